@@ -1,1 +1,1 @@
-"""Side by side with pylance and Parquet, in one run: ``python -m benchmarks``."""
+"""Benchmarks against pylance and Parquet in one run: ``python -m benchmarks``."""

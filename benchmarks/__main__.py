@@ -1,8 +1,8 @@
 """``python -m benchmarks [--quick] [--version V ...] [--no-kernels] [--only NAME ...]``.
 
-Every figure is a median over interleaved rounds; results are compared for equality before they are
-timed. Everything is read from the page cache and, but for the line that says so, written without
-fsync (`LANCE_CORE_DURABILITY=fast`; pylance never calls fsync).
+Every figure is a median over interleaved rounds; results are compared for equality before the
+timing. All reads come from the page cache. Writes do not call fsync (`LANCE_CORE_DURABILITY=fast`;
+pylance never calls fsync), except for the line that says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VERSIONS = ("2.0", "2.1", "2.2")
 
 
 def main() -> int:
-    """Run what was asked for; the exit code is 1 if a bar was missed."""
+    """Run the selected benchmarks; the exit code is 1 if a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, no verdict")
     parser.add_argument("--version", nargs="*", choices=VERSIONS, help="file versions, or all")

@@ -1,4 +1,4 @@
-"""The least ratios to pylance, at the same file version, that this library is to reach."""
+"""Bars: the minimum speed ratios to pylance that this library must reach, by file version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FSST = {("wide", "scan"), ("wide", "column text"), ("wide", "column code"), ("w
 
 
 def bar(version: str, workload: str, operation: str, kernels: bool = True) -> float | None:
-    """The bar of ``operation``, one of those above or ``column NAME``; None: there is none."""
+    """The bar of ``operation`` (a key of the tables above, or ``column NAME``), None for no bar."""
     kind, key = operation.partition(" ")[0], (workload, operation)
     if version == "2.0":
         return _SPECIAL_OF_2_0[key] if key in _SPECIAL_OF_2_0 else _OF_2_0[kind]

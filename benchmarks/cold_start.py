@@ -1,4 +1,4 @@
-"""What a fresh process costs that writes a small table, opens it, filters by SQL and takes rows."""
+"""Time of a fresh process that writes a small table, opens it, filters by SQL and takes rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SOURCES = {
         "x = pa.arange(0, 1000)\ntable = pa.table([x, x.cast(pa.string())], ['x', 's'])",
         BAR,
     ),
-    # pyarrow itself imports pandas for Python's values, in both processes: most of the time.
+    # For Python values pyarrow imports pandas in both processes, which takes most of the time.
     "cold start, Python values": (
         "table = pa.table({'x': range(1000), 's': [str(i) for i in range(1000)]})",
         None,
     ),
 }
-"""How the rows come to be, with the least ratio to pylance that is wanted."""
+"""The code that creates the rows, and the minimum ratio to pylance."""
 
 PROGRAM = """
 import sys
@@ -42,7 +42,7 @@ MODULES = {OURS: "lance_core", PEER: "lance"}
 
 
 def cold_start(report: Report, rounds: int) -> None:
-    """Whole processes of both libraries in turn, with what they compile already written."""
+    """Time whole processes of both libraries in turn; their bytecode is cached before."""
     for name, (source, bar) in SOURCES.items():
         spent: dict[str, list[tuple[float, float]]] = {subject: [] for subject in MODULES}
         for turn in range(max(rounds, LEAST_ROUNDS) + 1):
@@ -55,7 +55,7 @@ def cold_start(report: Report, rounds: int) -> None:
 
 
 def _run(program: str) -> tuple[float, float]:
-    """Seconds of a process, and those of processors that it used."""
+    """Elapsed seconds and processor seconds of a process."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", program, str(Path(folder) / "table.lance")]

@@ -1,4 +1,4 @@
-"""Deleting a share of a table's rows, that are spread over all of its fragments."""
+"""Deletes of a share of a table's rows, spread over all its fragments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARES = {"0.1 %": 0.001, "10 %": 0.1}
 
 
 def deletes(report: Report, folder: Path, quick: bool) -> None:
-    """One delete each, of a table that is copied anew before every run."""
+    """Time one delete of each share; the table is copied again before every run."""
     rows = 100_000 if quick else 1_000_000
     rng = np.random.default_rng(11)
     data = pa.table(

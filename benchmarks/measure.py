@@ -1,4 +1,4 @@
-"""Timing several subjects in turn, so that all of them meet the same state of the machine."""
+"""Time several subjects in turn, so that all run in the same state of the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Action = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one subject's runs, and of processors that all of its threads used in each."""
+    """Elapsed seconds of one subject's runs, and processor seconds of all its threads."""
 
     seconds: tuple[float, ...]
     processor: tuple[float, ...] = ()

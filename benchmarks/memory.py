@@ -1,9 +1,9 @@
-"""Memory that a process takes beyond mapped files: of each subject's operations, and of a stream.
+"""Memory of each subject's operations and of a stream, without mapped files.
 
-Counted are anonymous pages (what the process itself allocated), sampled while the operation runs in
-a process of its own, above what the process had before. What is loaded at first use is loaded
-before that: pandas, which pyarrow loads for its first array and pylance when it is imported, and
-what reads the text of a filter.
+The figure is the growth of anonymous pages (memory that the process allocated), sampled while the
+operation runs in a process of its own. Modules that are imported at first use are imported before:
+pandas, which pyarrow imports for its first array and pylance at its own import, and the parser of
+filters.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ print(peak.megabytes)
 
 
 def operations(report: Report, folder: Path, version: str, quick: bool) -> None:
-    """Peak memory of reads, side by side; this library and pylance read the same file."""
+    """Peak memory of reads by each subject; this library and pylance read the same file."""
     for workload in WORKLOADS:
         rows = workload.rows // (10 if quick else 2)
         among = min(rows, 1000)
@@ -103,7 +103,7 @@ def operations(report: Report, folder: Path, version: str, quick: bool) -> None:
 
 
 def stream(report: Report, folder: Path, quick: bool) -> None:
-    """Memory while a table much larger than the bound is read with ``to_batches``."""
+    """Peak memory while ``to_batches`` reads a table that is much larger than the bound."""
     size = (1 << 29) if quick else (4 << 30)
     batches = size // (ROWS_PER_BATCH * BYTES_PER_ROW) + 1
     path = str(folder / "large")
@@ -116,7 +116,7 @@ def stream(report: Report, folder: Path, quick: bool) -> None:
 
 
 def run_program(code: str, *arguments: str) -> str:
-    """What a program prints: another process of this interpreter."""
+    """The output of a Python program in another process."""
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

@@ -1,4 +1,4 @@
-"""Opening tables, and commits."""
+"""Benchmarks of opening tables and of commits."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from benchmarks.report import OURS, PEER, Report
 
 COMMITS_PER_RUN = 20
 RAW = "raw writes"
-"""System calls and nothing else."""
+"""The subject that makes only the system calls of a commit."""
 
 
 def commits(report: Report, folder: Path, quick: bool) -> None:
-    """Opening tables and appending to them, with one and with many fragments."""
+    """Time opening tables and appending to them, with one and with many fragments."""
     rounds = 5 if quick else 15
     row = pa.table({"id": pa.array([1], pa.int64()), "text": ["one"]})
     for count in (1, 2000):
@@ -31,7 +31,7 @@ def commits(report: Report, folder: Path, quick: bool) -> None:
 
 
 def _commit_rate(report: Report, folder: Path, row: pa.Table, rounds: int) -> None:
-    """Commits of rows that are already written, against pylance and against bare system calls."""
+    """Time commits of rows that are already written, against pylance and plain system calls."""
     paths = {OURS: folder / "rate-ours", PEER: folder / "rate-peer"}
     modules: dict[str, Any] = {OURS: lance_core, PEER: lance}
     ready: dict[str, list[Any]] = {}
@@ -76,12 +76,12 @@ def _commits(module: Any, path: Path, ready: Mapping[str, list[Any]]) -> None:
 
 
 def _newest_size(folder: Path) -> int:
-    """Bytes of the file in ``folder`` that was written last."""
+    """The bytes of the newest file in ``folder``."""
     return max(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns).stat().st_size
 
 
 def _raw_commits(folder: Path, sizes: Sequence[int]) -> None:
-    """What any durable commit has to do: files of these sizes, each synced with its folder."""
+    """The minimum of a durable commit: write files of these sizes, sync each with its folder."""
     for number in range(len(sizes)):
         (folder / str(number)).mkdir(parents=True, exist_ok=True)
     for _ in range(COMMITS_PER_RUN):
@@ -130,6 +130,6 @@ def _append(module: Any, row: pa.Table, path: Path) -> None:
 
 
 def _many_fragments(path: Path, row: pa.Table, count: int) -> None:
-    """A table of ``count`` one-row fragments, made by pylance, with one version."""
+    """Write a table of ``count`` one-row fragments with pylance, in one version."""
     data = pa.concat_tables([row] * count)
     lance.write_dataset(data, str(path), max_rows_per_file=1, data_storage_version="2.0")

@@ -1,6 +1,6 @@
 """One line for each measurement: medians, and ratios, mostly to pylance (above 1 is faster).
 
-``cpu`` is the ratio of processor time, which wins nothing by more threads.
+``cpu`` is the ratio of processor time, to which more threads bring no advantage.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OURS, PEER = "lance_core", "pylance"
 
 @dataclass
 class Report:
-    """Collects lines, prints each as it comes, and says at the end which bars were missed."""
+    """Prints each line when it is added, and lists missed bars at the end."""
 
     lines: list[dict[str, object]] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Report:
         bar: float | None = None,
         against: str = PEER,
     ) -> None:
-        """A comparison; ``bar`` is the least ratio to ``against`` that we want."""
+        """Add a comparison; ``bar``: the minimum ratio to ``against``."""
         medians = {subject: timing.median for subject, timing in timings.items()}
         both = against in medians and OURS in medians
         ratio = medians[against] / medians[OURS] if both else None
@@ -45,7 +45,7 @@ class Report:
         self.say(name, "  ".join(cells), medians=medians, ratio=ratio, bar=bar)
 
     def note(self, name: str, value: float, unit: str, most: float | None = None) -> None:
-        """A single figure; ``most`` is the most that we want."""
+        """Add a single figure; ``most``: its maximum."""
         text = f"{value:10.1f} {unit}"
         if most is not None:
             text += f"  (at most {most:g}{'' if value <= most else ', MISSED'})"
@@ -54,13 +54,13 @@ class Report:
         self.say(name, text, value=value, unit=unit, most=most)
 
     def say(self, name: str, text: str, **values: object) -> None:
-        """A line, and what the file of all figures is to have of it."""
+        """Print a line, and record ``values`` for the JSON file."""
         self.lines.append({"name": name, **values})
         sys.stdout.write(f"{name:42} {text}\n")
         sys.stdout.flush()
 
     def finish(self, path: Path | None) -> int:
-        """Write all figures as JSON if asked; returns the number of missed bars."""
+        """Write all figures as JSON if ``path`` is given; return the number of missed bars."""
         if path is not None:
             path.write_text(json.dumps(self.lines, indent=1))
         verdict = "all bars met" if not self.missed else "missed: " + "; ".join(self.missed)
@@ -69,7 +69,7 @@ class Report:
 
 
 def _processor_ratio(timings: Mapping[str, Timing], against: str) -> str:
-    """Of the least processor times: less disturbed by what else the machine does."""
+    """The ratio of minimum processor times, which other processes disturb less than medians."""
     ours, other = timings[OURS].processor, timings[against].processor
     if not ours or not other or min(ours) < 1e-4:
         return "    -"

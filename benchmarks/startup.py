@@ -1,4 +1,4 @@
-"""What importing costs, in fresh interpreters."""
+"""Import times in fresh interpreters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNWANTED = ("pandas", "pyspark", "boto3")
 
 
 def imports(report: Report, rounds: int) -> None:
-    """Seconds that ``import lance_core`` takes beyond ``import pyarrow``; what it loads."""
+    """Time ``import lance_core`` beyond ``import pyarrow``, and check the modules it imports."""
     modules = ("pyarrow", "lance_core", "lance")
     timings = interleaved(
         {name: lambda name=name: _run(f"import {name}") for name in modules}, max(rounds, 5)

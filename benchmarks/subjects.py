@@ -1,4 +1,4 @@
-"""What is compared: the same operations of this library, pylance and Parquet."""
+"""The subjects of the comparison: the same operations of this library, pylance and Parquet."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Subject(ABC):
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, workload: str) -> str:
-        """Where the table of a workload is."""
+        """The path of a workload's table."""
         return str(self.folder / workload)
 
     def remove(self, workload: str) -> None:
-        """Drop a table."""
+        """Remove the table of a workload."""
         shutil.rmtree(self.path(workload), ignore_errors=True)
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Subject(ABC):
 
     @abstractmethod
     def open(self, workload: str) -> Any:
-        """Open it as a user would."""
+        """Open the table of a workload."""
 
     @abstractmethod
     def scan(self, opened: Any, columns: list[str] | None = None, where: str | None = None) -> Any:
@@ -63,7 +63,7 @@ class Lance(Subject):
         return self.open_path(self.path(workload))
 
     def open_path(self, path: str) -> Any:
-        """Open a table that may be another subject's."""
+        """Open a table, which another subject may have written."""
         return self.module.dataset(path)
 
     def scan(self, opened: Any, columns: list[str] | None = None, where: str | None = None) -> Any:

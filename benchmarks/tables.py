@@ -1,7 +1,7 @@
-"""Writing and reading one table: the timed operations on a workload at a file version.
+"""The timed operations on a workload at a file version: write, scan, filter and take.
 
-Readers are compared on the same files, those that pylance wrote, so that what one writer does
-better does not hide what one reader does worse.
+All readers read the files that pylance wrote, so that differences between writers do not affect the
+comparison of readers.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class TableBenchmark:
                     assert found == data, f"{subject.name} reads what {OURS} wrote wrongly"
 
     def _opened(self) -> dict[str, object]:
-        """What each subject reads: the table of the peer, or its own if it has another format."""
+        """The opened table of each subject: pylance's, or its own if it has another format."""
         name = self._workload.name
         (peer,) = (s for s in self._subjects if s.name == PEER)
         return {

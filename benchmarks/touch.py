@@ -1,4 +1,4 @@
-"""Reading every byte of a result, so that a reader that only promises values gains nothing."""
+"""Read every byte of a result, so that lazy readers have no advantage."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ WORDS = np.array(
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A table and what is asked of it. ``selective`` is SQL that keeps about one row in 1,000."""
+    """A table and its queries. ``selective``: an SQL filter for about one row in 1,000."""
 
     name: str
     make: Callable[[int], pa.Table]
     rows: int
     selective: str
     columns: tuple[str, ...]
-    """Columns that are also scanned alone."""
+    """Columns that are also scanned one by one."""
 
 
 def _texts(rng: np.random.Generator, rows: int, words: int) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Lance tables for PySpark. Spark enters by `pyspark_lance`; nothing here needs to be imported."""
+"""Lance tables for PySpark. Spark imports `pyspark_lance`; users need to import nothing."""
 
 from lance_core_spark.source import LanceSource
 

@@ -1,4 +1,4 @@
-"""A table as Spark sees it: its schema, a reader, a writer."""
+"""The data source behind ``format("lance")``: schema, reader and writer of a table."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from lance_core_spark.write.writer import LanceWriter
 
 
 class LanceSource:
-    """The options of a data frame, and the version that all its reads see.
+    """The options of a data frame, and the table version that all its reads use.
 
-    Spark makes an instance for each data frame and copies it for each scan, so the version is
-    looked up once, here.
+    Spark creates one instance for each data frame and copies it for each scan, so the constructor
+    looks up the version once.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -29,26 +29,26 @@ class LanceSource:
         self._options = DataSourceOptions.parse(options)
         read, table = self._options.read, self._options.table
         if read.version is None and read.asof is None:
-            dataset = table.open_if_exists()  # None if a write is to create the table
+            dataset = table.open_if_exists()  # None if a write will create the table
         else:
             dataset = table.open(read.version, read.asof)
         self._version = None if dataset is None else keep_open(table, dataset)
 
     def schema(self) -> StructType:
-        """The columns of a read."""
+        """The schema of a read."""
         dataset = open_version(self._options.table, self._existing())
         return read_schema(dataset, self._options.read)
 
     def reader(self, schema: StructType) -> LanceReader:
-        """A reader of these columns."""
+        """A reader of the columns ``schema``."""
         return LanceReader(self._options.table, self._existing(), schema, self._options.read)
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
-        """A writer of rows with these columns."""
+        """A writer of rows with the columns ``schema``."""
         return LanceWriter(plan_write(self._options, schema, overwrite, self._newest()))
 
     def _newest(self) -> lance_core.LanceDataset | None:
-        """The version that a write builds on, None if there is no table yet."""
+        """The version that a write is based on, None if the table does not exist."""
         read, table = self._options.read, self._options.table
         if self._version is None or read.version is not None or read.asof is not None:
             return table.open_if_exists()

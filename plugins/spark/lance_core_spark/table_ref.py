@@ -1,4 +1,4 @@
-"""Which table, and which of its versions, a query reads."""
+"""References to a table and to a version, which Spark sends to its executors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from lance_core.store.uri import is_local_text, parse_uri
 class TableVersion:
     """A version of a table: its number and its timestamp.
 
-    A table that is dropped and created again has versions of the same numbers, but of other times.
+    The timestamp distinguishes the table from one that was dropped and created again with the same
+    version numbers.
     """
 
     number: int
@@ -26,18 +27,18 @@ class TableVersion:
 
     @classmethod
     def of(cls, dataset: lance_core.LanceDataset) -> TableVersion:
-        """The version that is open."""
+        """The open version of ``dataset``."""
         timestamp: datetime = dataset.get_version()["timestamp"]
-        # It is in local time; executors may be in another zone.
+        # The timestamp is local time, but executors may be in another time zone.
         return cls(dataset.version, timestamp.astimezone(UTC))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableRef:
-    """The URI of a table and the options of its store, as names and values in order of the names.
+    """The URI of a table and the options of its store, sorted by name.
 
-    Options whose names suggest a secret are wrapped. Pickling includes all options, secrets among
-    them, since executors need them; the representation has no values.
+    Values of options whose names suggest a secret are wrapped. Pickling includes all options with
+    their secrets, because executors need them; ``repr`` shows no values.
     """
 
     uri: str
@@ -45,7 +46,7 @@ class TableRef:
 
     @classmethod
     def of(cls, uri: str, storage_options: Mapping[str, str | Secret]) -> TableRef:
-        """A local path is made absolute: executors have other working directories."""
+        """Make a reference; local paths become absolute: executors have other work directories."""
         storage_options = hide_secrets(storage_options)
         absolute = parse_uri(uri).path if is_local_text(uri) else uri
         return cls(absolute, tuple(sorted(storage_options.items())))
@@ -67,14 +68,14 @@ class TableRef:
         return dict(self.storage_options)
 
     def open(self, version: int | None = None, asof: str | None = None) -> lance_core.LanceDataset:
-        """The table at a version, as it was at a time, or at its newest version.
+        """Open the table at a version, as it was at the time ``asof``, or at its newest version.
 
         Raises `DatasetNotFoundError`.
         """
         return lance_core.dataset(self.uri, version, asof, storage_options=self.options)
 
     def open_if_exists(self) -> lance_core.LanceDataset | None:
-        """The table at its newest version, None if there is no table."""
+        """Open the table at its newest version; None if it does not exist."""
         try:
             return self.open()
         except DatasetNotFoundError:
@@ -87,7 +88,7 @@ def _unpickle(uri: str, options: tuple[tuple[str, str], ...]) -> TableRef:
 
 
 MAX_OPEN_TABLES = 8
-"""Tables that stay open in a process; Spark reuses its processes for many tasks."""
+"""Maximum tables that stay open in a process; Spark reuses a process for many tasks."""
 
 _open_tables: LruCache[tuple[TableRef, TableVersion], lance_core.LanceDataset] = LruCache(
     MAX_OPEN_TABLES, parents_only=True
@@ -95,16 +96,16 @@ _open_tables: LruCache[tuple[TableRef, TableVersion], lance_core.LanceDataset] =
 
 
 def keep_open(table: TableRef, dataset: lance_core.LanceDataset) -> TableVersion:
-    """Keep an open table for `open_version`; returns which version it is."""
+    """Cache an open table for `open_version`, and return its version."""
     version = TableVersion.of(dataset)
     _open_tables.get((table, version), lambda: dataset)
     return version
 
 
 def open_version(table: TableRef, version: TableVersion) -> lance_core.LanceDataset:
-    """The table at exactly this version, which may be open already.
+    """The table at exactly this version, from the cache if it is open.
 
-    Raises `DatasetNotFoundError` if the version is gone or another table is in its place.
+    Raises `DatasetNotFoundError` if the version was removed or the table was replaced.
     """
     return _open_tables.get((table, version), lambda: _open(table, version))
 

@@ -1,4 +1,4 @@
-"""How many threads a Spark task uses."""
+"""The number of threads of a Spark task."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ VARIABLE = "LANCE_CPU_THREADS"
 
 
 def limit_threads_to_task() -> None:
-    """Let this process use as many threads as its task has processors (``spark.task.cpus``).
+    """Limit the threads of this process to the processors of its task (``spark.task.cpus``).
 
-    Spark runs one Python process for each task at a time. Call this before anything is read or
-    written. A number in the environment takes precedence; outside of tasks nothing changes.
+    Spark runs one task at a time in a Python process. Call this before the first read or write. A
+    number in the environment variable `VARIABLE` takes precedence; outside of tasks nothing
+    changes.
     """
     context = TaskContext.get()
     if context is not None:

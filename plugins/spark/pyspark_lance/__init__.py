@@ -1,4 +1,4 @@
-"""Where Spark finds the format ``lance``: it imports every top-level module named ``pyspark_*``."""
+"""The module that registers ``lance``: Spark imports all top-level modules named ``pyspark_*``."""
 
 from pyspark_lance.data_source import DefaultSource, register
 

@@ -1,7 +1,7 @@
-"""The data source class that Spark makes instances of.
+"""The data source class that Spark instantiates.
 
-An error while this module is imported would hide every Python data source from Spark, so nothing
-but PySpark is imported here; the methods import the rest when they are called.
+An error during the import of this module would hide all Python data sources from Spark. So it
+imports only PySpark; the methods import the rest when they are called.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class DefaultSource(DataSource):
         options = hide_secrets(options)
         from lance_core_spark.source import LanceSource
 
-        # Spark sends this instance to the executors. The options are not kept as they are: what is
-        # secret among them has no representation.
+        # Spark sends this instance to the executors. It keeps the parsed options only, whose
+        # secrets have no readable representation.
         self._source = LanceSource(options)
 
     @classmethod
@@ -44,9 +44,9 @@ class DefaultSource(DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``format("lance")`` known to a session that cannot find it by itself.
+    """Register ``format("lance")`` with a session that does not find it.
 
-    That is needed only where the package was shipped to the session (``addPyFile``, ``--py-files``)
-    instead of being installed.
+    Needed only if the package was sent to the session (``addPyFile``, ``--py-files``) instead of
+    being installed.
     """
     spark.dataSource.register(DefaultSource)

@@ -1,1 +1,1 @@
-"""Options of ``spark.read`` and ``df.write``, as values that are checked."""
+"""Options of ``spark.read`` and ``df.write``, parsed and checked."""

@@ -1,4 +1,4 @@
-"""The options of ``spark.read`` and ``df.write``, sorted by what they are for."""
+"""The options of ``spark.read`` and ``df.write``, grouped by purpose: table, read, write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DataSourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str | Secret]) -> DataSourceOptions:
-        """Raises `InvalidInputError` naming the option that is unknown or malformed."""
+        """Parse all options; raises `InvalidInputError` for an unknown or malformed option."""
         options = hide_secrets(options)
         reader = OptionReader(options)
         uri = reader.uri()

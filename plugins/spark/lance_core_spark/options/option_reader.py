@@ -1,8 +1,8 @@
-"""Options as Spark gives them: names in any case, values as text, each read once.
+"""Reader of Spark's options, whose names are case-insensitive and whose values are text.
 
-Options that begin with ``storage.`` go to the store, and so do options that the store, a commit
-handler or the choice of one declares. Any other name that nothing reads is an error, so that a
-misspelt option is not ignored.
+Each option is read once. Options with the prefix ``storage.`` go to the store, as do options that
+the store, a commit handler or the choice of a handler declares. Any other option that is not read
+is an error, so that a misspelt option is not ignored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _IGNORED = frozenset(
         "use_queued_write_buffer",
     }
 )
-"""Options of the JVM connector that tune what does not exist here."""
+"""Options of the JVM connector that are ignored, because they tune components of that connector."""
 
 _UNSUPPORTED = {"tag", "branch", "replace_where", "table_id", "namespace_impl"}
 
@@ -49,7 +49,7 @@ class OptionReader:
         self._known: set[str] = set()
 
     def text(self, name: str) -> str | None:
-        """Read an option; one without a value counts as not given."""
+        """Read an option; an option without a value is None, like one that is not given."""
         self._known.add(name)
         return plain(self._unread.pop(name, "")).strip() or None
 
@@ -72,7 +72,7 @@ class OptionReader:
         return text == "true"
 
     def uri(self) -> str:
-        """Read the path that ``load`` or ``save`` was given."""
+        """Read the path that the user passed to ``load`` or ``save``."""
         path, paths = self.text("path"), self.text("paths")
         if path is None and paths is not None:
             listed = json.loads(paths)
@@ -101,7 +101,7 @@ class OptionReader:
         return storage
 
     def finish(self) -> None:
-        """Raise for an option that nothing has read."""
+        """Raise `InvalidInputError` or `UnsupportedFeatureError` for an option that is not read."""
         for name in sorted(self._unread.keys() - _IGNORED):
             if name in _UNSUPPORTED:
                 raise UnsupportedFeatureError(f"the option {name!r} is not supported yet")
@@ -112,7 +112,7 @@ class OptionReader:
 
 
 def _declared_options(scheme: str) -> set[str]:
-    """Options of tables in the scheme's store that need no prefix, in lower case."""
+    """The options that tables in the scheme's store accept without prefix, in lower case."""
     store = get_manager().object_store(scheme)
     names = {name for pair in store.option_aliases.items() for name in pair}
     names |= store.secret_options | (store.options or frozenset())

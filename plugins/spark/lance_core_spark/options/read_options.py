@@ -14,7 +14,7 @@ META_COLUMNS = {
     "with_row_address": "_rowaddr",
     "with_fragment_id": "_fragid",
 }
-"""Options that add a meta column, and its name."""
+"""Meta columns, by the option that adds them."""
 
 _COLUMN = re.compile(r"(?:[^,`]|`(?:[^`]|``)*`)+")
 
@@ -23,8 +23,8 @@ _COLUMN = re.compile(r"(?:[^,`]|`(?:[^`]|``)*`)+")
 class LanceReadOptions:
     """The options of a read. None or empty: not given.
 
-    ``meta_columns``: names of meta columns to add. ``batch_size`` is a maximum of rows.
-    ``push_filters``: let Spark's filters narrow the scan, see `lance_core_spark.read.reader`.
+    ``meta_columns``: names of meta columns to add. ``batch_size``: maximum rows of a batch.
+    ``push_filters``: apply Spark's filters in the scan, see `lance_core_spark.read.reader`.
     """
 
     version: int | None = None
@@ -40,7 +40,7 @@ class LanceReadOptions:
 
     @classmethod
     def parse(cls, options: OptionReader) -> LanceReadOptions:
-        """Raises `InvalidInputError` naming the option that is malformed."""
+        """Parse the options of a read; raises `InvalidInputError` for a malformed option."""
         version = options.number("version", 1)
         times = [time for time in (options.text("timestamp"), options.text("asof")) if time]
         if len(times) + (version is not None) > 1:
@@ -63,7 +63,7 @@ class LanceReadOptions:
 
 
 def _split_columns(text: str) -> tuple[str, ...]:
-    """The names of a comma-separated list; commas and dots within backticks belong to a name."""
+    """The names in a comma-separated list; backticks quote commas and dots in a name."""
     names = [name for match in _COLUMN.findall(text) if (name := match.strip())]
     paths = [parse_path(name) for name in names]
     return tuple(

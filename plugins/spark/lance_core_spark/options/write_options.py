@@ -9,7 +9,7 @@ from lance_core.errors import InvalidInputError
 from lance_core_spark.options.option_reader import OptionReader
 
 IF_EXISTS = ("append", "error", "ignore")
-"""What a write may do to a table that exists; the first is the default."""
+"""The values of the option ``if_exists``; the first is the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class LanceWriteOptions:
 
     @classmethod
     def parse(cls, options: OptionReader) -> LanceWriteOptions:
-        """Raises `InvalidInputError` naming the option that is malformed."""
+        """Parse the options of a write; raises `InvalidInputError` for a malformed option."""
         if_exists = options.text("if_exists") or IF_EXISTS[0]
         if if_exists not in IF_EXISTS:
             raise InvalidInputError(f"option 'if_exists' is one of {IF_EXISTS}, not {if_exists!r}")

@@ -68,7 +68,7 @@ def expression(filter: spark.Filter, schema: pa.Schema) -> pc.Expression | None:
     if isinstance(filter, spark.Not):
         child = filter.child
         if isinstance(child, spark.In) and None in child.value:
-            return None  # It is never true.
+            return None  # A comparison with NULL is never true.
         inner = expression(child, schema)
         return None if inner is None else ~inner
     attribute = getattr(filter, "attribute", None)
@@ -106,14 +106,14 @@ def _with_value(
         return None
     found = compare(column, literal)
     if pa.types.is_floating(arrow) and isinstance(filter, _UPWARDS):
-        return found | pc.is_nan(column)  # To Spark, NaN is the greatest value.
+        return found | pc.is_nan(column)  # In Spark, NaN is the greatest value.
     return found
 
 
 def _against_nan(
     filter: spark.Filter, column: pc.Expression, arrow: pa.DataType
 ) -> pc.Expression | None:
-    """To Spark, NaN is equal to NaN and greater than any other value."""
+    """A comparison with NaN: in Spark, NaN equals NaN and is greater than all other values."""
     if not (pa.types.is_float32(arrow) or pa.types.is_float64(arrow)):
         return None
     if isinstance(filter, spark.EqualTo | spark.GreaterThanOrEqual):
@@ -131,7 +131,7 @@ def _in(column: pc.Expression, arrow: pa.DataType, values: list[object]) -> pc.E
         return None
     options = pa.array([literal.as_py() for literal in literals if literal is not None], arrow)
     if pa.types.is_floating(arrow):
-        # Arrow finds 0.0 and -0.0 different here, Spark does not.
+        # Arrow's is_in distinguishes 0.0 and -0.0, Spark does not.
         zeros = [0.0, -0.0] if 0.0 in numbers else []
         options = pa.concat_arrays([options, pa.array(zeros, arrow)])
         found = column.isin(options)
@@ -140,12 +140,12 @@ def _in(column: pc.Expression, arrow: pa.DataType, values: list[object]) -> pc.E
 
 
 def _literal(value: object, arrow: pa.DataType) -> pa.Scalar | None:
-    """``value`` as a scalar of exactly the column's type, None if it has no such value."""
+    """``value`` as a scalar of the column's type, None if no value of this type equals it."""
     is_timestamp = pa.types.is_timestamp(arrow) and arrow.unit == "us"
     if value is None or not (is_timestamp or any(check(arrow) for check in _COMPARABLE)):
         return None
     if pa.types.is_integer(arrow):
-        if isinstance(value, Decimal):  # uint64 is a decimal to Spark
+        if isinstance(value, Decimal):  # Spark reads uint64 as decimal
             value = int(value) if value == int(value) else None
         if isinstance(value, bool) or not isinstance(value, int):
             return None
@@ -156,7 +156,7 @@ def _literal(value: object, arrow: pa.DataType) -> pa.Scalar | None:
 
 
 def _path(attribute: tuple[str, ...], schema: pa.Schema) -> tuple[str, ...]:
-    """Names from the top level down; a Spark column may be a nested field by its path."""
+    """The path of a Spark column; a column of the scan may be a nested field by its dotted name."""
     if attribute[0] in schema.names:
         return tuple(attribute)
     return (*parse_path(attribute[0]), *attribute[1:])

@@ -1,4 +1,4 @@
-"""The partitions of a read: which rows each Spark task reads, and in batches of which size."""
+"""The partitions of a read: the rows and the batch size of each Spark task."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import lance_core
 
 MAX_PARTITION_ROWS = 1 << 18
 PARTITION_BYTES = 64 << 20
-"""Stored bytes; the size of a partition without options is the smaller of the two."""
+"""Default maximum rows and stored bytes of a partition; both limits apply."""
 
 MAX_BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20
-"""Stored bytes; the size of a batch without options is the smaller of the two."""
+"""Default maximum rows and stored bytes of a batch; both limits apply."""
 
 MIN_BATCH_ROWS = 64
 
 RowRange = tuple[int, int, int]
-"""Fragment id, first physical row, physical row after the last."""
+"""Fragment id, first physical row, end of the physical rows (exclusive)."""
 
 
 @dataclass(frozen=True)
 class LancePartition(InputPartition):
-    """What one task reads: ranges of rows, in this order."""
+    """The row ranges that one task reads, in order."""
 
     ranges: tuple[RowRange, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """How many rows a table has, deleted ones included, and how many bytes their files have."""
+    """The rows of a table, including deleted ones, and the bytes of their files."""
 
     rows: int
     bytes: int
@@ -48,27 +48,27 @@ class TableSize:
         return cls(rows, stored)
 
     def rows_in(self, size: int) -> int:
-        """How many rows have about ``size`` bytes, at least one."""
+        """The number of rows that take about ``size`` bytes, at least one."""
         return max(1, size * max(self.rows, 1) // max(self.bytes, 1))
 
 
 def batch_rows(size: TableSize) -> int:
-    """The most rows of a batch without options."""
+    """The default maximum rows of a batch."""
     return max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, size.rows_in(BATCH_BYTES)))
 
 
 def partition_rows(size: TableSize) -> int:
-    """The most rows of a partition without options."""
+    """The default maximum rows of a partition."""
     return max(1, min(MAX_PARTITION_ROWS, size.rows_in(PARTITION_BYTES)))
 
 
 def partitions(
     fragments: Sequence[lance_core.LanceFragment], max_rows: int
 ) -> list[LancePartition]:
-    """Every physical row of ``fragments`` once, in order, at most ``max_rows`` in a partition.
+    """Partitions with all physical rows of ``fragments``, in order, at most ``max_rows`` in each.
 
-    Large fragments are split into equal ranges, small neighbours share a partition. There is at
-    least one partition, which may be empty.
+    Large fragments are split into equal ranges; small adjacent fragments share a partition. There
+    is at least one partition, which may be empty.
     """
     planned: list[LancePartition] = []
     current: list[RowRange] = []

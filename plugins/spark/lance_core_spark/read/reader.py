@@ -1,9 +1,9 @@
 """The reader of a table: the driver plans its partitions, tasks read them.
 
-Spark's filters narrow a scan only if the option ``pushDownFilters`` says so. Spark (4.3) keeps one
-reader for each data frame that was loaded, and the reader keeps the last filters that Spark pushed:
-``f.where(a).union(f.where(b))`` would read the rows of ``b`` twice, and ``f.count()`` afterwards
-would count only those. Only the user knows that a frame is used with one condition.
+The scan applies Spark's filters only if the option ``pushDownFilters`` is set. Spark (4.3) has one
+reader for each loaded data frame, and the reader keeps the last filters that Spark pushed:
+``f.where(a).union(f.where(b))`` would read the rows of ``b`` twice, and a later ``f.count()`` would
+count only those. Only the user knows if a data frame is used with a single condition.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from lance_core_spark.types.convert import convert_batch, split_batch
 
 
 class _PushFilters:
-    """Receives Spark's filters in place of a method.
+    """A callable object that receives Spark's filters instead of a method.
 
-    Spark refuses to read with a class that overrides ``pushFilters`` while push-down is switched
-    off, which is the default. It detects an override by its ``__func__``.
+    While push-down is switched off, which is the default, Spark refuses a class that overrides
+    ``pushFilters``. It detects an override by the method's ``__func__``, which this object lacks.
     """
 
     def __init__(self, push: Callable[[list[Filter]], None]) -> None:
@@ -41,7 +41,7 @@ class _PushFilters:
 
     def __call__(self, filters: list[Filter]) -> list[Filter]:
         self._push(filters)
-        return filters  # All of them: Spark checks the rows again.
+        return filters  # Return all filters, so that Spark checks the rows again.
 
 
 class LanceReader(DataSourceReader):
@@ -62,14 +62,14 @@ class LanceReader(DataSourceReader):
 
     @property
     def pushFilters(self) -> _PushFilters:  # noqa: N802
-        """What Spark calls with its filters; see `_PushFilters`."""
+        """The callable that Spark passes its filters to; see `_PushFilters`."""
         return _PushFilters(self._receive)
 
     def _receive(self, filters: list[Filter]) -> None:
-        """Narrow the scan by the filters, if the options allow it.
+        """Add the filters to the scan if the options allow it.
 
-        A limit counts rows before Spark's filters, so it excludes them. A filter of the options is
-        SQL text, to which an expression cannot be added.
+        They are not added if there is a limit, which counts rows before Spark's filters, or a
+        filter in the options, which is SQL text and cannot be combined with an expression.
         """
         options = self._options
         if not options.push_filters or options.limit is not None or options.filter is not None:
@@ -86,7 +86,7 @@ class LanceReader(DataSourceReader):
             self._batch_rows = planning.batch_rows(size)
         rows = self._options.rows_per_partition or planning.partition_rows(size)
         if self._options.limit is not None:
-            rows = max(1, size.rows)  # One task, which stops when it has enough rows.
+            rows = max(1, size.rows)  # One task, which stops at the limit.
         return list(planning.partitions(fragments, rows))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -114,7 +114,7 @@ class LanceReader(DataSourceReader):
 
     @property
     def _computed(self) -> str | None:
-        """The fragment id's name, unless a stored column has it."""
+        """The name of the fragment id column, None if a stored column has this name."""
         return None if FRAGMENT_ID in self._dataset().schema.names else FRAGMENT_ID
 
     def _dataset(self) -> lance_core.LanceDataset:
@@ -125,5 +125,5 @@ def _is_supported(dataset: lance_core.LanceDataset, pushed: pc.Expression) -> bo
     try:
         dataset.scanner([], filter=pushed)
     except InvalidInputError:
-        return False  # Arrow has no such comparison; Spark applies it.
+        return False  # Arrow cannot compare these types, so Spark applies the filter.
     return True

@@ -1,4 +1,4 @@
-"""The columns of a read: stored ones, and meta columns that the reader computes."""
+"""The columns of a read: stored columns, and meta columns that the reader computes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _META_TYPES = {FRAGMENT_ID: IntegerType()}
 
 
 def read_schema(dataset: lance_core.LanceDataset, options: LanceReadOptions) -> StructType:
-    """The columns that a read returns if Spark names none."""
+    """The schema of a read for which Spark requests no columns."""
     stored = _stored_columns(dataset, options)
     names = list(stored) if options.columns is None else list(options.columns)
     names += [name for name in options.meta_columns if name not in names]
@@ -30,7 +30,7 @@ def _stored_columns(
     schema, names = dataset.schema, options.columns
     if names is not None:
         names = tuple(n for n in names if n in schema.names or n not in META_COLUMNS.values())
-    # A scanner loads the modules that read files, which the processes that plan do not need.
+    # A scanner imports the modules that read files, which a planning process does not need.
     if options.blob_handling is None and set(names or ()) <= set(schema.names):
         fields = {name: schema.field(name) for name in (schema.names if names is None else names)}
         if not any(has_blobs(field) for field in fields.values()):
@@ -47,7 +47,7 @@ def _stored_columns(
 def check_schema(
     schema: StructType, dataset: lance_core.LanceDataset, options: LanceReadOptions
 ) -> None:
-    """Raise `InvalidInputError` for a column of ``schema`` that the table has as another type."""
+    """Raise `InvalidInputError` for a column of ``schema`` with another type in the table."""
     requested = LanceReadOptions(columns=tuple(schema.names), blob_handling=options.blob_handling)
     for column, stored in zip(schema, read_schema(dataset, requested), strict=True):
         if not is_compatible(StructType([column]), StructType([stored])):

@@ -1,1 +1,1 @@
-"""Types and values between Arrow and Spark."""
+"""Conversion of types and values between Arrow and Spark."""

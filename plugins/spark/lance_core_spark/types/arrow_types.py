@@ -1,4 +1,4 @@
-"""The Arrow type of a Spark type."""
+"""Arrow types for Spark types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EQUIVALENT: tuple[tuple[pa.DataType, st.DataType], ...] = (
     (pa.time64("ns"), st.TimeType()),
     (pa.duration("us"), st.DayTimeIntervalType()),
 )
-"""Arrow types and Spark types that have the same values."""
+"""Pairs of an Arrow type and the Spark type with the same values."""
 
 _ARROW_OF_SPARK = {spark: arrow for arrow, spark in EQUIVALENT}
 
@@ -39,7 +39,7 @@ _LIST_CHECKS: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 def is_any_list(arrow: pa.DataType) -> bool:
-    """Whether values are lists, of any layout."""
+    """True for lists of any layout."""
     return any(check(arrow) for check in _LIST_CHECKS)
 
 
@@ -49,7 +49,7 @@ def struct_fields(arrow: pa.DataType) -> list[pa.Field]:
 
 
 def arrow_type(spark: st.DataType, path: tuple[str, ...]) -> pa.DataType:
-    """The Arrow type of a Spark type: that of the batches Spark takes, and of new columns.
+    """The Arrow type for a Spark type, in batches for Spark and in new columns.
 
     Raises `UnsupportedFeatureError` naming the column at ``path``.
     """

@@ -1,4 +1,4 @@
-"""Blob columns: columns of Spark that have the bytes of blobs, and columns that describe blobs."""
+"""Blob columns in Spark: columns with the bytes of blobs, and columns with their descriptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lance_core_spark.types.arrow_types import is_any_list, struct_fields
 
 
 def has_blobs(field: pa.Field) -> bool:
-    """Whether ``field`` or a member of it, at any depth, is a blob column."""
+    """True if ``field`` or a field below it is a blob field."""
     arrow = field.type
     if isinstance(arrow, pa.BaseExtensionType):
         return bool(arrow.extension_name == BLOB_V2)
@@ -20,9 +20,9 @@ def has_blobs(field: pa.Field) -> bool:
 
 
 def with_bytes(field: pa.Field) -> pa.Field:
-    """A table's ``field`` with binary values in place of blobs of version 2.
+    """A table's ``field`` with binary values in place of version 2 blobs.
 
-    Its metadata keeps that they are blobs, so that a column made from it has blobs again.
+    Its metadata still marks them as blobs, so that a column written from it has blobs again.
     """
     arrow = field.type
     if isinstance(arrow, pa.BaseExtensionType):
@@ -42,7 +42,7 @@ def with_bytes(field: pa.Field) -> pa.Field:
 
 
 def with_blob_metadata(scanned: pa.Field, name: str, table: pa.Schema) -> pa.Field:
-    """The scanned column ``name``, with metadata of a blob column if it has the bytes of blobs."""
+    """The scanned column ``name``, with the metadata of a blob column if it has bytes of blobs."""
     path = (name,) if name in table.names else parse_path(name)
     stored = next((field for field in table if field.name == path[0]), None)
     for step in path[1:]:
@@ -56,7 +56,7 @@ def with_blob_metadata(scanned: pa.Field, name: str, table: pa.Schema) -> pa.Fie
 
 
 def check_no_descriptions(schema: pa.Schema) -> None:
-    """Raise `InvalidInputError` for a column that describes the blobs of another table."""
+    """Raise `InvalidInputError` for a column with descriptions of another table's blobs."""
     for field in schema:
         _check_no_description(field, field.name)
 
@@ -66,7 +66,7 @@ def _check_no_description(field: pa.Field, column: str) -> None:
         return
     if BLOB_KEY.encode() in (field.metadata or {}):
         raise InvalidInputError(
-            f"column {column!r} says where blobs are, it does not have their bytes: read the table "
+            f"column {column!r} has descriptions of blobs, not their bytes: read the table "
             "with the option 'blob_handling' = 'all_binary', or leave the column out"
         )
     for member in struct_fields(field.type):

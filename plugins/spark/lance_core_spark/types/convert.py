@@ -1,8 +1,8 @@
-"""Conversion of Arrow arrays between the stored type of a column and the type that Spark has.
+"""Conversion of Arrow arrays between a column's stored type and its type in Spark.
 
 The types differ in layout only, see `lance_core_spark.types.spark_types`. A value that the target
-type cannot hold is an error that names the column, with two exceptions: times are truncated to
-microseconds for Spark, and a float32 is rounded where float16 is stored.
+type cannot hold is an error that names the column. There are two exceptions: times are truncated to
+microseconds for Spark, and float32 is rounded for a column stored as float16.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from lance_core.schema import format_path
 from lance_core_spark.types.arrow_types import is_any_list, struct_fields
 
 MAX_BATCH_BYTES = 64 << 20
-"""Limits the memory of the JVM, which copies every batch."""
+"""Maximum bytes of a batch for Spark; limits the memory of the JVM, which copies each batch."""
 
 
 def convert_batch(columns: Sequence[pa.Array], schema: pa.Schema, num_rows: int) -> pa.RecordBatch:
-    """A batch of ``schema`` with the values of ``columns``. Raises `InvalidInputError`."""
+    """A batch of ``schema`` with the values of ``columns``.
+
+    Raises `InvalidInputError` for a value that the type in ``schema`` cannot hold.
+    """
     if not schema.names:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * num_rows, pa.struct([])))
     arrays = [
@@ -35,7 +38,7 @@ def convert_batch(columns: Sequence[pa.Array], schema: pa.Schema, num_rows: int)
 def split_batch(
     batch: pa.RecordBatch, max_bytes: int = MAX_BATCH_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of ``batch`` in batches of at most ``max_bytes``, or of a single row."""
+    """The rows of ``batch`` in batches of at most ``max_bytes`` or of one row."""
     if batch.num_rows <= 1 or batch.nbytes <= max_bytes:
         yield batch
         return
@@ -45,7 +48,7 @@ def split_batch(
 
 
 def convert(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
-    """``array`` as ``target``; ``path`` names the column in errors."""
+    """``array`` converted to ``target``; ``path`` names the column in errors."""
     try:
         return _convert(array, target, path)
     except LanceError:
@@ -98,7 +101,7 @@ def _struct(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.A
 
 
 def _blob_structs(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
-    """Bytes as blobs of version 2: structs of them and nulls."""
+    """Bytes as version 2 blobs: structs of the bytes and nulls."""
     children = [
         convert(array, field.type, path)
         if field.name == "data"
@@ -128,7 +131,7 @@ def _vectors(
     target: pa.DataType,
     path: tuple[str, ...],
 ) -> pa.Array:
-    """The lists of ``array``, all of which must have the size of ``target``.
+    """``array`` as fixed-size lists; all its lists must have the size of ``target``.
 
     Arrow's own cast aborts the process if all lists are null (pyarrow 26).
     """
@@ -144,14 +147,14 @@ def _vectors(
         return pa.nulls(len(array), target)
     if array.null_count == 0:
         return pa.FixedSizeListArray.from_arrays(values, type=target)
-    # The values of a null are never read: any will do.
+    # The values of a null list are never read, so any values are correct.
     first = np.where(is_valid, starts[:-1], 0).astype(np.int64)
     filled = values.take(pa.array((first[:, None] + np.arange(size)).ravel()))
     return pa.FixedSizeListArray.from_arrays(filled, type=target, mask=_mask(array))
 
 
 def _offsets_and_values(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Offsets that start at 0, and their values, of lists of any layout."""
+    """The offsets (starting at 0) and the values of lists of any layout."""
     if pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size
         offsets = pa.array(np.arange(len(array) + 1, dtype=np.int64) * size)
@@ -159,7 +162,7 @@ def _offsets_and_values(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     if len(array) == 0:
         return pa.array([0], pa.int64()), array.values.slice(0, 0)
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
-    # Always a new array: Arrow refuses a mask together with sliced offsets.
+    # Compute a new array, because Arrow refuses a mask together with sliced offsets.
     offsets = pc.subtract(array.offsets, pa.scalar(first, array.offsets.type))
     return offsets, array.values.slice(first, last - first)
 

@@ -1,8 +1,8 @@
-"""The Spark type that a stored column is read as.
+"""Spark types for stored columns.
 
-Spark knows fewer types than Arrow. Where the Spark type would be written as another Arrow type than
-the stored one, the metadata of the Spark column holds the stored field (`ARROW_FIELD_KEY`), so that
-a column which is read and written again keeps its type.
+Spark has fewer types than Arrow. If Spark's type would be written as another Arrow type than the
+stored one, the metadata of the Spark column contains the stored field (`ARROW_FIELD_KEY`), so that
+a column that is read and written again keeps its type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lance_core.schema import format_path, schema_to_json
 from lance_core_spark.types.arrow_types import EQUIVALENT, arrow_type, is_any_list, struct_fields
 
 ARROW_FIELD_KEY = "lance.field"
-"""Key of a Spark column's metadata: the stored field, as JSON in pylance's form.
+"""The key of the stored field in a Spark column's metadata, as JSON in pylance's form.
 
 A field without a JSON form is an Arrow schema in base64, after `ARROW_PREFIX`.
 """
@@ -97,15 +97,15 @@ def _field_metadata(field: pa.Field, spark: st.DataType) -> dict[str, str]:
     try:
         return {ARROW_FIELD_KEY: json.dumps(schema_to_json(schema))}
     except UnsupportedFeatureError:
-        # A map, perhaps below other types, has no JSON form.
+        # A map, also a nested one, has no JSON form.
         return {ARROW_FIELD_KEY: ARROW_PREFIX + base64.b64encode(schema.serialize()).decode()}
 
 
 def is_compatible(requested: st.DataType, stored: st.DataType, check_nulls: bool = True) -> bool:
-    """Whether values of the type ``stored`` can be returned as ``requested``.
+    """True if values of the type ``stored`` can be returned as ``requested``.
 
-    Types must be equal, except that a struct may omit members; members are matched by name. With
-    ``check_nulls``, the requested type must be nullable wherever the stored one is.
+    The types must be equal, except that structs may omit children; children are matched by name.
+    With ``check_nulls``, the requested type must be nullable where the stored type is.
     """
     if isinstance(requested, st.StructType) and isinstance(stored, st.StructType):
         known = {member.name: member for member in stored}

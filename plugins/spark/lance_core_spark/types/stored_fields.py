@@ -1,7 +1,7 @@
-"""The field that a Spark column is stored as.
+"""Stored fields for Spark columns.
 
-Its metadata may ask for another Arrow type than the first of the Spark type: the field that it was
-read from (`ARROW_FIELD_KEY`), or the keys of the JVM connector.
+A Spark column's metadata may select another Arrow type than the default of its Spark type: by the
+field that the column was read from (`ARROW_FIELD_KEY`), or by the keys of the JVM connector.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from lance_core_spark.types.spark_types import (
 LIST_SIZE = "arrow.fixed-size-list.size"
 FLOAT16 = "arrow.float16"
 LARGE_STRING = "arrow.large_var_char"
-"""Keys by which the metadata of a column asks the JVM connector for a type."""
+"""Keys in a column's metadata that select a type in the JVM connector."""
 
 _STORED_KEYS = ("lance-encoding:", "lance-schema:")
-"""Prefixes of the keys of a Spark column's metadata that the stored field keeps."""
+"""Prefixes of the keys in a Spark column's metadata that the stored field keeps."""
 
 
 def stored_field(field: st.StructField) -> pa.Field:
-    """The field that a new table gets for a Spark column.
+    """The field of a new table for a Spark column.
 
-    The type that the column's metadata holds or asks for is used if it still fits the column.
+    Uses the type in the column's metadata if it still fits the column.
     """
     path = (field.name,)
     default = pa.field(field.name, arrow_type(field.dataType, path), field.nullable)
@@ -54,9 +54,9 @@ def stored_field(field: st.StructField) -> pa.Field:
 
 
 def _stored_metadata(field: st.StructField) -> dict[str, str]:
-    """The part of the column's metadata that is for the writer of files."""
+    """The part of the column's metadata that the file writer uses."""
     return {
-        # Spark's metadata may have booleans.
+        # Spark's metadata may contain booleans.
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in (field.metadata or {}).items()
         if key.startswith(_STORED_KEYS)
@@ -72,7 +72,7 @@ def _read_from(field: st.StructField) -> pa.Field | None:
         found = _parse_schema(text).field(0)
         spark = spark_type(found.type, (field.name,))
     except (LanceError, ValueError, TypeError, IndexError, OSError):
-        return None  # Another program wrote it.
+        return None  # Another program wrote this metadata in another form.
     same = is_compatible(spark, field.dataType, check_nulls=False)
     return found if same and is_compatible(field.dataType, spark, check_nulls=False) else None
 
@@ -85,7 +85,7 @@ def _parse_schema(text: str) -> pa.Schema:
 
 
 def _with_nullability(arrow: pa.DataType, model: pa.DataType) -> pa.DataType:
-    """``arrow`` with nulls allowed where they are in ``model``, which has the same structure."""
+    """``arrow`` with the nullability of ``model``, which has the same structure."""
     if pa.types.is_struct(arrow):
         return pa.struct(
             _field_with_nullability(member, other)
@@ -110,7 +110,10 @@ def _field_with_nullability(field: pa.Field, model: pa.Field) -> pa.Field:
 def _requested_type(
     arrow: pa.DataType, metadata: dict[str, object], path: tuple[str, ...]
 ) -> pa.DataType:
-    """The type that the keys of the JVM connector ask for."""
+    """The type that the keys of the JVM connector select.
+
+    Raises `InvalidInputError` for a malformed value.
+    """
     size = metadata.get(LIST_SIZE)
     float16 = str(metadata.get(FLOAT16, "")).lower() == "true"
     if pa.types.is_list(arrow):

@@ -1,1 +1,1 @@
-"""Writes: the plan that the driver makes, and the writer that Spark's tasks run."""
+"""Writes: the driver's plan, and the writer that Spark's tasks run."""

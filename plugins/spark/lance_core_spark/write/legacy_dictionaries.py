@@ -1,7 +1,7 @@
-"""Dictionary columns of tables of file version 0.1, where a column has one dictionary for all rows.
+"""Dictionary columns in file version 0.1, where a column has one dictionary for all rows.
 
-Tasks cannot agree on one dictionary, so new tables get plain values instead. Rows that are appended
-to a table with dictionaries may only have values of these.
+Tasks cannot agree on one dictionary, so new tables get plain values instead. Rows appended to a
+table with dictionaries may only have values of these dictionaries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lance_core_spark.types.arrow_types import struct_fields
 from lance_core_spark.types.convert import convert
 
 LEGACY_VERSIONS = frozenset({"0.1", "legacy"})
-"""Names of the file version whose tables have one dictionary for a column."""
+"""The names of the file version with one dictionary for a column."""
 
 
 def without_dictionaries(field: pa.Field) -> pa.Field:
@@ -36,7 +36,7 @@ def without_dictionaries(field: pa.Field) -> pa.Field:
 
 
 def table_dictionaries(table: lance_core.LanceDataset, schema: pa.Schema) -> dict[str, pa.Array]:
-    """The dictionaries that rows of ``schema`` must use to be appended to ``table``."""
+    """The dictionaries of ``table``, by column, that appended rows of ``schema`` must use."""
     if table.data_storage_version not in LEGACY_VERSIONS:
         return {}
     names = [field.name for field in schema if pa.types.is_dictionary(field.type)]
@@ -47,7 +47,7 @@ def table_dictionaries(table: lance_core.LanceDataset, schema: pa.Schema) -> dic
 def encode(
     batch: pa.RecordBatch, schema: pa.Schema, dictionaries: Mapping[str, pa.Array]
 ) -> list[pa.Array]:
-    """Columns of a batch, with those named in ``dictionaries`` as indices into its values.
+    """The columns of ``batch``, with the columns in ``dictionaries`` dictionary-encoded.
 
     Raises `SchemaMismatchError` for a value that is not in the dictionary.
     """

@@ -1,6 +1,6 @@
-"""The plan of a write: which fields its rows get, and what its commit does.
+"""The plan of a write: the fields of its rows, and the operation of its commit.
 
-The driver makes it before the first task starts, and checks all that can be checked without rows.
+The driver makes the plan before the first task starts, and runs all checks that need no rows.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ from lance_core_spark.write.legacy_dictionaries import (
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """All that is known of a write before its first task.
+    """The plan of a write, complete before its first task.
 
-    ``mode`` as in `lance_core.write_dataset`; ``schema`` is that of the rows of the data files.
-    ``read_version``: the version that the write builds on, 0 if there is no table.
-    ``dictionaries``: columns of these names may only have these values.
-    ``operation``: what the commit does, without its fragments; None if the write is skipped because
-    the table exists. ``transaction_uuid`` is chosen here, so that a transaction that is committed
-    twice makes one version.
+    ``mode``: see `lance_core.write_dataset`. ``schema``: the schema of the rows in data files.
+    ``read_version``: the version that the write is based on, 0 if there is no table.
+    ``dictionaries``: the allowed values by column. ``operation``: the operation to commit, without
+    its fragments; None skips the write because the table exists. ``transaction_uuid`` is part of
+    the plan, so that committing the transaction twice creates one version.
     """
 
     table: TableRef
@@ -63,7 +62,7 @@ def plan_write(
     overwrite: bool,
     base: lance_core.LanceDataset | None,
 ) -> WritePlan:
-    """The plan for rows of ``schema`` on top of the version ``base``, None if there is no table.
+    """The plan for writing rows of ``schema``, based on ``base`` (None if there is no table).
 
     Raises `SchemaMismatchError` naming the column, `UnsupportedFeatureError` for types that cannot
     be stored, and `DatasetExistsError`.
@@ -102,7 +101,7 @@ def write_files(
     return_transaction: bool = False,
     base: lance_core.LanceDataset | None = None,
 ) -> list[FragmentMetadata] | lance_core.Transaction:
-    """Write batches of the plan's schema, on top of ``base`` or of the newest version."""
+    """Write batches of the plan's schema, based on ``base`` or on the newest version."""
     return write_fragments(
         pa.RecordBatchReader.from_batches(plan.schema, batches),
         plan.table.uri if base is None else base,
@@ -120,7 +119,7 @@ def _new_schema(schema: StructType, is_legacy: bool) -> pa.Schema:
 
 
 def _table_fields(schema: StructType, base: lance_core.LanceDataset) -> pa.Schema:
-    """The table's own fields for the columns of ``schema``, in the order of the latter."""
+    """The table's fields for the columns of ``schema``, in the order of ``schema``."""
     fields = {field.name: field for field in base.schema}
     return pa.schema([_table_field(column, fields) for column in schema])
 

@@ -1,7 +1,7 @@
 """The writer of a table: tasks write fragments, the driver commits all of them once.
 
-Each run of a task chooses new file names, so attempts that fail or run twice leave only files that
-no version references.
+Each run of a task uses new file names, so a task that fails or runs twice leaves only files that no
+version references.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from lance_core_spark.write.plan import WritePlan, write_files
 
 @dataclass(frozen=True)
 class WrittenFragments(WriterCommitMessage):
-    """What one task has written."""
+    """The message of a task to the driver: the fragments that the task has written."""
 
     fragments: tuple[FragmentMetadata, ...] = ()
 
 
 class LanceWriter(DataSourceArrowWriter):
-    """Writes rows of a plan. Spark makes copies: for each task, to commit, and to abort."""
+    """Writes the rows of a plan. Spark copies it for each task, for the commit and for an abort."""
 
     def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
@@ -56,9 +56,9 @@ class LanceWriter(DataSourceArrowWriter):
         return WrittenFragments(tuple(fragments))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make the fragments of all tasks one version.
+        """Commit the fragments of all tasks as one version.
 
-        After an error, removes what the tasks wrote, unless it may have been committed.
+        After an error, removes the files of the tasks, unless they may have been committed.
         """
         plan = self._plan
         if plan.is_skipped:
@@ -81,11 +81,11 @@ class LanceWriter(DataSourceArrowWriter):
             raise
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove what the tasks of a failed job wrote.
+        """Remove the files of the tasks of a failed job.
 
-        Spark also calls this after `commit` failed, which has removed the files where that is safe;
-        then no message is missing. If one is missing, `commit` was not called; this nevertheless
-        checks that no version is the transaction.
+        Spark also calls this after a failure of `commit`, which has already removed the files where
+        this is safe; then no message is missing. If a message is missing, `commit` was not called,
+        but this method still checks that no version has the transaction.
         """
         plan = self._plan
         was_committing = all(message is not None for message in messages)
@@ -106,7 +106,7 @@ def _fragments(messages: Sequence[WriterCommitMessage | None]) -> list[FragmentM
 def _transaction(plan: WritePlan, fragments: list[FragmentMetadata]) -> lance_core.Transaction:
     operation: LanceOperation.BaseOperation
     if isinstance(plan.operation, LanceOperation.Overwrite):
-        # The fields as files have them: blobs have other fields there than in the rows.
+        # Use the fields of the files: blobs have other fields in files than in the rows.
         operation = LanceOperation.Overwrite(plan.operation.new_schema, fragments)
     else:
         operation = LanceOperation.Append(fragments)
@@ -119,7 +119,7 @@ def _discard(plan: WritePlan, fragments: list[FragmentMetadata]) -> None:
 
 
 def _may_be_committed(plan: WritePlan) -> bool:
-    """Whether a version may be this transaction; True if that cannot be found out."""
+    """True if a version may have this transaction, or if the history cannot be read."""
     try:
         dataset = plan.table.open_if_exists()
         if dataset is None:
