@@ -1,1 +1,1 @@
-"""Threads, caches and waiting: what every part of the library shares of them."""
+"""Thread pools, caches, locks and back-off, shared by the whole library."""

@@ -1,4 +1,4 @@
-"""How many threads work of this process may keep busy."""
+"""The number of threads for CPU-bound work in this process."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 from lance_core.errors import InvalidInputError
 
 VARIABLE = "LANCE_CPU_THREADS"
-"""Environment variable with a number of threads; pylance reads it, too."""
+"""Environment variable with a number of threads; pylance reads it as well."""
 
 
 def cpu_count() -> int:
-    """What `VARIABLE` says, else how many processors the process may use.
+    """The value of `VARIABLE`, or the number of processors available to the process.
 
-    Raises `InvalidInputError` if it says something else than a number from 1 on.
+    Raises `InvalidInputError` if the value is not an integer of at least 1.
     """
     given = os.environ.get(VARIABLE, "").strip()
     if given:

@@ -1,7 +1,7 @@
-"""Locks that a fork cannot leave locked.
+"""Locks that are never locked in a new child process.
 
-Only the thread that forks lives on in the child. A lock that another thread held at that moment
-would stay locked there for ever.
+Only the forking thread exists in the child. A lock that another thread held at that moment would
+stay locked forever.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801, TID251
-        """A `functools.cached_property` without a lock, as Python has it from 3.12 on.
+        """A `functools.cached_property` without a lock, like that of Python 3.12 and later.
 
-        The one of Python 3.11 has a lock, and one for all instances of the class. Threads that ask
-        for a value at the same time may all compute it; they get what was stored first.
+        That of Python 3.11 has one lock for all instances of a class. Several threads may compute
+        the value concurrently; all get the value that was stored first.
         """
 
         def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
@@ -36,9 +36,9 @@ else:
 
 
 class ForkSafeLock:
-    """A mutual exclusion, to be used in a ``with`` statement; nobody holds it in a forked child.
+    """A mutex for ``with`` statements, which is unlocked in a forked child.
 
-    What it guards must make sense at any moment, since the child finds it as it was.
+    The guarded state must be consistent at any time, because a child inherits it unchanged.
     """
 
     __slots__ = ("__weakref__", "_lock")
@@ -54,7 +54,7 @@ class ForkSafeLock:
         self._lock.release()
 
     def renew(self) -> None:
-        """Forget who holds the lock."""
+        """Replace the lock by an unlocked one."""
         self._lock = threading.Lock()
 
 

@@ -1,4 +1,4 @@
-"""A map that keeps what was used last, for what is costly to make: stores, readers, probes."""
+"""A least-recently-used cache for objects that are costly to create: stores, readers, probes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """A bounded map, least recently used out first; safe for threads and forks.
+    """A bounded map that removes the least recently used items; safe for threads and forks.
 
-    The items' weights, by default 1 each, add up to ``capacity`` at most; the newest one always
-    stays. A forked child finds the items of its parent, or, with ``parents_only``, none: it must
-    not use the parent's connections. With ``made_once``, threads that ask for the same item at the
-    same time wait for the one that makes it; making one must not ask for that very item.
+    The sum of the items' weights, by default 1 each, is at most ``capacity``; the newest item is
+    always kept. A forked child inherits the items of its parent, or, with ``parents_only``, none,
+    because it must not use the parent's connections. With ``made_once``, threads that request the
+    same item concurrently wait for the thread that creates it; creating an item must not request
+    the same item.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class LruCache(Generic[K, V]):
         return key in self._items
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """The item for ``key``, made outside the lock if it is not there."""
+        """The item for ``key``; creates a missing item outside the lock."""
         with self._lock:
             if key in self._items:
                 self._items.move_to_end(key)
@@ -77,7 +78,7 @@ class LruCache(Generic[K, V]):
 
     def _keep(self, key: K, item: V) -> V:
         with self._lock:
-            # Another thread may have made it too; all callers get the one that was kept.
+            # Another thread may have created it too; all callers get the stored one.
             kept = self._items.setdefault(key, item)
             if kept is item:
                 self._total += self._weight(item)
@@ -86,18 +87,18 @@ class LruCache(Generic[K, V]):
         return kept
 
     def _end(self, key: K) -> None:
-        """Nobody makes the item any more."""
+        """Mark the creation of the item as finished."""
         with self._lock:
             if self._being_made is not None:
                 self._being_made.pop(key, None)
 
     def forget_makers(self) -> None:
-        """Wait for nobody: those who make items are threads of another process."""
+        """Forget the threads that create items, because they belong to another process."""
         if self._being_made is not None:
             self._being_made = {}
 
     def reset(self) -> None:
-        """Forget all items."""
+        """Remove all items."""
         with self._lock:
             self._total = 0
             self._items = OrderedDict()
@@ -115,5 +116,5 @@ def _forget_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # Children run these in the order of registration: the locks are free by now.
+    # Children run these in the order of registration: the locks are unlocked by now.
     os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,28 +1,26 @@
-"""The thread pools of the process: which there are, and how work is given to them.
+"""The thread pools of the process, and functions that submit work to them.
 
-| pool | threads | tasks |
-|---|---|---|
-| `COMPUTE` | `num_threads()` | decode and filter rows, encode pages: processors are busy |
-| `IO` | `IO_THREADS` | the same and small writes where a task mostly waits for a service |
-| ``requests``, one per remote store | option of the store | one request each |
-| ``cleanup``, one per cleanup | option of the cleanup | one call of the store each |
+| pool | threads | tasks | |---|---|---| | `COMPUTE` | `num_threads()` | decode and filter rows,
+encode pages: processors are busy | | `IO` | `IO_THREADS` | the same and small writes, if a task
+mostly waits for a service | | ``requests``, one per remote store | option of the store | one
+request each | | ``cleanup``, one per cleanup | option of the cleanup | one call of the store each |
 
-Kernels release the interpreter lock, and so does waiting for a service.
+Kernels release the global interpreter lock, and so does waiting for a service.
 
-*Bounds.* A pool bounds the threads. Whoever gives work to it bounds the tasks, and with them the
-memory: by ``ahead``, or by waiting for the first task before it submits another.
+*Bounds.* A pool bounds the number of threads. The caller bounds the number of tasks, and so the
+memory: with ``ahead``, or by waiting for the first task before it submits another.
 
 *Deadlocks.* (1) A task never waits for a task of the same pool: called by a thread of any pool,
-`in_order` does all work itself. (2) Tasks of the other pools may wait for requests; a request waits
-for no task. (3) What threads wait for each other to make (`LruCache` with ``made_once``) is made
-without tasks other than requests.
+`in_order` does all work itself. (2) Tasks of the other pools may wait for requests; a request never
+waits for a task. (3) Creating an item for which other threads wait (`LruCache` with ``made_once``)
+uses no tasks except requests.
 
-*Forks.* Threads do not survive a fork. A child makes its own executors, and touches no future of
-its parent: the thread that would complete it does not exist, and its lock may be held for ever.
+*Forks.* Threads do not survive a fork. A child creates its own executors and does not use futures
+of its parent: the thread that would complete a future does not exist, and its lock may stay locked
+forever.
 
-*Exit.* Executors take nothing any more as soon as the main thread has returned. Other threads may
-go on for long after that, and functions registered with `atexit` run then: they do the work
-themselves.
+*Exit.* Executors refuse tasks after the main thread has returned. Other threads may run long after
+that, and functions registered with `atexit` run then: they do the work in their own thread.
 """
 
 from __future__ import annotations
@@ -44,13 +42,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 IO_THREADS = 16
-"""Threads for work that mostly waits for a service, and how much of it is under way at most."""
+"""Number of threads for work that mostly waits for a service, and maximum number of its parallel
+tasks."""
 
 _thread = threading.local()
 
 
 def is_pool_thread() -> bool:
-    """True if the calling thread belongs to a pool, so that it must not wait for one."""
+    """True if the calling thread belongs to a pool; such a thread must not wait for a pool."""
     return getattr(_thread, "is_of_a_pool", False)
 
 
@@ -60,15 +59,15 @@ def _mark_thread() -> None:
 
 @cache
 def num_threads() -> int:
-    """How many threads `COMPUTE` has: at least two, unless `VARIABLE` says one."""
+    """The number of threads of `COMPUTE`: at least two, unless `VARIABLE` is one."""
     return cpu_count() if os.environ.get(VARIABLE) else max(2, cpu_count())
 
 
 class ThreadPool:
-    """At most ``size`` threads, made when they are needed; a forked child makes its own.
+    """At most ``size`` threads, created on demand; a forked child creates its own.
 
-    As a context manager: at the end of the block what has not begun is dropped, and what has begun
-    is waited for.
+    As a context manager, it cancels waiting tasks at the end of the block and waits for running
+    ones.
     """
 
     def __init__(self, name: str, size: int | Callable[[], int]) -> None:
@@ -86,7 +85,7 @@ class ThreadPool:
             self._executor.shutdown(cancel_futures=True)
 
     def submit(self, work: Callable[..., R], *args: object) -> Future[R]:
-        """``work(*args)`` under way in a thread, or done by the caller as the process ends."""
+        """Run ``work(*args)`` in a thread, or in the calling thread while the process exits."""
         try:
             return (self._executor or self._begin()).submit(work, *args)
         except RuntimeError:
@@ -105,9 +104,9 @@ class ThreadPool:
             return self._executor
 
     def run(self, works: Sequence[Callable[[], R]]) -> list[R]:
-        """The results of ``works``, in order; the first of them is done by the caller itself.
+        """The results of ``works``, in order; the caller executes the first one itself.
 
-        If one raises, those that have not begun never do, and the error is raised.
+        If one raises, those that have not started are cancelled, and the error is raised.
         """
         if len(works) == 1:
             return [works[0]()]
@@ -120,16 +119,16 @@ class ThreadPool:
             raise
 
     def in_order(self, work: Callable[[T], R], items: Iterable[T], ahead: int) -> Iterator[R]:
-        """``work(item)`` for each item, results in the order of the items.
+        """Yield ``work(item)`` for each item, in the order of the items.
 
-        At most ``ahead`` items are being worked on or wait for the caller, so memory stays bounded
-        by that many results. A single item is worked on in the calling thread; so are all of them
-        if that is a thread of a pool.
+        At most ``ahead`` items are in progress or wait for the caller, so memory is bounded by this
+        many results. A single item is processed in the calling thread; so are all items if that
+        thread belongs to a pool.
 
-        When the iterator is closed, or an item fails, the items that wait for a thread are dropped.
-        Those that are being worked on are not waited for: they end by themselves, and what they
-        return or raise is lost. A child that was forked meanwhile works again on what was under
-        way in the parent.
+        If the iterator is closed or an item fails, items that wait for a thread are cancelled.
+        Items in progress continue without being waited for, and their results or errors are
+        ignored. A child that was forked meanwhile processes the items again that were in progress
+        in the parent.
         """
         if is_pool_thread():
             yield from map(work, items)
@@ -151,17 +150,17 @@ class ThreadPool:
             under_way.cancel()
 
     def forget_threads(self) -> None:
-        """Forget the threads, which a fork has left behind."""
+        """Drop the executor after a fork, because its threads do not exist in the child."""
         self._executor = None
 
 
 _pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
 
 COMPUTE = ThreadPool("compute", num_threads)
-"""For work that keeps processors busy."""
+"""The pool for CPU-bound work."""
 
 IO = ThreadPool("io", IO_THREADS)
-"""For work that leaves processors idle while it waits."""
+"""The pool for I/O-bound work."""
 
 
 def _forget_all() -> None:
@@ -176,16 +175,16 @@ if hasattr(os, "register_at_fork"):
 def in_order(
     work: Callable[[T], R], items: Iterable[T], ahead: int, *, is_io_bound: bool = False
 ) -> Iterator[R]:
-    """`ThreadPool.in_order` of the shared pools.
+    """`ThreadPool.in_order` on the shared pools.
 
-    With ``is_io_bound`` the work mostly waits for a service, so that more threads than there are
-    processors help.
+    ``is_io_bound``: the work mostly waits for a service, so more threads than processors are
+    useful.
     """
     return (IO if is_io_bound else COMPUTE).in_order(work, items, ahead)
 
 
 class _UnderWay(Generic[T, R]):
-    """Items that threads work on, in order."""
+    """Items that threads process, in order."""
 
     def __init__(self, work: Callable[[T], R], pool: ThreadPool) -> None:
         self._work = work
@@ -194,19 +193,19 @@ class _UnderWay(Generic[T, R]):
         self.items: collections.deque[tuple[T, Future[R]]] = collections.deque()
 
     def begin(self, item: T) -> None:
-        """Have a thread work on ``item``."""
+        """Let a thread process ``item``."""
         if self._process != os.getpid():
             self._begin_again()
         self.items.append((item, self._pool.submit(self._work, item)))
 
     def next_result(self) -> R:
-        """What became of the first item."""
+        """The result of the first item; raises its error."""
         if self._process != os.getpid():
             self._begin_again()
         return self.items.popleft()[1].result()
 
     def cancel(self) -> None:
-        """Drop what no thread has begun."""
+        """Cancel the items that no thread has started."""
         if self._process == os.getpid():
             for _, future in self.items:
                 future.cancel()

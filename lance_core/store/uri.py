@@ -75,7 +75,7 @@ def parse_uri(uri: str | os.PathLike[str]) -> StoreUrl:
     scheme, plus, commit_scheme = start.lower().partition("+")
     if not rest.startswith("//") and not (scheme == "file" and rest.startswith("/")):
         raise InvalidInputError(
-            f"{shown_uri(uri)!r} starts like a URI but is none: write {start}://…, "
+            f"{shown_uri(uri)!r} starts like a URI but is not one: write {start}://…, "
             f"or ./{start}:… for a local path"
         )
     return _url(uri, scheme, commit_scheme if plus else None, rest)
@@ -195,7 +195,7 @@ def _local(path: str) -> StoreUrl:
 def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUrl:
     rest, has_fragment, _ = rest.partition("#")
     if has_fragment:
-        raise InvalidInputError(f"{shown_uri(uri)!r}: a URI has no fragment here; write # as %23")
+        raise InvalidInputError(f"{shown_uri(uri)!r}: fragments are not supported; write # as %23")
     rest, _, query = rest.partition("?")
     if not rest.startswith("//"):  # file:/path
         rest = f"//{rest}"
@@ -208,7 +208,7 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
     if scheme == "file":
         if netloc not in {"", "localhost"}:
             raise InvalidInputError(
-                f"{shown_uri(uri)!r}: a file URI names no host; an absolute path follows file://"
+                f"{shown_uri(uri)!r}: a file URI has no host; write file:// and an absolute path"
             )
         if not slash:
             raise InvalidInputError(f"{shown_uri(uri)!r}: a file URI needs an absolute path")
@@ -226,7 +226,7 @@ def _refuse_password(netloc: str, scheme: str) -> None:
     is_port = port.isascii() and port.isdigit()
     if colon and not is_port and not host.endswith("]") and "::" not in host:
         raise InvalidInputError(
-            f"a URI of scheme {scheme!r} has no port number behind the ':' of its host; write the "
+            f"a URI of scheme {scheme!r} has no port number after the ':' of its host; write the "
             "'/' of a password as %2F"
         )
 

@@ -65,7 +65,7 @@ class Reader:
             if first.size <= first.data.size:
                 return first.data
             if first.size > LARGEST:
-                raise CorruptFileError(f"{first.size} bytes are not read as a whole", path)
+                raise CorruptFileError(f"{first.size} bytes are too many to read as a whole", path)
             whole = self._rest(path, key, first)
             if whole is not None:
                 return whole
@@ -109,7 +109,7 @@ class Reader:
             if content.data.size != length:
                 # Fewer bytes: the response broke off. More bytes: the server ignored the range.
                 kind = Failure.UNKNOWN if content.data.size < length else Failure.REFUSED
-                raise RequestError(kind, f"{content.data.size} instead of {length} bytes came")
+                raise RequestError(kind, f"received {content.data.size} instead of {length} bytes")
             return content
 
         return self._sender.read("reading", path, request)

@@ -61,6 +61,6 @@ class SdkObjects(Generic[T]):
         if found is None:
             raise InvalidInputError(
                 f"no {self._kind} is registered as {name!r} in this process: "
-                f"{self._function}({name!r}, …) has to come first"
+                f"{self._function}({name!r}, …) must be called first"
             )
         return found
