@@ -127,7 +127,7 @@ class CatchUp:
         return None
 
     def _check(self, number: int, version: Version | None) -> Version | None:
-        """Raise if the transaction conflicts with a version; return a version that is the same."""
+        """Raise if the transaction conflicts with ``version``; return it if both are the same."""
         committed = None if version is None else find_transaction(self._store, version)
         if self._is_ours(committed, number):
             return version

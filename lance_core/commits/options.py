@@ -34,8 +34,8 @@ FRESH = 10.0
 """Age in seconds from which the files of a writer are checked before they are committed."""
 
 SHORTEST_DEADLINE = 1.0
-"""Minimum deadline in seconds that a table's config may set. With a smaller one nobody could
-commit, not even a commit that corrects the config."""
+"""Minimum deadline in seconds that a table's config may set. With a smaller one no commit could
+succeed, not even one that corrects the config."""
 
 DEADLINE_KEY = "lance_core.commit_deadline"
 """Key of a table's config that replaces `DEADLINE` for all its writers and cleanups."""

@@ -122,7 +122,7 @@ class ObjectWriter(ABC):
 
     It is open until `close` or `abort` is called, or until a call fails:
 
-    - open: `write`, `close` and `abort` do what they say;
+    - open: `write`, `close` and `abort` work as documented;
     - closed: another `close`, and `abort`, do nothing; `write` raises `InvalidInputError`;
     - aborted, or a `write` or `close` failed: `abort` does nothing; `write` and `close` raise
       `InvalidInputError`. Nothing is published, unless `close` raised `OutcomeUnknownError`.

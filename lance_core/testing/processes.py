@@ -54,7 +54,10 @@ _BROKEN = "another process failed"
 
 
 def portable(function: F, fixture: str) -> F:
-    """Return ``function``, the value of a fixture, if other processes can call it."""
+    """Return ``function``, the value of a fixture, if other processes can call it.
+
+    Raises `AssertionError` if it cannot be pickled.
+    """
     try:
         ForkingPickler.dumps(function)
     except Exception as error:
@@ -67,7 +70,11 @@ def portable(function: F, fixture: str) -> F:
 
 
 def race_processes(run: Callable[[int, Wait], T]) -> list[T]:
-    """The results of ``run`` in `PROCESSES` processes, called with their number and a `Wait`."""
+    """The results of ``run`` in `PROCESSES` processes, called with their number and a `Wait`.
+
+    All processes must wait the same number of times. An exception in a process becomes an
+    `AssertionError` here.
+    """
     return _results([(run, (number,), True) for number in range(PROCESSES)])
 
 
@@ -117,7 +124,7 @@ def _bound(attempt: Attempt, n: int) -> Callable[[], bool]:
 
 
 class _Calls:
-    """Counts the function calls of this thread, and lets another process overtake at the nth."""
+    """Counts the function calls of this thread, and lets another process run at the nth call."""
 
     def __init__(self, nth: int = 0, wait: Wait | None = None) -> None:
         self.seen = 0

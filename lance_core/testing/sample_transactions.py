@@ -41,7 +41,10 @@ def append(read_version: int) -> Transaction:
 
 
 def first_candidate(naming: NamingScheme = NamingScheme.V2, version: int = 1) -> Candidate:
-    """A candidate for a new table; a ``version`` other than 1 changes only its name."""
+    """A candidate for a new table; a ``version`` other than 1 changes only its name.
+
+    Each call returns a different manifest, as two writers do.
+    """
     return candidate_of(creation(), naming, version)
 
 

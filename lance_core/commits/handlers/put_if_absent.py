@@ -8,7 +8,10 @@ from lance_core.store.base import PutMode
 
 
 class PutIfAbsentCommitHandler(DirectoryCommitHandler):
-    """Writes the manifest to its final path, only if no object exists there."""
+    """Writes the manifest to its final path, only if no object exists there.
+
+    Requires ``put_if_absent``.
+    """
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
         self.store.put(candidate.path, candidate.data, PutMode.create)

@@ -9,7 +9,10 @@ from lance_core.table.paths import VERSIONS
 
 
 class RenameCommitHandler(DirectoryCommitHandler):
-    """Writes the manifest to a staging path that readers ignore, then renames it."""
+    """Writes the manifest to a staging path that readers ignore, then renames it.
+
+    Requires ``rename_if_absent``.
+    """
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
         staging = staging_path(candidate)

@@ -29,9 +29,9 @@ _NOT_APPLIED = {
     errno.EROFS,
     errno.EXDEV,
 }
-"""Errors that prove that nothing was applied. Other errors do not: the server may have gone, or a
-repeated request, whose first response was lost, does not find the file that it already moved
-(``ENOENT``)."""
+"""Errors that prove that nothing was applied. Other errors do not: the server may have become
+unreachable, or a repeated request, whose first response was lost, does not find the file that it
+already moved (``ENOENT``)."""
 
 
 class _Phase:

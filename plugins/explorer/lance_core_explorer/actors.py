@@ -1,7 +1,7 @@
 """Bodies of actors that read and write tables with the shipped code.
 
 A `Change` creates an operation from the version read; `writer` commits changes one by one. The
-content of a data file is irrelevant here; it is the file's name.
+content of a data file is irrelevant here; its name serves as content.
 """
 
 from __future__ import annotations

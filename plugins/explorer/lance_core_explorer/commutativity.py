@@ -34,7 +34,7 @@ def private_files(call: Call) -> Eagerness:
 
 
 def lasting_manifests(call: Call) -> Eagerness:
-    """For configurations in which, moreover, no manifest is removed or replaced."""
+    """For configurations in which, in addition, no manifest is removed or replaced."""
     if call.space != "store":
         return Eagerness.NEVER
     folder, _, name = call.key.rpartition("/")

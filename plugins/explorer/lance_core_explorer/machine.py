@@ -260,7 +260,10 @@ class Machine:
         return state.preemptions - 1
 
     def _fates_of(self, state: State, call: int) -> tuple[Fate, ...]:
-        """The possible faults of a call."""
+        """The possible faults of a call.
+
+        If no other actor can see when a late write takes effect, it does so at once or never.
+        """
         if Fate.LATE in self._fates and self._is_timeless(state):
             self._is_eager(call, state.world)
             if self._eager[call] is Eagerness.ALWAYS:

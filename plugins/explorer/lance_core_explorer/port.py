@@ -107,7 +107,10 @@ class Port(ABC):
 
 
 class ReplayPort(Port):
-    """Returns the recorded ``answers``, pairs of answer and time."""
+    """Returns the recorded ``answers``, pairs of an answer and its time.
+
+    ``go_on`` answers further calls; its result None stops the actor.
+    """
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ def sent_from(mount: Mount, file: Path) -> Callable[[str], None]:
 
 
 def copied_from(mount: Mount, source: str) -> Callable[[str], None]:
-    """A function that copies the object ``source`` to a key; through this machine if necessary."""
+    """A function that copies the object ``source`` to a key, through this machine if necessary."""
     filesystem = mount.filesystem
 
     def send(key: str) -> None:
