@@ -1,4 +1,4 @@
-"""Tables in containers of Azure Blob Storage, by azure-storage-blob."""
+"""Tables in containers of Azure Blob Storage, with azure-storage-blob."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ __all__ = ["register_credential", "unregister_credential"]
 
 
 def __getattr__(name: str) -> object:
-    # Looking up plugins imports this package and must not wait for the SDK.
+    # The plugin lookup imports this package and must not import the slow SDK.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lance_core_azure import credentials

@@ -1,4 +1,4 @@
-"""What Azure Blob Storage guarantees, and what other servers of its API do."""
+"""The guarantees of Azure Blob Storage and of other servers with its API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OF_AZURE = StoreCapabilities(
 
 OF_OTHERS = replace(
     OF_AZURE,
-    # Other servers may ignore the condition: a probe tells.
+    # Other servers may ignore the condition; a probe decides.
     put_if_absent=Guarantee.UNKNOWN,
     multipart_if_absent=Guarantee.UNKNOWN,
     copy_if_absent=Guarantee.UNKNOWN,
@@ -26,5 +26,5 @@ _AZURE = (".blob.core.windows.net", ".blob.core.usgovcloudapi.net", ".blob.core.
 
 
 def is_azure(host: str) -> bool:
-    """Whether a host of this name is Microsoft's storage service."""
+    """True if ``host`` belongs to Microsoft's storage service."""
     return host.lower().endswith(_AZURE)

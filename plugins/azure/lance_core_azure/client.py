@@ -1,4 +1,4 @@
-"""The requests of Azure Blob Storage, by its SDK."""
+"""Requests to Azure Blob Storage through its SDK."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ from lance_core_azure.settings import AzureSettings
 T = TypeVar("T")
 
 IF_ABSENT: dict[str, Any] = {"match_condition": MatchConditions.IfMissing}
-"""The condition that no object is there."""
+"""The condition that no object exists."""
 
 SIGNED_FOR = timedelta(hours=1)
-"""How long a copy may take."""
+"""Maximum duration of a copy."""
 
 MAX_BLOB_CLIENTS = 256
-"""Objects whose clients are kept: the SDK takes 0.2 ms to make one, a quarter of a short read."""
+"""Maximum cached blob clients. The SDK takes 0.2 ms to create one, a quarter of a short read."""
 
 MAX_OBJECT = 1 << 48
-"""More bytes than an object has."""
+"""More bytes than any object has."""
 
-# Azurite ends the range of nothing at -1.
+# Azurite ends an empty range at -1.
 _RANGE = re.compile(r"bytes ([0-9]{1,15})--?[0-9]{1,15}/([0-9]{1,15})")
 
 
 class _ListingBody(Exception):  # noqa: N818 (it is no error)
-    """Takes the body of a listing out of the SDK, before it reads it; see `AzureClient._listed`."""
+    """Carries the body of a listing out of the SDK before parsing, see `AzureClient._listed`."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class _ListingBody(Exception):  # noqa: N818 (it is no error)
 
 
 class _Connected(NamedTuple):
-    """The clients of the SDK for some credentials; ``blobs``: those that were used last."""
+    """The SDK clients for some credentials; ``blobs``: the most recently used ones."""
 
     credentials: Credentials
     container: ContainerClient
@@ -72,7 +72,7 @@ class _Connected(NamedTuple):
 
 
 class AzureClient(RemoteClient):
-    """One container. ``renewed`` looks again for credentials: what the environment says now."""
+    """Requests to one container. ``renewed`` reads the settings and environment again."""
 
     max_put_size = 5000 << 20
     max_copy_size = 256 << 20
@@ -109,17 +109,17 @@ class AzureClient(RemoteClient):
             stream = self._blob(key).download_blob(
                 first, length, raw_response_hook=responses.append, **condition
             )
-            headers = responses[-1].http_response.headers  # the first may refuse the tenant
+            headers = responses[-1].http_response.headers  # the first may reject the tenant
             if "x-ms-error-code" in headers:
                 raise ValueError("this is no success")
-            # The SDK looks only at the size of the object, and requests again what is missing.
+            # The SDK only checks the object's size, and requests missing bytes again.
             extent = _RANGE.fullmatch(headers.get("Content-Range", ""))
             if extent is None or int(extent[1]) != first:
                 raise RequestError(Failure.REFUSED, "the service answers with another range")
             size = int(extent[2])
             if int(headers["Content-Length"]) < min(length, size - first):
                 raise RequestError(Failure.UNKNOWN, "the response is too short")
-            data = next(stream.chunks(), b"")  # ``readall`` copies them
+            data = next(stream.chunks(), b"")  # ``readall`` would copy the bytes
             return Content(pa.py_buffer(data), size, tag(headers.get("ETag")))
 
         return self._send(download, unmet=Failure.CHANGED)
@@ -143,7 +143,7 @@ class AzureClient(RemoteClient):
         self._send(lambda: self._blob(key).delete_blob())
 
     def copy(self, source: str, target: str, *, if_absent: bool) -> None:
-        """Synchronous: the target appears when it is complete."""
+        """Copy an object synchronously: the target appears when it is complete."""
         condition = IF_ABSENT if if_absent else {}
 
         def copy() -> None:
@@ -155,7 +155,7 @@ class AzureClient(RemoteClient):
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
     ) -> ListingPage:
-        """One request, unless the service orders names otherwise than by their bytes."""
+        """List a page with one request, unless the service does not order names by their bytes."""
         begin: dict[str, Any] = {}
         if deep and not token and start_after and can_begin_at(start_after, prefix):
             begin = {"start_from": start_after}
@@ -172,13 +172,13 @@ class AzureClient(RemoteClient):
         return ListingPage(sorted(objects, key=lambda one: one.key.encode()), None)
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:
-        """A name only: blocks are kept at the object until a list names them."""
+        """Choose a name; the service keeps uploaded blocks until a block list names them."""
         return uuid.uuid4().hex
 
     def upload_part(
         self, key: str, upload: str, number: int, body: Sequence[memoryview]
     ) -> UploadedPart:
-        # All blocks of an object must have names of the same length.
+        # All blocks of an object must have names of equal length.
         block, data = f"{upload}{number:06}", _join(body)
         self._send(lambda: self._blob(key).stage_block(block, data, length=len(data)))
         return UploadedPart(number, block)
@@ -201,7 +201,7 @@ class AzureClient(RemoteClient):
         return is_new
 
     def close(self) -> None:
-        # Not the transport, which could not be used again.
+        # Keep the transport open, because it cannot be reopened.
         self._session.close()
 
     def _connect(self, credentials: Credentials) -> _Connected:
@@ -213,9 +213,9 @@ class AzureClient(RemoteClient):
             settings.container,
             credential=credentials.for_sdk(settings.account),
             transport=self._transport,
-            # The store sends again what may be sent again.
+            # The store retries requests, so the SDK must not.
             retry_total=0,
-            # One request for each `put` and `get`.
+            # Use one request for each `put` and `get`.
             max_single_put_size=self.max_put_size,
             max_single_get_size=MAX_OBJECT,
             max_chunk_get_size=MAX_OBJECT,
@@ -234,10 +234,10 @@ class AzureClient(RemoteClient):
         return connected.blobs.get(key, lambda: connected.container.get_blob_client(key))
 
     def _listed(self, prefix: str, token: str | None, deep: bool, begin: dict[str, Any]) -> Listed:
-        """A page of a listing, as `parse` reads it.
+        """A page of a listing, parsed by `parse`.
 
-        The SDK does not tell folders from objects, on which the order of the listing depends, and
-        takes 0.25 ms for each object.
+        The SDK's own parser takes 0.25 ms per object. It also does not distinguish folders from
+        objects, on which the order of the listing depends.
         """
 
         def take_body(response: Any) -> None:
@@ -260,7 +260,7 @@ class AzureClient(RemoteClient):
         return parse(body)
 
     def _source(self, key: str) -> tuple[str, dict[str, Any]]:
-        """The URL to copy an object from, and what authorizes the service to read it."""
+        """The URL from which the service copies an object, and the authorization to read it."""
         url = self._blob(key).url.partition("?")[0]
         credentials, settings = self._connected.credentials, self._settings
         if credentials.kind is Kind.ANONYMOUS:
@@ -283,29 +283,29 @@ class AzureClient(RemoteClient):
         return f"{url}?{signature}", {}
 
     def _send(self, request: Callable[[], T], unmet: Failure = Failure.REFUSED) -> T:
-        """What ``request`` returns. Everything that the SDK raises becomes a `RequestError`.
+        """The result of ``request``. All errors of the SDK become a `RequestError`.
 
-        ``unmet``: what an unmet condition means.
+        ``unmet``: the failure for a condition that is not met.
         """
         try:
             return request()
         except RequestError as error:
             failure = error
-        except LanceError as error:  # of credentials: a write sent before may have been applied
+        except LanceError as error:  # a credentials error; an earlier write may have been applied
             failure = RequestError(Failure.REFUSED, str(error))
         except HttpResponseError as error:
             failure = self._explained(self._from_sdk(error, unmet))
         except (ServiceRequestError, ServiceResponseError) as error:
-            # Of a request for a token: those to the service raise a `RequestError`.
+            # From a token request: requests to the service itself raise a `RequestError`.
             failure = RequestError(Failure.UNSENT, f"no token of Entra ID: {_text(error)}")
         except AzureError as error:
             failure = RequestError(Failure.REFUSED, _text(error))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The SDK fails to read headers that are missing or malformed.
+            # The SDK raises such errors if headers are missing or malformed.
             failure = RequestError(
                 Failure.UNKNOWN, f"the response is none of Blob Storage ({type(error).__name__})"
             )
-        # Raised out of reach of the SDK's errors, which hold the request.
+        # Raise outside of the except block: the SDK's errors reference the request.
         raise failure
 
     def _from_sdk(self, error: HttpResponseError, unmet: Failure) -> RequestError:

@@ -1,4 +1,4 @@
-"""Connections to the endpoint: TLS, proxies, deadlines, and how many are kept."""
+"""Connections to the endpoint: TLS, proxies, deadlines and pool size."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from lance_core.store.remote.settings import RemoteSettings
 from lance_core_azure.settings import AzureSettings
 
 CALLERS = 16
-"""Threads of callers that may send requests at the same time, besides those of the store."""
+"""Number of caller threads that may send requests in parallel, besides the store's own threads."""
 
 
 def make_pool(settings: AzureSettings) -> urllib3.PoolManager:
-    """Connections, none of which is made yet; `InvalidInputError` for an unusable proxy."""
+    """A pool without open connections. Raises `InvalidInputError` for an unusable proxy."""
     remote = settings.remote
     size = remote.parallel + CALLERS
     proxy = _proxy(settings)
@@ -39,7 +39,7 @@ def make_pool(settings: AzureSettings) -> urllib3.PoolManager:
 def _through(
     proxy: str, remote: RemoteSettings, size: int, context: ssl.SSLContext | None
 ) -> urllib3.ProxyManager:
-    """Connections by way of ``proxy``, whose URL may hold a password."""
+    """A pool of connections through ``proxy``, whose URL may contain a password."""
     parts = urlsplit(proxy)
     headers = None
     if parts.username is not None:
@@ -59,7 +59,7 @@ def _through(
 
 
 def _proxy(settings: AzureSettings) -> str | None:
-    """The proxy for the endpoint: of the option, else of the environment."""
+    """The proxy for the endpoint, from the option or else from the environment."""
     remote, host = settings.remote, settings.host
     if remote.proxy_url is not None:
         return None if _is_excluded(host, remote.proxy_excludes or "") else remote.proxy_url
@@ -69,7 +69,7 @@ def _proxy(settings: AzureSettings) -> str | None:
 
 
 def _is_excluded(host: str, names: str) -> bool:
-    """Whether ``names``, of hosts and domains, separated by commas, have ``host`` among them."""
+    """True if ``host`` matches ``names``, a comma-separated list of hosts and domains."""
     lists = (name.strip().lower().removeprefix(".") for name in names.split(","))
     return any(name == "*" or f".{host.lower()}".endswith(f".{name}") for name in lists if name)
 

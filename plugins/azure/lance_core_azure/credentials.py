@@ -1,4 +1,4 @@
-"""The credentials that options choose, and the objects of the SDK for them."""
+"""Select credentials from options, and create the SDK's objects for them."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ CREDENTIAL_OBJECTS: SdkObjects[Any] = SdkObjects(
 
 
 def register_credential(name: str, credential: Credential) -> str:
-    """Give ``credential`` a name in this process, and return it: the value of option ``identity``.
+    """Register ``credential`` under ``name`` and return the name, the value of option ``identity``.
 
     ``credential``: an `AzureNamedKeyCredential`, an `AzureSasCredential`, or any object with the
     ``get_token`` of a `TokenCredential`, such as those of azure-identity. It is kept until
-    `unregister_credential`. It never travels: other processes, but for forked children, register
-    one of their own under the name. Raises `InvalidInputError` for any other object, and if the
-    name is that of another credential.
+    `unregister_credential`. It is never sent to other processes; these must register their own
+    credential under the name, except forked children. Raises `InvalidInputError` for any other
+    object, and if the name is malformed or belongs to another credential.
     """
     if not isinstance(credential, AzureNamedKeyCredential | AzureSasCredential):
         get_token = getattr(credential, "get_token", None)
@@ -61,12 +61,12 @@ def register_credential(name: str, credential: Credential) -> str:
 
 
 def unregister_credential(name: str) -> None:
-    """Forget the credential of this name, if there is one; stores that use it fail from then on."""
+    """Remove the credential of this name, if it exists; stores that use it fail afterwards."""
     CREDENTIAL_OBJECTS.unregister(name)
 
 
 class Kind(enum.Enum):
-    """How requests are authorized; the values are those of the option ``credential_type``."""
+    """The method of authorization; the values are those of the option ``credential_type``."""
 
     KEY = "access_key"
     SIGNATURE = "sas_token"
@@ -83,18 +83,18 @@ class Kind(enum.Enum):
 
     @property
     def is_token(self) -> bool:
-        """Whether requests carry a token, which only TLS protects from being copied."""
+        """True if requests carry a token, which only TLS protects from being copied."""
         return self not in {Kind.KEY, Kind.SIGNATURE, Kind.ANONYMOUS}
 
     @property
     def is_fixed(self) -> bool:
-        """Whether asking the same source again gives the same."""
+        """True if the source of the credentials always returns the same ones."""
         return not self.is_token or self is Kind.TOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The chosen ones: a ``secret`` (key, signature or token), or the options of an ``identity``.
+    """Selected credentials: a ``secret`` (key, signature or token), or options of an ``identity``.
 
     ``registered``: the name of a credential object, and the object itself.
     """
@@ -105,7 +105,7 @@ class Credentials:
     registered: tuple[str, Any] | None = field(default=None, repr=False)
 
     def for_sdk(self, account: str) -> Any:
-        """What the SDK takes as a credential. `PluginLoadError` if a package is missing."""
+        """A credential for the SDK. Raises `PluginLoadError` if a package is missing."""
         if self.kind is Kind.ANONYMOUS:
             return None
         if self.kind is Kind.KEY:
@@ -120,7 +120,7 @@ class Credentials:
         return _of_entra(self.kind, dict(self.identity))
 
     def reveal(self) -> str:
-        """The key or signature; of a registered object the present one, which may be replaced."""
+        """The key or signature; for a registered object its current value, which may change."""
         if self.registered is None:
             return self.secret.reveal()
         credential = self.registered[1]
@@ -131,7 +131,7 @@ class Credentials:
 
     @property
     def account(self) -> str | None:
-        """The account that a registered key is of; None where any may be meant."""
+        """The account of a registered key; None if the credentials may be for any account."""
         if self.registered is None or self.kind is not Kind.KEY:
             return None
         name: str = self.registered[1].named_key.name
@@ -139,9 +139,9 @@ class Credentials:
 
     @property
     def is_current(self) -> bool:
-        """Whether the registered object, if one is used, is still what its name stands for.
+        """True unless another credential object has been registered under the name.
 
-        Raises `InvalidInputError` if it is not registered any more.
+        Raises `InvalidInputError` if no object is registered under the name any more.
         """
         if self.registered is None:
             return True
@@ -150,7 +150,7 @@ class Credentials:
 
     @property
     def expiry(self) -> datetime | None:
-        """When a shared access signature expires; None where that is not known."""
+        """The expiry of a shared access signature; None if it is unknown."""
         if self.kind is not Kind.SIGNATURE:
             return None
         try:
@@ -161,38 +161,38 @@ class Credentials:
 
 
 class FixedToken:
-    """A bearer token of the options, as the SDK asks for one."""
+    """A bearer token from the options, with the interface that the SDK expects."""
 
     def __init__(self, token: Secret) -> None:
         self._token = token
 
     def get_token(self, *scopes: str, **_: object) -> Any:
-        """The token, with an expiry in an hour: only the service knows the real one."""
+        """The token with an expiry in an hour; only the service knows the real expiry."""
         return AccessToken(self._token.reveal(), int(time.time()) + 3600)
 
 
 class TokenSource:
-    """The tokens of a registered object, which may raise whatever its author likes."""
+    """The tokens of a registered object, which may raise any error."""
 
     def __init__(self, credential: Any) -> None:
         self._credential = credential
 
     def get_token(self, *scopes: str, **options: Any) -> Any:
-        """The object's token; `RequestError` if it raises anything but errors of the SDK."""
+        """The object's token. Errors other than those of the SDK become a `RequestError`."""
         try:
             return self._credential.get_token(*scopes, **options)
         except AzureError:
             raise
         except Exception as error:
             reason = type(error).__name__
-        # Without the error, whose text may hold a secret. The request was not sent.
+        # Do not reference the error, whose text may contain a secret. The request was not sent.
         raise RequestError(Failure.REFUSED, f"the registered credential fails with {reason}")
 
 
 def choose_credentials(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
-    """The credentials that options choose; `InvalidInputError` if they are malformed.
+    """The credentials that options select. Raises `InvalidInputError` if they are malformed.
 
-    ``given``: options by canonical name; ``flags``: the boolean ones.
+    ``given``: options by canonical name; ``flags``: the boolean options.
     """
     if "identity" in given:
         return _registered(given, flags)
@@ -234,7 +234,7 @@ _IDENTITY = (
 )
 _OTHERS = frozenset({*_IDENTITY, "account_key", "bearer_token", "credential_type", "sas_token"})
 _FLAGS = ("skip_signature", "use_azure_cli")
-"""Other options that choose credentials."""
+"""Other options that select credentials."""
 
 _NEEDED = {
     Kind.WORKLOAD: ("client_id", "tenant_id", "federated_token_file"),
@@ -243,7 +243,7 @@ _NEEDED = {
 
 
 _UNNAMED = frozenset({Kind.ANONYMOUS, Kind.DEFAULT, Kind.REGISTERED})
-"""Kinds that are no value of the option ``credential_type``."""
+"""Kinds that are not values of the option ``credential_type``."""
 
 
 def _kind(given: Mapping[str, str | Secret], use_cli: bool) -> Kind:
@@ -285,7 +285,7 @@ def _check_key(key: str) -> Secret:
 
 
 def _signature(text: str) -> Secret:
-    """A shared access signature for URLs, with its values quoted whether they were or not."""
+    """A shared access signature for URLs, with quoted values; the input may be quoted or not."""
     parts = [part.partition("=") for part in text.lstrip("?").split("&") if part]
     if "sig" not in {name for name, _, _ in parts} or not text.isprintable():
         raise InvalidInputError("storage option 'sas_token' is no shared access signature")
@@ -293,7 +293,7 @@ def _signature(text: str) -> Secret:
     return Secret("&".join(quoted))
 
 
-# Retries are the store's, which has a deadline. Seconds.
+# The store retries requests, within a deadline. In seconds.
 _ONE_TRY: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_timeout": 20}
 
 

@@ -1,4 +1,4 @@
-"""What a response of the service, or none, says about a request."""
+"""Classify error responses of the service and missing responses."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import urllib3.exceptions as http
 from lance_core.store.remote.client import Failure, RequestError
 
 SKEW = 300
-"""Seconds by which clocks may differ before an error says so. The service accepts 15 minutes."""
+"""Clock difference in seconds that an error reports. The service accepts 15 minutes."""
 
 _CODES = {
     "BlobNotFound": Failure.MISSING,
     "PathNotFound": Failure.MISSING,
     "ResourceNotFound": Failure.MISSING,
-    "InvalidBlockList": Failure.MISSING,  # of an upload whose blocks are gone
+    "InvalidBlockList": Failure.MISSING,  # the blocks of the upload no longer exist
     "InvalidRange": Failure.RANGE,
     "ServerBusy": Failure.BUSY,
     "PendingCopyOperation": Failure.BUSY,
@@ -36,12 +36,12 @@ _UNMET = frozenset(
     {
         *("ConditionNotMet", "TargetConditionNotMet", "BlobAlreadyExists", "PathAlreadyExists"),
         "ResourceAlreadyExists",
-        # For a signature that permits to create, but not to overwrite.
+        # The signature permits creating objects, but not overwriting them.
         "UnauthorizedBlobOverwrite",
     }
 )
 _STATUSES = {
-    404: Failure.REFUSED,  # the container is missing, or this is no blob service
+    404: Failure.REFUSED,  # the container is missing, or the server is not a blob service
     408: Failure.UNKNOWN,
     416: Failure.RANGE,
     429: Failure.BUSY,
@@ -57,7 +57,7 @@ _HAS_EXPIRED = ("not valid in the specified time frame", "token is expired")
 def from_response(
     status: int, headers: Mapping[str, str], body: bytes, unmet: Failure
 ) -> RequestError:
-    """The error for a response that is no success. ``unmet``: what an unmet condition means."""
+    """The error for an error response. ``unmet``: the failure for an unmet condition."""
     text = body[:65536].decode("utf-8", "replace")
     code = headers.get("x-ms-error-code") or _group(_CODE, text) or ""
     detail = _group(_DETAIL, text) or ""
@@ -75,12 +75,12 @@ def from_response(
 
 
 def from_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
-    """The error for a request without a whole response.
+    """The error for a request without a complete response.
 
-    Only errors of connecting prove that the service did not get the request.
+    Only connection errors prove that the service did not receive the request.
     """
     if isinstance(error, http.ProxyError):
-        # urllib3 raises it as well if the connection breaks later: the cause tells.
+        # urllib3 also raises it if the connection breaks later; the cause tells these cases apart.
         error, host = _cause_at_proxy(error), f"{host} by way of the proxy"
     if isinstance(error, http.NewConnectionError | http.ConnectTimeoutError):
         cause = _cause(error)
@@ -107,14 +107,14 @@ def _cause_at_proxy(error: http.ProxyError) -> http.HTTPError | OSError:
 def _failure(status: int, code: str, unmet: Failure) -> Failure:
     if code in _UNMET or (status in {304, 412} and not code):
         return unmet
-    if code == "CannotVerifyCopySource":  # with the status that reading the source had
+    if code == "CannotVerifyCopySource":  # has the status of the failed read of the source
         return Failure.MISSING if status == 404 else Failure.REFUSED
     if code in _CODES:
         return _CODES[code]
     if status in _STATUSES:
         return _STATUSES[status]
-    # A server that fails may have applied the request; 503 without "ServerBusy" may come from a
-    # gateway. A success with a status that the service does not use may come from a gateway, too.
+    # A failed server may have applied the request; a 503 without "ServerBusy" may be from a
+    # gateway, and so may a success status that the service does not use.
     return Failure.REFUSED if 300 <= status < 500 else Failure.UNKNOWN
 
 
@@ -146,7 +146,7 @@ def _group(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def _first_line(message: str) -> str:
-    """The first line: the others are the time and an id of the request."""
+    """The first line of ``message``; the other lines are a time and a request id."""
     line = html.unescape(message).strip().split("\n")[0].split("\\n")[0]
     return redact(" ".join(line.split())[:300])
 
@@ -157,7 +157,7 @@ def redact(text: str) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """The operating system's message, else the name of the type."""
+    """The operating system's message, or else the name of the error type."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, socket.gaierror):

@@ -1,4 +1,4 @@
-"""Reading listings, which are XML."""
+"""Parse listings, which are XML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lance_core.store.remote.client import Failure, RemoteObject, RequestError
 
 
 class Listed(NamedTuple):
-    """Part of a listing. ``has_folders``: the account has folders, by which it orders names."""
+    """A page of a listing. ``has_folders``: True if the account orders names by folders."""
 
     objects: list[RemoteObject]
     marker: str | None
@@ -19,9 +19,9 @@ class Listed(NamedTuple):
 
 
 def parse(body: bytes | bytearray) -> Listed:
-    """The objects of a response to "List Blobs", without folders."""
+    """The objects of a "List Blobs" response, without folders."""
     try:
-        # Of a service that is trusted with the data; the parser knows no external entities.
+        # The service is trusted with the data; the parser does not resolve external entities.
         root = ElementTree.fromstring(body)  # noqa: S314
         blobs = root.find("Blobs")
         if root.tag != "EnumerationResults" or blobs is None:
@@ -37,10 +37,10 @@ def parse(body: bytes | bytearray) -> Listed:
 
 
 def is_by_bytes(listed: Listed, prefix: str) -> bool:
-    """Whether the objects, and what the pages behind add, are in the order of their keys' bytes.
+    """True if the objects of this and the following pages are in the byte order of their keys.
 
-    The service compares units of UTF-16, which differs for characters from U+D800 on; and accounts
-    with folders list what is in ``a`` before ``a-b``. Neither matters before a page with such keys.
+    The service compares UTF-16 units, which differs for characters from U+D800 on. Accounts with
+    folders list the content of ``a`` before ``a-b``. Pages before such keys are not affected.
     """
     keys = [one.key for one in listed.objects]
     if not all(key.isascii() or max(key) < "\ud800" for key in keys):
@@ -49,16 +49,16 @@ def is_by_bytes(listed: Listed, prefix: str) -> bool:
 
 
 def can_begin_at(key: str, prefix: str) -> bool:
-    """Whether everything behind ``key``, by bytes, is also behind it in the service's order.
+    """True if all keys after ``key`` in byte order also follow it in the service's order.
 
-    Where folders order names, ``a/x`` comes before ``a-b`` and would be left out.
+    In an account with folders, ``a/x`` precedes ``a-b``, so a listing from ``a-b`` would skip it.
     """
     below = key[len(prefix) :]
     return key.startswith(prefix) and below.isascii() and min(below, default="") >= "/"
 
 
 def _object(blob: ElementTree.Element) -> tuple[RemoteObject, bool | None]:
-    """An object, and whether it stands for a folder; None where there is no such thing."""
+    """An object, and True if it represents a folder; None for accounts without folders."""
     name = blob.find("Name")
     properties = blob.find("Properties")
     if name is None or properties is None:
@@ -76,5 +76,5 @@ def _object(blob: ElementTree.Element) -> tuple[RemoteObject, bool | None]:
 
 
 def tag(text: str | None) -> str | None:
-    """A version tag without the quotes, which headers have and listings have not."""
+    """A version tag without the quotes, which headers have but listings do not."""
     return text.strip('"') if text else None

@@ -1,4 +1,4 @@
-"""The storage options of Azure: every name that pylance knows, and what becomes of it."""
+"""The storage options of Azure: all names that pylance accepts, and their treatment."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from lance_core.store.remote import settings as shared
 
 
 class Use(enum.Enum):
-    """What an option does."""
+    """The treatment of an option."""
 
     APPLIED = "applied"
     IGNORED = "ignored"
-    """It changes nothing here, for the reason that its text says."""
+    """The option has no effect here; its text gives the reason."""
     REFUSED = "refused"
     """Setting it raises `UnsupportedFeatureError`, unless it is set to false."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A storage option: its canonical ``name``, and ``others`` for the same."""
+    """A storage option with its canonical ``name`` and alternative names ``others``."""
 
     name: str
     text: str
@@ -174,13 +174,13 @@ _OTHERS = (
 )
 
 TABLE = (*_PLACE, *_CREDENTIALS, *_OTHERS)
-"""Options of Azure alone; those of all remote stores are in `lance_core.store.remote.settings`."""
+"""Options of Azure only; `lance_core.store.remote.settings` has those of all remote stores."""
 
 BY_NAME = {option.name: option for option in TABLE}
 
 CREDENTIALS = frozenset(option.name for option in _CREDENTIALS)
-"""Names of the options that choose credentials. If one of them is given, none comes from the
-environment."""
+"""Names of the options that select credentials. If one of them is given, no credentials are
+read from the environment."""
 
 
 def _aliases() -> dict[str, str]:
@@ -191,7 +191,7 @@ def _aliases() -> dict[str, str]:
 
 
 ALIASES = _aliases()
-"""Other names of options, in lower case, with the canonical one of each."""
+"""Alternative option names in lower case, with their canonical names."""
 
 NAMES = frozenset(BY_NAME) | shared.OPTIONS
 """The canonical names of all options."""

@@ -1,4 +1,4 @@
-"""The entry module: it says what there is and imports no SDK."""
+"""The entry module of the plugin: describes its stores without importing an SDK."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lance_core_azure.options import ALIASES, NAMES, SECRETS
 
 @hookimpl
 def lance_object_stores() -> list[ObjectStoreSpec]:
-    """Containers; ``abfss`` is what the drivers of Hadoop call the same."""
+    """The store spec for containers; ``abfss`` is the scheme of the Hadoop drivers."""
     return [
         ObjectStoreSpec(
             name="azure",

@@ -1,15 +1,15 @@
-"""The session by which the SDK's transport sends requests.
+"""The session through which the SDK's transport sends requests.
 
-`RequestsTransport` takes any object with the ``request`` of ``requests.Session``. requests' own
-lacks these guarantees of the store contract:
+`RequestsTransport` accepts any object with the ``request`` of ``requests.Session``. This session
+gives guarantees of the store contract that the one of requests lacks:
 
-- A request and its response end within a deadline. Its time-outs begin anew with every byte.
-- Bodies are bounded. It reads all that is sent, and unpacks it.
-- Whether a failed request was sent is known. The transport calls some broken requests unsent, and
-  a download whose body breaks off is sent again: here bodies are read before the SDK sees them.
-- Credentials go to the endpoint alone. The SDK follows redirects.
-- A forked child makes connections of its own.
-- Errors show no URL, which may hold a signature.
+- A request and its response end within a deadline. The time-outs of requests restart with every
+byte. - Bodies have a size limit. requests reads and decompresses whole bodies. - It is known if a
+failed request was sent. The transport reports some broken requests as unsent, and
+  repeats a download whose body breaks off; here bodies are read before the SDK sees them.
+- Credentials are only sent to the endpoint. The SDK follows redirects.
+- A forked child opens its own connections.
+- Errors show no URL, which may contain a signature.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from lance_core_azure.errors import from_transport
 from lance_core_azure.settings import AzureSettings
 
 MAX_REFUSAL = 1 << 16
-"""Bytes of the body of a refusal that are read."""
+"""Maximum bytes to read of the body of an error response."""
 SURPLUS = 1 << 16
-"""Bytes that the body of a read may have beyond its range. The store refuses a longer body than it
-asked for, so it must be able to see it."""
+"""Maximum bytes to read beyond the range of a read. The store rejects a body that is longer than
+requested, so it must be able to detect it."""
 
 _RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{1,15})")
 
 
 class Session:
-    """Sends requests to the endpoint of ``settings``; no connection is made yet. Thread-safe.
+    """Sends requests to the endpoint of ``settings``; opens no connection yet. Thread-safe.
 
-    Raises `InvalidInputError` for a proxy that cannot be used.
+    Raises `InvalidInputError` for an unusable proxy.
     """
 
     def __init__(self, settings: AzureSettings) -> None:
@@ -55,8 +55,8 @@ class Session:
         self._lock = ForkSafeLock()
 
     def transport(self) -> RequestsTransport:
-        """The SDK's transport, over this session."""
-        # The whole body in one piece, which is not copied.
+        """The SDK's transport on top of this session."""
+        # Return the whole body in one piece, without a copy.
         return RequestsTransport(session=self, connection_data_block_size=1 << 62)
 
     def request(
@@ -67,10 +67,9 @@ class Session:
         data: bytes | None = None,
         **_: object,
     ) -> Response:
-        """The response to one request, with its whole body; `RequestError` if none comes.
+        """Send one request and read its whole response. Raises `RequestError` if none arrives.
 
-        The time-outs and the proxy of the SDK, which are left out, are replaced by those of the
-        settings.
+        The settings replace the SDK's time-outs and proxy, which are ignored.
         """
         try:
             answer = self._connections().urlopen(
@@ -91,41 +90,41 @@ class Session:
         else:
             if answer.status >= 300 or len(body) <= limit:
                 return _response(answer, url, body)
-            # The range of a read was ignored. Whether a write was applied is not known.
+            # A read: the server ignored the range. A write: its outcome is unknown.
             kind = Failure.REFUSED if method == "GET" else Failure.UNKNOWN
             failure = RequestError(kind, f"the response has more than {limit} bytes")
-        # Raised out of reach of the error, whose text may hold the URL.
+        # Raise outside of the except block: the text of the error may contain the URL.
         raise failure
 
     def close(self) -> None:
-        """Close the connections that are not in use; requests make new ones."""
+        """Close idle connections; later requests open new ones."""
         self._pool.clear()
 
     def _connections(self) -> urllib3.PoolManager:
         if self._process != os.getpid():
             with self._lock:
-                if self._process != os.getpid():  # the parent goes on using its connections
+                if self._process != os.getpid():  # the parent process still uses its connections
                     self._pool = make_pool(self._settings)
                     self._process = os.getpid()
         return self._pool
 
 
 class _Body(io.BytesIO):
-    """A body that has been read, to which `RequestsTransport` sets attributes."""
+    """A body that is already read, on which `RequestsTransport` can set attributes."""
 
 
 def _limit(headers: Mapping[str, str]) -> int:
-    """The most bytes that the body of a success may have."""
+    """Maximum bytes of the body of a successful response."""
     wanted = _RANGE.fullmatch(headers.get("x-ms-range") or "")
     return int(wanted[2]) - int(wanted[1]) + 1 + SURPLUS if wanted else MAX_RESPONSE
 
 
 def _response(answer: urllib3.BaseHTTPResponse, url: str, body: bytes) -> Response:
-    """The response as the SDK knows it."""
+    """The response in the form that the SDK expects."""
     response = Response()
     response.status_code = answer.status
     response.reason = answer.reason or ""
-    # A redirect without a location is not followed.
+    # The SDK does not follow a redirect without a location.
     answer.headers.discard("Location")
     headers: Any = answer.headers
     response.headers = headers

@@ -1,4 +1,4 @@
-"""The account, container and credentials that a URL, options and the environment choose."""
+"""The account, container and credentials that a URL, options and the environment select."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _HOSTS = {
     "blob.fabric.microsoft.com": "blob.fabric.microsoft.com",
     "dfs.fabric.microsoft.com": "blob.fabric.microsoft.com",
 }
-"""The domain that follows an account in a URL, and that of the account's blobs. Credentials are
-sent to no other host that a URL names, since URLs may come from the table itself."""
+"""Domains that may follow an account in a URL, and the domain of the account's blobs. A URL may
+come from the table itself, so credentials are sent to no other host that a URL names."""
 
 _ACCOUNT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.IGNORECASE)
 _CONTAINER = re.compile(r"\$?[A-Za-z0-9][A-Za-z0-9-]{0,62}")
@@ -35,18 +35,18 @@ EMULATOR_ACCOUNT = "devstoreaccount1"
 EMULATOR_KEY = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
-"""The key of every Azurite in the world."""
+"""The well-known key of all Azurite servers."""
 
 _FLAGS = ("use_emulator", "use_fabric_endpoint", "skip_signature", "use_azure_cli")
 _OF_THE_CLI = {"azure_storage_account": "account_name", "azure_storage_key": "account_key"}
-"""Environment variables of the Azure CLI that are named otherwise than options."""
+"""Environment variables of the Azure CLI whose names differ from those of options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
     """``container`` of ``account``, whose blobs are at the host ``account.domain``.
 
-    None: the options say it, not the URL.
+    None for a part that the URL does not name; options name it instead.
     """
 
     container: str
@@ -56,7 +56,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class AzureSettings:
-    """What to open. ``endpoint``: URL of ``account``, without a slash at its end."""
+    """The settings of a store. ``endpoint``: URL of ``account``, without a trailing slash."""
 
     endpoint: str
     account: str
@@ -66,17 +66,17 @@ class AzureSettings:
 
     @property
     def host(self) -> str:
-        """The name of the host that requests are sent to."""
+        """The host that receives the requests."""
         return urlsplit(self.endpoint).hostname or ""
 
 
 def read_settings(
     url: StoreUrl, options: Mapping[str, str | Secret], environment: Mapping[str, str]
 ) -> AzureSettings:
-    """The values of ``options``, and of ``environment`` for what these do not set.
+    """The settings from ``options``, and from ``environment`` for options that are not given.
 
-    ``options`` have canonical names. Raises `InvalidInputError` for what is malformed or
-    contradicts itself, and `UnsupportedFeatureError` for what is known and not offered.
+    ``options`` have canonical names. Raises `InvalidInputError` for malformed or contradictory
+    options, and `UnsupportedFeatureError` for options that are known but not supported.
     """
     given = _with_environment(options, environment)
     _drop_unused(given)
@@ -114,7 +114,7 @@ def read_settings(
 def _with_environment(
     options: Mapping[str, str | Secret], environment: Mapping[str, str]
 ) -> Options:
-    """``options``, and what variables of their names (``AZURE_…``) say for those not given."""
+    """``options``, completed by environment variables of their names (``AZURE_…``)."""
     given = dict(options)
     taken = set(given) | (CREDENTIALS if CREDENTIALS & given.keys() else {"identity"})
     refused = {option.name for option in TABLE if option.use is Use.REFUSED}
@@ -129,7 +129,7 @@ def _with_environment(
 
 
 def _drop_unused(given: Options) -> None:
-    """Remove options that are ignored, and refuse those that are not offered."""
+    """Remove ignored options. Raises `UnsupportedFeatureError` for unsupported ones."""
     for option in TABLE:
         if option.use is Use.APPLIED or option.name not in given:
             continue
@@ -141,9 +141,9 @@ def _drop_unused(given: Options) -> None:
 
 
 def _location(url: StoreUrl) -> Location:
-    """The container that ``url`` names; `InvalidInputError` if it names none of Azure.
+    """The container that ``url`` names. Raises `InvalidInputError` for other URLs.
 
-    ``az://container/path``, ``abfss://container@account.dfs.core.windows.net/path``.
+    Forms: ``az://container/path``, ``abfss://container@account.dfs.core.windows.net/path``.
     """
     if url.query:
         raise InvalidInputError(f"{url}: a URL of Azure has no parameters; use storage options")
@@ -162,7 +162,7 @@ def _location(url: StoreUrl) -> Location:
 
 def _check_container(name: str) -> str:
     if not _CONTAINER.fullmatch(name):
-        # Not shown: a password may stand before an "@".
+        # Do not show the URL: a password may precede an "@".
         raise InvalidInputError(
             "a URL of Azure begins with a container, az://container/path or "
             "abfss://container@account.dfs.core.windows.net/path: up to 63 letters, digits and -"
@@ -209,7 +209,7 @@ def _check_endpoint(text: str, remote: RemoteSettings) -> str:
     except ValueError:
         is_usable = False
     if not is_usable or parts.username or parts.password or parts.query or parts.fragment:
-        # Not shown: it may hold a signature.
+        # Do not show the value: it may contain a signature.
         raise InvalidInputError(
             "storage option 'endpoint' must be an address such as "
             "https://account.blob.core.windows.net, without a query or a password"

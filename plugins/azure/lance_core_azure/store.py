@@ -1,4 +1,4 @@
-"""The store of a table in a container."""
+"""Open the store of a table in a container."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lance_core_azure.errors import redact
 from lance_core_azure.settings import read_settings
 
 URLLIB3_LOGS = LogRedaction("urllib3", redact=redact)
-"""urllib3 logs whole URLs at DEBUG; shared access signatures are part of them."""
+"""urllib3 logs whole URLs at DEBUG level, including shared access signatures."""
 
 
 def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
-    """The objects below ``url``; it sends no request.
+    """The objects below ``url``. Sends no request.
 
-    Raises `InvalidInputError` and `UnsupportedFeatureError` for options that cannot be used.
+    Raises `InvalidInputError` and `UnsupportedFeatureError` for unusable options.
     """
     URLLIB3_LOGS.attach()
     settings = read_settings(url, options, os.environ)

@@ -1,4 +1,4 @@
-"""Rows of an external manifest store in DynamoDB: ``s3+ddb://bucket/path?ddbTableName=T``."""
+"""The external manifest store in DynamoDB: ``s3+ddb://bucket/path?ddbTableName=T``."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ __all__ = ["create_table", "register_session", "unregister_session"]
 
 
 def __getattr__(name: str) -> object:
-    # Looking up plugins imports this package and must not wait for the SDK.
+    # The plugin lookup imports this package and must not import the slow SDK.
     if name == "create_table":
         from lance_core_dynamodb.creation import create_table
 

@@ -1,6 +1,6 @@
-"""Requests to one DynamoDB table, by a client of boto3.
+"""Requests to one DynamoDB table through a boto3 client.
 
-Each is sent once: sending it again is what ``sender`` is for.
+Each request is sent once; ``sender`` retries it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from lance_core_dynamodb.response import bound_responses
 from lance_core_dynamodb.schema import complaint, how_to_create
 
 MAX_CLIENTS = 64
-"""Tables of rows whose connections are kept."""
+"""Maximum DynamoDB tables whose connections are cached."""
 
 PARALLEL = 8
-"""Rows that are removed at the same time."""
+"""Maximum rows to remove in parallel."""
 
 LOG_REDACTION = LogRedaction("boto3", "botocore", "urllib3")
 
@@ -45,19 +45,19 @@ VARIABLES = (
     *(ENDPOINT_VARIABLE, ALLOW_HTTP_VARIABLE),
     *("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID"),
 )
-"""Of the environment, what says which table is meant and by whom."""
+"""Environment variables that select the DynamoDB table and the credentials."""
 
 MAX_CONNECTIONS = 16
-"""Clients of the SDK that are kept, by options."""
+"""Cached SDK clients, by options."""
 
 REQUESTS = 16
-"""Requests that a client can have under way."""
+"""Maximum parallel requests of a client."""
 
 
 class Connection:
-    """A client of DynamoDB that sends each request once; it has connected to nothing yet.
+    """A DynamoDB client that sends each request once; it has not connected yet.
 
-    Raises `InvalidInputError` if options or configuration cannot be used.
+    Raises `InvalidInputError` for unusable options or configuration.
     """
 
     def __init__(self, access: Access) -> None:
@@ -67,7 +67,7 @@ class Connection:
         self._access = access
 
     def renew(self) -> bool:
-        """Ask the environment for credentials anew; those of options and sessions stay."""
+        """Read credentials from the environment again; those of options and sessions are fixed."""
         if self._access.keys is not None or SESSION in self._access.identity:
             return False
         self.sdk = _connect(self._access)
@@ -75,7 +75,7 @@ class Connection:
 
 
 class DynamoClient:
-    """A table of rows, of this process. Thread-safe; connects at the first request."""
+    """A DynamoDB table of rows, for one process. Thread-safe; connects with the first request."""
 
     def __init__(self, table: str, connection: Connection) -> None:
         self.table = table
@@ -86,16 +86,16 @@ class DynamoClient:
 
     @property
     def name(self) -> str:
-        """What errors call the table: its name, and where it was asked for."""
+        """The name of the table in errors, with region and endpoint."""
         about = self._connection.sdk.meta
         return f"DynamoDB table {self.table!r} in {about.region_name} ({about.endpoint_url})"
 
     def renew_credentials(self) -> bool:
-        """Get new credentials; whether there may be others now."""
+        """Get new credentials; returns True if they may have changed."""
         return self._connection.renew()
 
     def request(self, operation: str, **parameters: object) -> dict[str, Any]:
-        """The response to one request about the table; `RequestError` if it did not succeed."""
+        """The response to one request about the table. Raises `RequestError` if it fails."""
         try:
             return self._send(operation, **parameters)
         except MissingTableError:
@@ -103,9 +103,10 @@ class DynamoClient:
             raise
 
     def check(self) -> None:
-        """See, once, that the table is one of rows.
+        """Check once that the table exists and has the key of a table of rows.
 
-        Raises `InvalidInputError` if there is none or its key would let two writers win.
+        Raises `InvalidInputError` if it does not exist, or if its key would let two writers
+        succeed.
         """
         if self._is_checked:
             return
@@ -118,7 +119,7 @@ class DynamoClient:
         self._is_checked = True
 
     def describe(self) -> dict[str, Any] | None:
-        """The description of the table, None if there is none."""
+        """The description of the table; None if it does not exist."""
         return self.sender.read("describe", self.table, self._described)
 
     def _described(self) -> dict[str, Any] | None:
@@ -137,9 +138,9 @@ class DynamoClient:
                 return response
         except RequestError as error:
             failed = error
-        except Exception as error:  # malformed responses end in errors of any kind
+        except Exception as error:  # a malformed response can cause any type of error
             failed = request_error(error, self._connection.secrets)
-        # Raised out here, it does not carry along what the SDK raised.
+        # Raise outside of the except block, so that the error does not reference the SDK's error.
         raise failed
 
 
@@ -147,10 +148,10 @@ _connections: LruCache[object, Connection] = LruCache(MAX_CONNECTIONS, parents_o
 
 
 def connection_of(settings: DynamoSettings) -> Connection:
-    """The connection of this process, which all tables with the same options share."""
-    # What the environment says about the address and the region decides, too.
+    """The connection of this process that all tables with the same options share."""
+    # The environment also determines endpoint and region.
     at = tuple((name, os.environ[name]) for name in VARIABLES if name in os.environ)
-    # A name may come to mean another session.
+    # Another session may have been registered under the name.
     sessions = [SESSIONS.get(plain(name)) for key, name in settings.given if key == SESSION]
     key = (settings.given, at, *sessions)
     return _connections.get(key, lambda: Connection(settings.access()))
@@ -174,7 +175,7 @@ def _connect(access: Access) -> Any:
 def _client(access: Access) -> Any:
     session, region = session_of(access)
     keys = access.keys
-    # boto3 lets only one thread at a time make clients of a session.
+    # boto3 lets only one thread at a time create clients of a session.
     with SESSIONS.lock if SESSION in access.identity else nullcontext():
         client = session.client(
             "dynamodb",
@@ -210,7 +211,7 @@ _clients: LruCache[tuple[str, Connection], DynamoClient] = LruCache(MAX_CLIENTS,
 
 
 def client_of(settings: DynamoSettings) -> DynamoClient:
-    """The client of ``settings`` in this process."""
+    """The client for ``settings`` in this process."""
     connection = connection_of(settings)
     return _clients.get(
         (settings.table, connection), lambda: DynamoClient(settings.table, connection)

@@ -1,4 +1,4 @@
-"""Making the DynamoDB table that holds rows."""
+"""Create the DynamoDB table that holds the rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lance_core_dynamodb.options import named
 from lance_core_dynamodb.schema import KEY_SCHEMA, KEY_TYPES
 
 PATIENCE = 300.0
-"""Seconds that a new table may take until it can be used."""
+"""Maximum seconds until a new table is usable."""
 
 _PAUSE = 1.0
 
@@ -25,17 +25,18 @@ def create_table(
     *,
     patience: float = PATIENCE,
 ) -> None:
-    """Make a DynamoDB table for the rows of any number of Lance tables, and wait until it is ready.
+    """Create a DynamoDB table for the rows of any number of Lance tables; wait until it is ready.
 
-    It is billed by request. One that is there already, and can be used, stays as it is.
-    ``storage_options``: those of a Lance table that will use it. ``patience``: in seconds.
+    The table is billed per request. An existing table with the right key stays unchanged.
+    ``storage_options``: those of a Lance table that will use it. ``patience``: maximum wait in
+    seconds.
 
-    Raises `InvalidInputError` if there is a table of that name with another key, and `StoreError`
-    if it cannot be made or is not ready in time.
+    Raises `InvalidInputError` if a table of that name has another key, and `StoreError` if the
+    table cannot be created or is not ready in time.
     """
     storage_options = hide_secrets(storage_options)
     client = client_of(named(name, storage_options or {}))
-    # Asking for a table again that is being made changes nothing.
+    # A repeated request to create the table, while it is being created, has no effect.
     request = partial(
         client.request,
         "create_table",

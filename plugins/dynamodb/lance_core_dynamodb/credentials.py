@@ -1,7 +1,7 @@
-"""Sessions of boto3: whose credentials sign requests, and in which region.
+"""boto3 sessions, which hold the credentials that sign requests, and the region.
 
 The region is that of the options, else of the environment (``AWS_REGION``, ``AWS_DEFAULT_REGION``),
-the profile or the machine, else `LAST_REGION`: pylance finds the same one.
+the profile or the machine, else `LAST_REGION`. pylance uses the same order.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from lance_core_dynamodb.options import Access
 from lance_core_dynamodb.registry import SESSIONS
 
 LAST_REGION = "us-west-2"
-"""The region of the table if nothing names one."""
+"""The region of the table if no source names one."""
 
 _NO_REGION = "us-east-1"
-"""Where a token is exchanged if no region is given."""
+"""The region of the token exchange if none is given."""
 
 
 def session_of(access: Access) -> tuple[boto3.Session, str]:
-    """The session that finds the credentials that were asked for, and the region of the table."""
+    """The session with the requested credentials, and the region of the table."""
     given = dict(access.identity)
     if names.SESSION in given:
         registered = SESSIONS.get(given[names.SESSION])
         own = registered.region_name
         return registered, access.region or own or access.default_region or LAST_REGION
     session = Session(profile=given.get(names.PROFILE))
-    session.user_agent_name = "lance-core-dynamodb"  # else boto3 adds its own to the option's
+    session.user_agent_name = "lance-core-dynamodb"  # otherwise boto3 adds its own name
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
     if names.METADATA in given:
         session.set_config_variable("ec2_metadata_service_endpoint", given[names.METADATA])
@@ -62,9 +62,9 @@ def _region(session: Session, access: Access) -> str:
 
 
 class _SharedLoader(loaders.Loader):  # type: ignore[misc]  # botocore has no types
-    """Descriptions of services, read once for all sessions: that takes longer than all else here.
+    """Service descriptions, read once for all sessions; reading them dominates session creation.
 
-    Its list of paths is a copy: each new session of boto3 appends to it.
+    The list of paths is a copy, because each new boto3 session appends to it.
     """
 
     @property
@@ -79,9 +79,9 @@ def _loader(data_path: str | None) -> loaders.Loader:
 
 
 def _provider(access: Access, session: Session) -> credentials.CredentialProvider | None:
-    """The one source of credentials that the options name, None for the whole chain.
+    """The only source of credentials that the options name; None for the whole AWS chain.
 
-    boto3 chooses a source only by the environment and by files, which all of a process shares.
+    boto3 itself selects a source only by environment and files, which are shared by the process.
     """
     given, source = access.identity, access.identity.get(names.SOURCE)
     if source == "irsa" or (source is None and "aws_web_identity_token_file" in given):

@@ -1,7 +1,7 @@
-"""What exceptions of the SDK say about the request that they ended.
+"""Classify SDK exceptions.
 
-They are not passed on: they hold headers, addresses and, if a signature does not fit, the text that
-was signed with the session token in it.
+The exceptions themselves are not shown or chained. They contain headers, addresses and, after a
+signature mismatch, the signed text with the session token.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BY_CODE = {
     "RequestThrottledException": Failure.BUSY,
     "TooManyRequestsException": Failure.BUSY,
     "LimitExceededException": Failure.BUSY,
-    # The item takes part in a transaction, or in a write of another region.
+    # The item takes part in a transaction, or in a write from another region.
     "TransactionConflictException": Failure.BUSY,
     "ReplicatedWriteConflictException": Failure.BUSY,
     "ExpiredTokenException": Failure.EXPIRED,
@@ -55,19 +55,19 @@ _UNSENT = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
 _NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, TokenRetrievalError, SSOError)
 _LATE_CREDENTIALS = (CredentialRetrievalError, MetadataRetrievalError)
 _SIGNED = "The Canonical String"
-"""What follows repeats the headers of the request."""
+"""The text after this marker repeats the headers of the request."""
 _MAX_MESSAGE = 300
 
 
 class MissingTableError(RequestError):
-    """There is no such DynamoDB table."""
+    """The DynamoDB table does not exist."""
 
     def __init__(self) -> None:
         super().__init__(Failure.REFUSED, f"there is no such table; {how_to_create()}")
 
 
 def request_error(error: Exception, secrets: Iterable[str] = ()) -> RequestError:
-    """What became of the request, in words without ``secrets``."""
+    """The failure for an SDK exception, with a text without ``secrets``."""
     if isinstance(error, ClientError):
         return _of_response(error.response, secrets)
     if isinstance(error, ProxyConnectionError) and not _is_before_sending(error):
@@ -93,7 +93,7 @@ def request_error(error: Exception, secrets: Iterable[str] = ()) -> RequestError
 
 
 def _is_before_sending(error: ProxyConnectionError) -> bool:
-    """Whether nothing was sent by way of the proxy; the SDK keeps what urllib3 raised."""
+    """True if nothing was sent through the proxy, according to the wrapped urllib3 error."""
     return is_unconnected(getattr(error.kwargs.get("error"), "original_error", None))
 
 
@@ -113,7 +113,7 @@ def _failure(code: str, status: int) -> Failure:
         return _BY_CODE[code]
     if status == 429:
         return Failure.BUSY
-    # From 500 on the service, or something on the way to it, failed at an unknown point.
+    # A status from 500 on: the service or a proxy failed, and the request may have been applied.
     return Failure.REFUSED if 300 <= status < 500 and status != 408 else Failure.UNKNOWN
 
 

@@ -1,7 +1,7 @@
-"""The storage options that concern DynamoDB, by all their names, and the settings that they give.
+"""The storage options for DynamoDB under all their names, and the resulting settings.
 
-What decides *which* table is asked is chosen as pylance chooses it: two libraries that ask
-different tables about the same versions would lose each other's commits.
+The options that select the table follow pylance exactly. If two libraries used different DynamoDB
+tables for the same Lance table, they would lose each other's commits.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ REGION = "aws_region"
 DEFAULT_REGION = "aws_default_region"
 PROFILE = "aws_profile"
 SESSION = "aws_session"
-"""Name of a registered `boto3.Session`, which has all credentials then."""
+"""Name of a registered `boto3.Session`, which then provides all credentials."""
 
 SOURCE = "aws_provider_scheme"
-"""Where credentials come from: ``token`` (the options), ``ecs`` or ``irsa``."""
+"""The source of credentials: ``token`` (the options), ``ecs`` or ``irsa``."""
 
 WEB_IDENTITY = {
     "aws_web_identity_token_file": "web_identity_token_file",
     "aws_role_arn": "role_arn",
     "aws_role_session_name": "role_session_name",
 }
-"""Options about a role that a web identity takes, by what a profile calls them."""
+"""Options of the role of a web identity, with their names in an AWS profile."""
 
 TOKEN_EXCHANGE = "aws_endpoint_url_sts"  # noqa: S105  # a name
 
@@ -48,7 +48,7 @@ CONTAINER = (
     "aws_container_credentials_full_uri",
     "aws_container_authorization_token_file",
 )
-"""Options about a container's credentials: variables of its environment, in lower case."""
+"""Options for container credentials: variables of the container's environment in lower case."""
 
 METADATA = "aws_metadata_endpoint"
 METADATA_VERSION_1 = "aws_imdsv1_fallback"
@@ -60,7 +60,7 @@ OF_AWS = frozenset(
     }
 )
 OF_S3 = frozenset({"aws_endpoint", "aws_endpoint_url", "endpoint", "endpoint_url"})
-"""Options that say where S3 is. They do not concern DynamoDB, and often come with those that do."""
+"""Options for the location of S3. They are ignored, but often accompany those of DynamoDB."""
 
 SECRETS = frozenset({SECRET_KEY, TOKEN}) | shared.SECRET_OPTIONS
 
@@ -73,13 +73,13 @@ def _names() -> dict[str, str]:
 
 
 NAMES: Mapping[str, str] = _names()
-"""Every name, in lower case, with the canonical one."""
+"""All names in lower case, with their canonical names."""
 
 
 def concerning(options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
-    """Those of ``options`` that concern DynamoDB, by their canonical names, secrets wrapped.
+    """Those of ``options`` that apply to DynamoDB, under canonical names, with secrets wrapped.
 
-    Raises `InvalidInputError` if one is given two values.
+    Raises `InvalidInputError` if an option has two values.
     """
     given: dict[str, str | Secret] = {}
     for option, value in options.items():
@@ -90,13 +90,13 @@ def concerning(options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
 
 
 TABLE_KEY = "ddbTableName"
-"""The only parameter that the URL of a table has."""
+"""The only parameter of the URL of a table."""
 
 ENDPOINT_VARIABLE = "DYNAMODB_ENDPOINT"
 ALLOW_HTTP_VARIABLE = "AWS_ALLOW_HTTP"
 
 Given: TypeAlias = tuple[tuple[str, str | Secret], ...]
-"""Options, by name."""
+"""Options by name."""
 
 _TABLE = re.compile(
     r"[A-Za-z0-9_.-]{3,255}|arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:[0-9]+:table/[A-Za-z0-9_.-]{3,255}"
@@ -106,13 +106,13 @@ _REGION = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class DynamoSettings:
-    """A table and the options that concern it, by canonical names. Secrets stay when pickled."""
+    """A table and its options under canonical names. Pickling preserves secrets."""
 
     table: str
     given: Given = ()
 
     def access(self) -> Access:
-        """How to get in; `InvalidInputError` if the options cannot be used."""
+        """Parse the access settings. Raises `InvalidInputError` for unusable options."""
         options = dict(self.given)
         if "allow_http" not in options and os.environ.get(ALLOW_HTTP_VARIABLE):
             options["allow_http"] = os.environ[ALLOW_HTTP_VARIABLE]
@@ -138,7 +138,7 @@ class DynamoSettings:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A pair of keys, with a token if they are temporary."""
+    """A key pair, with a token if it is temporary."""
 
     access: str
     secret: Secret
@@ -147,10 +147,10 @@ class Keys:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Access:
-    """How to get in; not to be kept or shown.
+    """Credentials and endpoint. Do not store or show them.
 
-    ``keys``: None for those that ``identity`` (options by their names) or the environment leads to.
-    ``endpoint``: None for that of the region.
+    ``keys``: None if ``identity`` (options by name) or the environment provides the keys.
+    ``endpoint``: None for the endpoint of the region.
     """
 
     keys: Keys | None
@@ -169,10 +169,10 @@ class Access:
 
 
 def settings_of(url: StoreUrl, options: Mapping[str, str | Secret]) -> DynamoSettings:
-    """The table that a URL names, with what concerns it of ``options``.
+    """The settings for the table that a URL names, with the ``options`` that apply to it.
 
-    Raises `InvalidInputError` for a URL without exactly the one parameter that names the table, and
-    for options that cannot be used.
+    Raises `InvalidInputError` for unusable options, and for a URL whose parameters are not exactly
+    the one that names the table.
     """
     if not url.path.strip("/"):
         raise InvalidInputError(f"{url}: rows name a table by its path, and there is none")
@@ -185,7 +185,7 @@ def settings_of(url: StoreUrl, options: Mapping[str, str | Secret]) -> DynamoSet
 
 
 def named(table: str, options: Mapping[str, str | Secret]) -> DynamoSettings:
-    """The settings for the DynamoDB table of that name or ARN."""
+    """The settings for the DynamoDB table with this name or ARN."""
     if not _TABLE.fullmatch(table):
         raise InvalidInputError(
             f"{table[:80]!r} cannot be the name of a DynamoDB table: 3 to 255 letters, digits, "

@@ -1,4 +1,4 @@
-"""The entry module: it says what there is and imports no SDK."""
+"""The entry module of the plugin: describes its store without importing an SDK."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lance_core_dynamodb.options import ENDPOINT, NAMES, OF_S3
 
 @hookimpl
 def lance_manifest_stores() -> list[ManifestStoreSpec]:
-    """DynamoDB, with the rows of pylance."""
+    """The spec of the manifest store in DynamoDB, with the same rows as pylance."""
     return [
         ManifestStoreSpec(
             "ddb",

@@ -1,4 +1,4 @@
-"""Sessions of boto3 that the caller made, by name."""
+"""Named boto3 sessions that the caller has created."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 SESSIONS: SdkObjects[Any] = SdkObjects(
     "boto3.Session", "lance_core_dynamodb.register_session", is_shared=True
 )
-"""The sessions that callers made; the plugin of S3 knows them as well."""
+"""The registered sessions; the S3 plugin uses the same registry."""
 
 
 def register_session(name: str, session: Session) -> str:
-    """Give ``session`` a name in this process, and return it: the value of option ``aws_session``.
+    """Register ``session`` under ``name`` and return the name, the value of option ``aws_session``.
 
     Tables of rows that are opened with this option use the session's credentials, region and
-    configuration. The session is kept until `unregister_session`. It never travels: other
-    processes, except for forked children, register one of their own under the name. Raises
-    `InvalidInputError` if the name is malformed or that of another session.
+    configuration. The session is kept until `unregister_session`. It is never sent to other
+    processes; these must register their own session under the name, except forked children. Raises
+    `InvalidInputError` if the name is malformed or belongs to another session.
     """
     from boto3 import Session
 
@@ -32,5 +32,5 @@ def register_session(name: str, session: Session) -> str:
 
 
 def unregister_session(name: str) -> None:
-    """Forget the session of this name, if there is one; what uses it fails from then on."""
+    """Remove the session of this name, if it exists; its users fail afterwards."""
     SESSIONS.unregister(name)

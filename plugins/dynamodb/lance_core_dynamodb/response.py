@@ -1,8 +1,9 @@
-"""Responses of a server, which may have any length, take any time and break off.
+"""Bound the responses of a server, which may be long or slow or incomplete.
 
-boto3 reads a body to its end, its time-outs begin anew with each byte, and it takes what is no
-JSON, such as the first half of a row, for a response that says nothing: that there is no row. The
-store contract bounds each call in time and memory, and `bound_responses` adds all three.
+boto3 reads a body to its end, and its time-outs restart with each byte. It also treats invalid
+JSON, such as the first half of a row, as an empty response, which means that no row exists. The
+store contract bounds each call in time and memory; `bound_responses` adds both bounds and checks
+that responses are complete.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from lance_core.store.remote.response_limits import ReadBody, read_response
 
 
 def bound_responses(client: Any, seconds: float) -> None:
-    """Let each request of ``client`` and its whole response take ``seconds``, in bounded memory.
+    """Limit the time of each request of ``client`` with its whole response, and its memory.
 
-    Responses that are not whole raise `RequestError`. Raises `PluginError` if this version of the
-    SDK cannot be bounded.
+    ``seconds`` is the limit per request. Incomplete responses raise `RequestError`. Raises
+    `PluginError` if this version of the SDK does not allow it.
     """
-    # botocore has no public way to choose classes of connections, or to read a body before it
-    # does: its event ``before-send`` has to send a request as well, with proxies and certificates.
+    # botocore has no public way to select connection classes or to read a body first: a handler of
+    # its event ``before-send`` would have to send the request, with proxies and certificates.
     endpoint = getattr(client, "_endpoint", None)
     session = getattr(endpoint, "http_session", None)
     pools = getattr(session, "_pool_classes_by_scheme", None)
@@ -42,14 +43,14 @@ def bound_responses(client: Any, seconds: float) -> None:
 
 
 class _BoundedSession:
-    """Sends requests as ``session``, one of the SDK's, does; bodies are read up to a limit."""
+    """Sends requests as the SDK's ``session`` does, but reads bodies only up to a limit."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
 
     def send(self, request: Any) -> AWSResponse:
-        """The response to a request; raises what the SDK's session does, and `RequestError`."""
-        request.stream_output = True  # the session leaves the body to us
+        """The response to a request. Raises the errors of the SDK's session, and `RequestError`."""
+        request.stream_output = True  # the session leaves the body unread
         response = self._session.send(request)
         body = read_response(response.raw)
         if response.status_code < 300 and not _is_whole(body, response.headers):
@@ -62,7 +63,7 @@ class _BoundedSession:
 
 
 def _is_whole(body: bytes, headers: Mapping[str, str]) -> bool:
-    """Whether ``body`` is a JSON object, with the checksum that the headers say."""
+    """True if ``body`` is a JSON object with the checksum in the headers."""
     checksum = str(headers.get("x-amz-crc32", ""))
     if checksum and str(zlib.crc32(body)) != checksum:
         return False

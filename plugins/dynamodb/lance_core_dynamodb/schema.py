@@ -1,4 +1,4 @@
-"""The key of a DynamoDB table of rows, which is what decides between writers."""
+"""The key of a DynamoDB table of rows, which ensures that one of several writers succeeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY_TYPES = [
 
 
 def complaint(table: Mapping[str, Any]) -> str:
-    """What is wrong with the key of a table as ``DescribeTable`` describes it; "" if nothing."""
+    """The error in the key of a table, given the result of ``DescribeTable``; "" if none."""
     roles = {key.get("AttributeName"): key.get("KeyType") for key in table.get("KeySchema", ())}
     types = {
         one.get("AttributeName"): one.get("AttributeType")
@@ -36,5 +36,5 @@ def complaint(table: Mapping[str, Any]) -> str:
 
 
 def how_to_create() -> str:
-    """What to do about a table that is not there."""
+    """A hint for errors about a missing table."""
     return "lance_core_dynamodb.create_table makes one"

@@ -1,10 +1,10 @@
-"""The external manifest store: its contract as conditional requests to DynamoDB.
+"""The external manifest store, implemented with conditional requests to DynamoDB.
 
-The key decides: an item is put on the condition that none has its key, and of any number of writers
-one can. All reads are consistent, so a read sees every write that returned before it.
+An item is put on the condition that no item has its key, so only one of several writers succeeds.
+All reads are consistent: a read sees every write that returned before it.
 
-A conditional put without an answer is sent again, and may then meet itself. The path of a row that
-is added tells whose it is: nobody else stages the same bytes.
+A conditional put without a response is sent again, and may then fail because of its own first
+attempt. The path in the row tells which writer added it, because each writer stages its own path.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from lance_core_dynamodb.options import DynamoSettings, settings_of
 from lance_core_dynamodb.schema import BASE_URI, VERSION
 
 _VERSIONS = 1 << 63
-"""Detached versions, from here on, are never the latest."""
+"""Versions from this number on are detached and never the latest."""
 
 PAGE = 500
-"""Rows that are listed, and then removed, at a time."""
+"""Maximum rows per list request when rows are removed."""
 
 _LONGEST_NAME = 2048
-"""Bytes of the first part of a key."""
+"""Maximum bytes of a partition key."""
 
 _MAX_DIGITS = 20
-"""Digits of the numbers that an item can have."""
+"""Maximum digits of a number in an item."""
 
 COMMITTER = "lancedb"
 """The ``committer`` of all items."""
@@ -47,18 +47,18 @@ _PRESENT = f"attribute_exists({BASE_URI}) AND attribute_exists({VERSION})"
 
 
 def open_rows(url: StoreUrl, options: Mapping[str, str | Secret]) -> DynamoManifestStore:
-    """The rows for the table at ``url``; connects to nothing yet.
+    """The rows for the table at ``url``. Does not connect.
 
-    Raises `InvalidInputError` for a URL or options that cannot be used.
+    Raises `InvalidInputError` for an unusable URL or options.
     """
     return DynamoManifestStore(settings_of(url, options))
 
 
 class DynamoManifestStore(ExternalManifestStore):
-    """Rows in a DynamoDB table. Holds no connection: it can be pickled and forked.
+    """Rows in a DynamoDB table. Holds no connection, so it can be pickled and forked.
 
-    Rows do not name the bucket: tables of the same path in several buckets must not share a
-    DynamoDB table.
+    Rows do not contain the bucket: Lance tables with the same path in different buckets must not
+    share a DynamoDB table.
     """
 
     def __init__(self, settings: DynamoSettings) -> None:
@@ -105,7 +105,7 @@ class DynamoManifestStore(ExternalManifestStore):
             raise ObjectNotFoundError(entry.path)
         try:
             self._put(base_uri, entry, _PRESENT)
-        except ObjectExistsError:  # what an unmet condition is called: here, there is no such row
+        except ObjectExistsError:  # the error for an unmet condition; here, the row does not exist
             raise ObjectNotFoundError(entry.path) from None
 
     def delete(self, base_uri: str) -> None:
@@ -152,14 +152,14 @@ class DynamoManifestStore(ExternalManifestStore):
         client.sender.write("put row", entry.path, request)
 
     def _settle(self, base_uri: str, entry: ManifestEntry, doubt: OutcomeUnknownError) -> None:
-        """Return if the row is ours; raise `ObjectExistsError` if it is not, else ``doubt``."""
+        """Return if our put added the row; raise `ObjectExistsError` if not, ``doubt`` if open."""
         try:
             found = self.get(base_uri, entry.version)
         except LanceError:
             found = None
         if found is not None and found.path == entry.path:
             return
-        # A row that says that its manifest is in place may have been ours.
+        # A row whose manifest is already at its final path may also be ours.
         if found is None or entry.path.startswith(f"{found.path}-"):
             raise doubt
         raise ObjectExistsError(entry.path)
@@ -171,7 +171,7 @@ def _check_version(entry: ManifestEntry) -> None:
 
 
 def _query(base_uri: str, bound: int | None = None) -> dict[str, Any]:
-    """What asks for the rows of a table, those of versions below ``bound``."""
+    """The parameters of a query for the rows of a table, for versions below ``bound`` if given."""
     condition, values = "#base_uri = :base_uri", {":base_uri": {"S": base_uri}}
     names = {"#base_uri": BASE_URI, "#version": VERSION}
     if bound is not None:
@@ -195,7 +195,7 @@ def key_of(base_uri: str, version: int) -> dict[str, Any]:
 
 
 def item_of(base_uri: str, entry: ManifestEntry) -> dict[str, Any]:
-    """The item that says what ``entry`` says."""
+    """The item for ``entry``."""
     item = key_of(base_uri, entry.version)
     item["path"] = {"S": entry.path}
     item["committer"] = {"S": COMMITTER}
@@ -205,7 +205,7 @@ def item_of(base_uri: str, entry: ManifestEntry) -> dict[str, Any]:
 
 
 def entry_of(item: Mapping[str, Any]) -> ManifestEntry:
-    """What an item says; `CorruptFileError` if it is not one of a version's row."""
+    """The entry in an item. Raises `CorruptFileError` if the item is not a row of a version."""
     version = _number(item, VERSION)
     path = item.get("path", {}).get("S")
     if version is None or not isinstance(path, str):

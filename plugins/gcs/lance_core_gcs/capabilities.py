@@ -1,4 +1,4 @@
-"""What Google Cloud Storage guarantees, and what other servers of its interface do."""
+"""The guarantees of Google Cloud Storage and of other servers with its API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_GOOGLE = StoreCapabilities(
 
 OF_OTHERS = replace(
     OF_GOOGLE,
-    # Some emulators accept preconditions and ignore them. The probe tells.
+    # Some emulators accept preconditions but ignore them; a probe decides.
     put_if_absent=Guarantee.UNKNOWN,
     multipart_if_absent=Guarantee.UNKNOWN,
     copy_if_absent=Guarantee.UNKNOWN,

@@ -1,7 +1,7 @@
-"""Google Cloud Storage by google-cloud-storage.
+"""Requests to Google Cloud Storage through google-cloud-storage.
 
-The version tag of an object is its generation: a number that every write changes, and that a
-precondition can name; generation 0 means that no object exists.
+The version tag of an object is its generation, a number that changes with every write and that a
+precondition can name. Generation 0 means that no object exists.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ from lance_core_gcs.session import PLAIN, USER_AGENT, Session
 from lance_core_gcs.uploads import CHUNK, Upload, Uploads
 
 FIELDS = "name,size,generation,updated"
-"""Properties of objects in listings."""
+"""Properties of objects to request in listings."""
 
 T = TypeVar("T")
 
 BINARY = "application/octet-stream"
 OF_UPLOAD = Meaning(Failure.EXISTS, Failure.REFUSED, frozenset({308}))
-"""Of requests to a resumable upload, whose precondition is part of its start."""
+"""For requests to a resumable upload, whose precondition belongs to its first request."""
 
 MAX_OBJECT = 5 << 40
-"""Bytes of the largest object."""
+"""Maximum bytes of an object."""
 
 MAX_MULTIPART = 8 << 20
-"""Bytes of the largest object that the SDK writes by one request."""
+"""Maximum bytes of an object that the SDK writes with one request."""
 
 _UPLOAD = re.compile(r"(upload_id=)[^&\s\"]+")
 _redaction = LogRedaction("google", "urllib3", redact=partial(_UPLOAD.sub, r"\1***"))
-"""The URL of an upload is enough to write to it, and urllib3 logs URLs."""
+"""The URL of an upload grants write access, and urllib3 logs URLs."""
 
 
 class GcsClient(RemoteClient):
     """Requests to a bucket.
 
-    Every call to the SDK says ``retry=None``: a request is sent once, so that a precondition that
-    fails was not made to fail by the same request.
+    Every SDK call passes ``retry=None``, so a request is sent once. Otherwise a retry could fail by
+    a precondition that its own first attempt has changed.
     """
 
     max_put_size = MAX_OBJECT
@@ -97,10 +97,11 @@ class GcsClient(RemoteClient):
             body,
             start=None if wanted is None else wanted.start,
             end=None if wanted is None else wanted.stop - 1,
-            # Else the service unpacks objects that are stored compressed and ignores the range.
+            # Otherwise the service decompresses objects with content encoding and ignores the
+            # range.
             raw_download=True,
             if_generation_match=etag,
-            # The service has checksums of whole objects only.
+            # The service only has checksums of whole objects.
             checksum=None,
             retry=None,
             single_shot_download=True,
@@ -123,20 +124,20 @@ class GcsClient(RemoteClient):
             data,
             content_type=BINARY,
             if_generation_match=_condition(if_absent),
-            # Of longer objects, the SDK compares checksums afterwards and deletes, without a
-            # precondition, what may be the object of another writer by then.
+            # For longer objects, the SDK compares checksums afterwards. On a mismatch it deletes
+            # the object without a precondition, which could be an object of another writer by then.
             checksum="crc32c" if len(data) <= MAX_MULTIPART else None,
             retry=None,
         )
         self._call(upload, _of_bucket(if_absent, {308}))
-        # Proxies may answer for the service: only a generation proves that there is an object.
+        # A proxy may answer for the service. Only a generation proves that the object exists.
         _checked(_generation, blob)
 
     def delete(self, key: str) -> None:
         self._call(lambda: self._blob(key).delete(retry=None))
 
     def copy(self, source: str, target: str, *, if_absent: bool) -> None:
-        """Copies between locations or storage classes take several requests."""
+        """Copy an object; copies between locations or storage classes take several requests."""
         blob = self._blob(target)
         meaning = Meaning(Failure.EXISTS if if_absent else None)
         token, before = None, -1
@@ -213,7 +214,7 @@ class GcsClient(RemoteClient):
 
     @property
     def _bucket(self) -> Bucket:
-        """The bucket of the SDK; of another client if one was registered in the meantime."""
+        """The SDK's bucket; a new one if another client has been registered under the name."""
         given = _registered(self._options)
         if given is not self._given:
             if check_endpoint(given.api_endpoint, self._options.settings) != self._options.endpoint:
@@ -238,7 +239,7 @@ class GcsClient(RemoteClient):
 
 
 class _Body:
-    """What the SDK writes a body to, in one piece: kept without being copied."""
+    """A file that receives a body in one piece and keeps it without a copy."""
 
     data = pa.py_buffer(b"")
 
@@ -248,7 +249,7 @@ class _Body:
 
 
 def _registered(options: GcsOptions) -> Any:
-    """The client that the caller registered, None if the options name none."""
+    """The client that the caller registered; None if the options name none."""
     identity = options.identity
     return CLIENTS.get(identity.name) if isinstance(identity, RegisteredClient) else None
 
@@ -257,19 +258,20 @@ def _connect(options: GcsOptions, given: Any) -> tuple[Session, Bucket]:
     session = Session(options.endpoint, options.settings, options.identity)
     client = Client(
         project=None,
-        credentials=AnonymousCredentials(),  # the session adds the headers of the real ones
+        credentials=AnonymousCredentials(),  # the session adds the headers of the real credentials
         _http=session,
         client_info=ClientInfo(user_agent=USER_AGENT),
         client_options={"api_endpoint": options.endpoint},
         extra_headers={} if given is None else given._extra_headers,  # noqa: SLF001 (no getter)
     )
-    # It asks for the bucket's properties, from threads of its own, for traces that may be off.
+    # Otherwise background threads request the bucket's properties for traces, even if these are
+    # off.
     client._bucket_metadata_cache = None  # noqa: SLF001 (the switch is an environment variable)
     return session, client.bucket(options.bucket)
 
 
 def _of_bucket(if_absent: bool, expected: AbstractSet[int] = frozenset()) -> Meaning:
-    """Of requests that need no object: what is missing is the bucket."""
+    """The meaning of failures of requests that need no object: a 404 means a missing bucket."""
     return Meaning(Failure.EXISTS if if_absent else None, Failure.REFUSED, frozenset(expected))
 
 
@@ -278,7 +280,7 @@ def _condition(if_absent: bool) -> int | None:
 
 
 def _size(response: Response, length: int, wanted: ByteRange | None) -> int:
-    """Bytes of the whole object, of which ``length`` came; REFUSED unless they were ``wanted``."""
+    """Bytes of the whole object. Raises REFUSED unless ``length`` bytes of ``wanted`` arrived."""
     if response.status_code != 206:
         if wanted is None or (wanted.start == 0 and length <= wanted.length):
             return length
@@ -291,7 +293,7 @@ def _size(response: Response, length: int, wanted: ByteRange | None) -> int:
 
 
 def _checked(read: Callable[[Any], T], value: Any) -> T:
-    """What ``read`` makes of properties that the service sent; UNKNOWN if they are malformed."""
+    """``read(value)`` for properties from the service. Raises UNKNOWN if they are malformed."""
     try:
         return read(value)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -300,7 +302,7 @@ def _checked(read: Callable[[Any], T], value: Any) -> T:
 
 
 def _remote_object(blob: Blob) -> RemoteObject:
-    # The SDK's getters accept numbers and texts, and take 20 microseconds for each date.
+    # The SDK's getters accept numbers and texts, and take 20 microseconds per date.
     fields = blob._properties  # noqa: SLF001
     updated, size = datetime.fromisoformat(fields["updated"]), int(fields["size"])
     if updated.tzinfo is None or size < 0:

@@ -1,4 +1,4 @@
-"""Connections: by which proxy, with which certificates, and for how long."""
+"""Connection pools: proxy, certificates and deadlines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from lance_core.store.remote.settings import RemoteSettings
 
 
 def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
-    """Connections to ``endpoint``, by way of the proxy of the settings or the environment.
+    """A pool of connections to ``endpoint``, through the proxy of the settings or the environment.
 
-    Raises `InvalidInputError` for settings that cannot be used.
+    Raises `InvalidInputError` for unusable settings.
     """
     common: dict[str, Any] = {
         "maxsize": settings.parallel + 16,
@@ -40,14 +40,14 @@ def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
 
 
 def direct(seconds: float) -> urllib3.PoolManager:
-    """Connections without a proxy."""
+    """A pool of connections without a proxy."""
     pool = urllib3.PoolManager()
     pool.pool_classes_by_scheme = timed_pools(seconds, HTTPConnectionPool, HTTPSConnectionPool)
     return pool
 
 
 def _through(proxy: str, common: dict[str, Any]) -> urllib3.ProxyManager:
-    """Connections by way of ``proxy``, whose address may hold a password."""
+    """A pool of connections through ``proxy``, whose URL may contain a password."""
     try:
         place = urllib3.util.parse_url(proxy)
         headers = urllib3.make_headers(proxy_basic_auth=place.auth) if place.auth else None
@@ -59,7 +59,7 @@ def _through(proxy: str, common: dict[str, Any]) -> urllib3.ProxyManager:
 
 
 def _tls(settings: RemoteSettings) -> ssl.SSLContext | None:
-    """How to check certificates, if not in the usual way."""
+    """A TLS context for certificate settings; None for the default checks."""
     if not settings.allow_invalid_certificates and settings.proxy_ca_certificate is None:
         return None
     context = ssl.create_default_context()
@@ -75,7 +75,7 @@ def _tls(settings: RemoteSettings) -> ssl.SSLContext | None:
 
 
 def _proxy(endpoint: str, settings: RemoteSettings) -> str | None:
-    """The URL of the proxy for ``endpoint``, None for none."""
+    """The URL of the proxy for ``endpoint``; None for no proxy."""
     place = urlsplit(endpoint)
     excluded = {"no": settings.proxy_excludes} if settings.proxy_excludes else None
     known = getproxies_environment()

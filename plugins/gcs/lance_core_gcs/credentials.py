@@ -1,4 +1,4 @@
-"""Authorization headers of google-auth's credentials, whose tokens are renewed on expiry."""
+"""Authorization headers from google-auth credentials, whose tokens are renewed when they expire."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from lance_core_gcs.options import (
 from lance_core_gcs.registry import CLIENTS
 
 SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
-"""Reading and writing objects, and nothing else."""
+"""Permission to read and write objects."""
 
 Fetch = Callable[..., Any]
-"""A request to a token service, with the signature of google-auth's requests."""
+"""A request to a token service, with the signature of google-auth's request objects."""
 
 
 class Authorization:
-    """The authorization headers of ``identity``. Thread-safe; one thread renews for all.
+    """The authorization headers of ``identity``. Thread-safe; one thread renews for all threads.
 
-    No token is fetched before the first request. Raises `InvalidInputError` for files and keys
-    that cannot be used.
+    Fetches the first token with the first request. Raises `InvalidInputError` for unusable
+    credential files and keys.
     """
 
     def __init__(self, identity: Identity, fetch: Fetch) -> None:
@@ -51,7 +51,7 @@ class Authorization:
         self._can_renew = not is_fixed
 
     def headers(self) -> dict[str, str]:
-        """Headers for a request; `RequestError` if there is no token to be had."""
+        """Headers for a request. Raises `RequestError` if no token is available."""
         credentials = self._credentials
         if self._can_renew and (credentials is None or not credentials.valid):
             with self._lock:
@@ -62,7 +62,7 @@ class Authorization:
         return headers
 
     def renew(self) -> bool:
-        """Fetch another token because the service refuses this one; False if there is none."""
+        """Fetch a new token, because the service rejects the current one; False if that fails."""
         if not self._can_renew:
             return False
         with self._lock:
@@ -83,9 +83,9 @@ class Authorization:
 
 
 def _guarded(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns; a failure of google-auth becomes a `RequestError` without details.
+    """The result of ``work``; a google-auth error becomes a `RequestError` without its details.
 
-    Its errors carry responses of token services, which can repeat the secrets sent to them.
+    google-auth errors contain responses of token services, which may repeat secrets.
     """
     try:
         return work()
@@ -101,13 +101,13 @@ def _guarded(work: Callable[[], Any]) -> Any:
     except exceptions.GoogleAuthError as error:
         kind = Failure.UNSENT if error.retryable else Failure.REFUSED
         failed = RequestError(kind, f"no token is issued: {_summary(error)}")
-    except Exception as error:  # errors of cryptography for bad keys are of many types
+    except Exception as error:  # cryptography raises many types for malformed keys
         failed = RequestError(Failure.REFUSED, f"no token is issued ({type(error).__name__})")
     raise failed
 
 
 def _summary(error: Exception) -> str:
-    """The error code of OAuth, such as ``invalid_grant``."""
+    """The OAuth error code, such as ``invalid_grant``."""
     first = error.args[0] if error.args else ""
     code = first.partition(":")[0] if isinstance(first, str) else ""
     known = code.replace("_", "").isalpha() and code.islower() and len(code) <= 40
@@ -120,7 +120,7 @@ def _ambient(fetch: Fetch) -> Credentials:
 
 
 def _credentials(identity: Identity) -> Credentials | None:
-    """Credentials of ``identity``; None for those that are looked for by the first request."""
+    """Credentials of ``identity``; None for ambient ones, which the first request looks up."""
     match identity:
         case Anonymous():
             return AnonymousCredentials()
@@ -132,19 +132,19 @@ def _credentials(identity: Identity) -> Credentials | None:
             source = f"file {path!r}"
             return _loaded(json_object(read_text(path), source), source)
         case RegisteredClient(name):
-            # Its only door to them; Google's own libraries share credentials this way.
+            # No public access exists; Google's own libraries share credentials this way.
             return _without_exchange(CLIENTS.get(name)._credentials)  # noqa: SLF001
         case Ambient():
             return None
 
 
 def _loaded(fields: Mapping[str, Any], source: str) -> Credentials:
-    """The credentials in a file of application default credentials, by their type."""
+    """Credentials from the fields of an application default credentials file, by their type."""
     kind = fields.get("type")
     load = _external if kind == "external_account" else _LOADERS.get(str(kind))
     if load is None:
         raise InvalidInputError(f"{source}: credentials of type {kind!r} are not known")
-    # The texts of these errors can quote the key.
+    # The texts of these errors may quote the key.
     try:
         return _without_exchange(load(fields))
     except Exception as error:
@@ -153,7 +153,7 @@ def _loaded(fields: Mapping[str, Any], source: str) -> Credentials:
 
 
 def _service_account(fields: Mapping[str, Any]) -> Credentials:
-    # Keys made for pylance may lack token_uri, which signing tokens locally does not use.
+    # Keys for pylance may lack token_uri. Signing tokens locally does not need it.
     filled = {"token_uri": "https://oauth2.googleapis.com/token"} | dict(fields)
     return service_account.Credentials.from_service_account_info(filled, scopes=SCOPES)
 
@@ -169,7 +169,7 @@ def _impersonated(fields: Mapping[str, Any]) -> Credentials:
 
 
 def _external(fields: Mapping[str, Any]) -> Credentials:
-    """Workload identity federation: by AWS, a program, a file or a URL."""
+    """Workload identity federation: through AWS, a program, a file or a URL."""
     if fields.get("subject_token_type") == "urn:ietf:params:aws:token-type:aws4_request":
         return aws.Credentials.from_info(fields, scopes=SCOPES)
     if "executable" in fields.get("credential_source", {}):
@@ -185,7 +185,7 @@ _LOADERS: Mapping[str, Callable[[Mapping[str, Any]], Credentials]] = {
 
 
 def _without_exchange(credentials: Credentials) -> Credentials:
-    """Credentials that sign tokens locally instead of fetching them, where they can."""
+    """Credentials that sign tokens locally instead of fetching them, if they support it."""
     if isinstance(credentials, service_account.Credentials):
         return credentials.with_always_use_jwt_access(True)
     return credentials

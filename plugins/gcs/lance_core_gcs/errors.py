@@ -1,4 +1,4 @@
-"""Failures of requests: what responses of the service and errors of connections mean."""
+"""Classify failed requests: error responses of the service and connection errors."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _BY_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The failures that 412 and 404 stand for; those of other responses depend on no request.
+    """The failures for statuses 412 and 404, which depend on the request.
 
-    ``unmet``: if the request's precondition fails, None if it has none. ``missing``: if an object
-    or upload is not there.
+    ``unmet``: if the request's precondition fails; None for a request without one. ``missing``: if
+    the object or upload does not exist.
     """
 
     unmet: Failure | None = None
     missing: Failure = Failure.MISSING
     expected: frozenset[int] = frozenset()
-    """Statuses that are successes, besides 200 to 299."""
+    """Statuses that count as success, besides 200 to 299."""
 
     def accepts(self, status: int) -> bool:
-        """Whether this status is a success."""
+        """True if this status is a success."""
         return 200 <= status < 300 or status in self.expected
 
 
 class Refusal(NamedTuple):
-    """The body of a refusal: a code, "" for none, and a sentence."""
+    """The body of an error response: a code ("" for none) and a message."""
 
     reason: str
     message: str
@@ -61,7 +61,7 @@ class Refusal(NamedTuple):
 def from_response(
     status: int, headers: Mapping[str, str], body: bytes, meaning: Meaning
 ) -> RequestError:
-    """The failure that a refusal stands for."""
+    """The failure for an error response."""
     refusal = _refusal(body)
     text = f"HTTP {status}: {refusal.message}" if refusal.message else f"HTTP {status}"
     return RequestError(
@@ -76,7 +76,7 @@ def _failure(status: int, refusal: Refusal, meaning: Meaning) -> Failure:
         is_bucket = refusal.message.startswith(_NO_BUCKET)
         return Failure.REFUSED if is_bucket else meaning.missing
     if status == 412:
-        # Violated policies of an organization are 412 as well.
+        # Violated policies of an organization also have status 412.
         is_ours = refusal.reason in {"conditionNotMet", ""}
         return meaning.unmet if meaning.unmet is not None and is_ours else Failure.REFUSED
     if status in _BY_STATUS:
@@ -85,7 +85,7 @@ def _failure(status: int, refusal: Refusal, meaning: Meaning) -> Failure:
 
 
 def _refusal(body: bytes) -> Refusal:
-    """The reason and the message of a refusal: JSON, or else a plain sentence."""
+    """The code and message of an error response, which is JSON or a plain sentence."""
     text = body[:100_000].decode("utf-8", "replace").strip()
     try:
         error = json.loads(text)["error"]
@@ -93,26 +93,26 @@ def _refusal(body: bytes) -> Refusal:
         reason = next((one for one in reasons if isinstance(one, str)), "")
         message = error.get("message")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        # HTML pages, such as those of proxies, are not worth quoting.
+        # Do not quote HTML pages, which proxies send.
         return Refusal("", "" if text.startswith("<") else _shown(text))
     return Refusal(reason, _shown(message) if isinstance(message, str) else "")
 
 
 def _shown(text: str) -> str:
-    """One line of at most 300 characters, without queries of URLs."""
+    """``text`` as one line of at most 300 characters, without queries of URLs."""
     line = re.sub(r"\?[^\s\"']*=[^\s\"']*", "?***", " ".join(text.split()))
     return line if len(line) <= 300 else f"{line[:300]}…"
 
 
 def _seconds(text: str | None) -> float | None:
-    """The seconds of a ``Retry-After`` header; dates are ignored."""
+    """The seconds of a ``Retry-After`` header; None for dates."""
     if text is None or not re.fullmatch(r"\d{1,6}", text.strip()):
         return None
     return float(text)
 
 
 def from_transport(error: Exception) -> RequestError:
-    """The failure that an error of a connection stands for, without its text."""
+    """The failure for a connection error, without the text of the error."""
     if isinstance(error, ProxyError):
         error = error.original_error
         where = "the proxy"

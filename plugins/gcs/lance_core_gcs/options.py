@@ -1,6 +1,6 @@
-"""Storage options and environment variables, as one checked value.
+"""Parse storage options and environment variables into checked settings.
 
-Names are those that pylance and the library beneath it (object_store) have. No SDK is imported.
+Names are those of pylance and of object_store, the library that it uses. Imports no SDK.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ CREDENTIALS = frozenset(
         "google_storage_token",
     }
 )
-"""Options that choose credentials."""
+"""Options that select credentials."""
 
 OPTIONS = CREDENTIALS | {"google_base_url", "google_bucket", "use_opendal"} | settings.OPTIONS
 """Canonical names of all options."""
 
 ALIASES = _OWN | settings.aliases("google_")
-"""Other names, each with its canonical name."""
+"""Alternative names, each with its canonical name."""
 
 SECRET_OPTIONS = (
     frozenset({"google_service_account_key", "google_storage_token"}) | settings.SECRET_OPTIONS
@@ -70,30 +70,30 @@ IN_ENVIRONMENT = {
     **{alias.upper(): name for alias, name in ALIASES.items() if alias.startswith("google_")},
     "SERVICE_ACCOUNT": "google_service_account",
 }
-"""Environment variables that are read, each with the option that it sets."""
+"""Environment variables and the options that they set."""
 
 _REQUIRED = ("client_email", "private_key")
-"""Fields that every key of a service account has."""
+"""Fields that every service account key has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anonymous:
-    """Requests carry no credentials."""
+    """Requests without credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer token from elsewhere, which cannot be renewed here."""
+    """A bearer token from the options, which cannot be renewed."""
 
     text: Secret
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """A key of a service account, as JSON text.
+    """A service account key as JSON text.
 
-    ``endpoint`` and ``is_anonymous``: fields that object_store reads from such a key for emulators.
-    ``source``: how errors name the key.
+    ``endpoint`` and ``is_anonymous``: fields that object_store reads from keys for emulators.
+    ``source``: the name of the key in errors.
     """
 
     key: Secret
@@ -103,12 +103,12 @@ class ServiceAccount:
 
     @classmethod
     def read(cls, path: str) -> ServiceAccount:
-        """From a file; `InvalidInputError` if it cannot be read or is none."""
+        """Read a key file. Raises `InvalidInputError` if it is unreadable or not a key."""
         return cls.parse(read_text(path), f"file {path!r}")
 
     @classmethod
     def parse(cls, text: str, source: str) -> ServiceAccount:
-        """From JSON text; `InvalidInputError` if it is none."""
+        """Parse JSON text. Raises `InvalidInputError` if it is not a key."""
         fields = json_object(text, source)
         is_anonymous = fields.get("disable_oauth", False)
         endpoint = fields.get("gcs_base_url")
@@ -131,12 +131,12 @@ class CredentialsFile:
 
 @dataclass(frozen=True, slots=True)
 class Ambient:
-    """Application default credentials, of gcloud or of the machine."""
+    """Application default credentials of gcloud or of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredClient:
-    """The credentials of a client that the caller registered by ``name``."""
+    """The credentials of a client that the caller registered under ``name``."""
 
     name: str
 
@@ -147,7 +147,7 @@ Identity: TypeAlias = (
 
 
 def read_text(path: str) -> str:
-    """The content of a file of credentials; `InvalidInputError` if it cannot be read."""
+    """The content of a credentials file. Raises `InvalidInputError` if it is unreadable."""
     try:
         return Path(path).read_text("utf-8")
     except OSError as error:
@@ -157,7 +157,7 @@ def read_text(path: str) -> str:
 
 
 def json_object(text: str, source: str) -> dict[str, object]:
-    """The object that ``text`` holds; `InvalidInputError`, without the text, if it holds none."""
+    """Parse a JSON object. Raises `InvalidInputError` without ``text`` if it is none."""
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError):
@@ -169,7 +169,7 @@ def json_object(text: str, source: str) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class GcsOptions:
-    """``endpoint``: scheme, host and port, without a slash at the end."""
+    """The settings of a store. ``endpoint``: scheme, host and port, without a trailing slash."""
 
     bucket: str
     endpoint: str
@@ -178,7 +178,7 @@ class GcsOptions:
 
     @property
     def is_google(self) -> bool:
-        """Whether the endpoint is Google's own, and not another server of the same interface."""
+        """True if the endpoint is Google's own, false for other servers with its API."""
         place = urlsplit(self.endpoint)
         host = place.hostname or ""
         return place.scheme == "https" and host.endswith(".googleapis.com")
@@ -187,10 +187,10 @@ class GcsOptions:
 def read_options(
     url: StoreUrl, options: Mapping[str, str | Secret], environment: Mapping[str, str]
 ) -> GcsOptions:
-    """The values of ``options``, and of ``environment`` for what these do not set.
+    """The settings from ``options``, and from ``environment`` for options that are not given.
 
-    Raises `InvalidInputError` for what is malformed or contradicts itself, and
-    `UnsupportedFeatureError` for what is known and not offered.
+    Raises `InvalidInputError` for malformed or contradictory options, and
+    `UnsupportedFeatureError` for options that are known but not supported.
     """
     bucket = _bucket(url)
     given = {**_of_environment(options, environment), **options}
@@ -217,7 +217,7 @@ def read_options(
 def _of_environment(
     options: Mapping[str, object], environment: Mapping[str, str]
 ) -> dict[str, str | Secret]:
-    """Options that the environment sets; no credentials if ``options`` have any."""
+    """Options that the environment sets; credentials only if ``options`` have none."""
     own_credentials = not CREDENTIALS.isdisjoint(options)
     found: dict[str, str | Secret] = {}
     for variable, name in IN_ENVIRONMENT.items():
@@ -236,7 +236,7 @@ def _bucket(url: StoreUrl) -> str:
 
 
 def check_endpoint(text: str, settings: RemoteSettings) -> str:
-    """The endpoint as scheme, host and port; `InvalidInputError` for what is none."""
+    """The endpoint as scheme, host and port. Raises `InvalidInputError` for other URLs."""
     try:
         place = urlsplit(text)
         port = place.port
@@ -256,7 +256,7 @@ def check_endpoint(text: str, settings: RemoteSettings) -> str:
 
 
 def _identity(given: dict[str, str | Secret]) -> tuple[Identity, str | None]:
-    """The credentials to use, and the endpoint of the key or client that names one."""
+    """The credentials to use, and the endpoint if the key or client names one."""
     token, client = take(given, "google_storage_token"), take(given, "google_client")
     is_anonymous = take_boolean(given, "google_skip_signature")
     path, key = take(given, "google_service_account"), take(given, "google_service_account_key")

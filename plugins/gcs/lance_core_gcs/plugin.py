@@ -1,4 +1,4 @@
-"""The entry module: it declares the store and imports no SDK."""
+"""The entry module of the plugin: describes the store without importing an SDK."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lance_core_gcs.options import ALIASES, OPTIONS, SECRET_OPTIONS
 
 @hookimpl
 def lance_object_stores() -> list[ObjectStoreSpec]:
-    """``gs://bucket/path``."""
+    """The store spec for ``gs://bucket/path``."""
     return [
         ObjectStoreSpec(
             name="gcs",

@@ -1,4 +1,4 @@
-"""Clients of google-cloud-storage that the caller made, by name."""
+"""Named google-cloud-storage clients that the caller has created."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CLIENTS: SdkObjects[Any] = SdkObjects("client", "lance_core_gcs.register_client"
 
 
 def register_client(name: str, client: Client) -> str:
-    """Give ``client`` a name in this process, and return it: the value of option ``google_client``.
+    """Register ``client`` as ``name`` and return the name, the value of option ``google_client``.
 
-    Stores opened with the option use the client's credentials, endpoint and extra headers. The
-    connections are their own, with the time-outs, proxy and certificates of the other options. The
-    client is kept until `unregister_client`. It never travels: other processes, but for forked
-    children, register one of their own under the name. Raises `InvalidInputError` if the name is
-    that of another client.
+    Stores that are opened with this option use the client's credentials, endpoint and extra
+    headers. They open their own connections, with the time-outs, proxy and certificates of the
+    other options. The client is kept until `unregister_client`. It is never sent to other
+    processes; these must register their own client under the name, except forked children. Raises
+    `InvalidInputError` if the name is malformed or belongs to another client.
     """
     from google.cloud.storage import Client
 
@@ -30,5 +30,5 @@ def register_client(name: str, client: Client) -> str:
 
 
 def unregister_client(name: str) -> None:
-    """Forget the client of this name, if there is one; stores that use it fail from then on."""
+    """Remove the client of this name, if it exists; stores that use it fail afterwards."""
     CLIENTS.unregister(name)

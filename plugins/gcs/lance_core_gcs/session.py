@@ -1,14 +1,14 @@
-"""The session by which the SDK sends its requests.
+"""The session through which the SDK sends its requests.
 
-``google.cloud.storage.Client`` takes any object with the ``request`` of ``requests.Session``. The
-SDK's own, an ``AuthorizedSession``, lacks these guarantees of the store contract:
+``google.cloud.storage.Client`` accepts any object with the ``request`` of ``requests.Session``.
+This session gives guarantees of the store contract that the SDK's ``AuthorizedSession`` lacks:
 
-- A request and its response end within a deadline. Its time-outs begin anew with every byte.
-- A request is sent once. It repeats requests that end with 401 and follows redirects.
-- Bodies are bounded. It reads all that is sent, and unpacks it.
-- Credentials go to the endpoint alone. Uploads are continued at whichever URL a response names.
-- One thread renews a token for all. There, each thread does.
-- Nothing secret is logged. google-auth logs the headers and bodies of requests.
+- A request and its response end within a deadline. The SDK's time-outs restart with every byte.
+- A request is sent once. The SDK repeats requests after a 401 and follows redirects.
+- Bodies have a size limit. The SDK reads and decompresses whole bodies.
+- Credentials are only sent to the endpoint. The SDK continues uploads at any URL of a response.
+- One thread renews a token for all threads. With the SDK, each thread renews it.
+- No secrets are logged. google-auth logs the headers and bodies of requests.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from lance_core_gcs.options import Identity
 T = TypeVar("T")
 
 MAX_REFUSAL = 1 << 16
-"""Bytes of a refusal that are read."""
+"""Maximum bytes to read of an error response."""
 
 MAX_TOKEN = 1 << 20
-"""Longest response of a token service, in bytes."""
+"""Maximum bytes of a token service's response."""
 
 USER_AGENT = "lance-core-gcs"
 
@@ -56,7 +56,7 @@ class Fetched:
 
 
 class _Call(threading.local):
-    """The call of the SDK that a thread is in: what it expects, and its last response."""
+    """The current SDK call of a thread: the expected outcomes, and its last response."""
 
     meaning = PLAIN
     most = MAX_RESPONSE
@@ -67,9 +67,9 @@ _call = _Call()
 
 
 class Session:
-    """Sends requests to ``endpoint`` alone, by way of the proxy of the settings or environment.
+    """Sends requests only to ``endpoint``, through the proxy of the settings or environment.
 
-    Thread-safe. A forked child makes connections of its own.
+    Thread-safe. A forked child opens its own connections.
     """
 
     def __init__(self, endpoint: str, settings: RemoteSettings, identity: Identity) -> None:
@@ -83,10 +83,10 @@ class Session:
     def call(
         self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_RESPONSE
     ) -> tuple[T, Response]:
-        """The result of ``work``, which calls the SDK once, and the last response that it got.
+        """The result of ``work``, which calls the SDK once, and the last response that it received.
 
-        Of a longer body, ``most`` bytes and one are read. Raises `RequestError` whatever the SDK
-        raises, without its errors: their texts hold URLs and bodies.
+        At most ``most + 1`` bytes of a body are read. All errors of the SDK become a `RequestError`
+        without a reference to them: their texts contain URLs and bodies.
         """
         call = _call
         call.meaning, call.most, call.response = meaning, most, None
@@ -94,7 +94,7 @@ class Session:
             return work(), call.response
         except RequestError as error:
             failed = error
-        except Exception as error:  # of many types if the response is malformed
+        except Exception as error:  # a malformed response causes many types of errors
             kind = Failure.REFUSED if call.response is None else Failure.UNKNOWN
             failed = RequestError(kind, f"the SDK fails with {type(error).__name__}")
         raise failed
@@ -108,11 +108,11 @@ class Session:
         stream: bool = False,
         **_: object,
     ) -> Response:
-        """The response to one request, with its whole body; only path and query of ``url`` matter.
+        """Send one request and read its whole response; only path and query of ``url`` are used.
 
-        Raises `RequestError` for refusals, before the SDK makes errors of them, and if no whole
-        response comes. Of the arguments left out, the SDK's time-outs are replaced by those of the
-        settings. ``stream``: it is a download.
+        Raises `RequestError` for error responses, before the SDK sees them, and for incomplete
+        responses. The settings replace the SDK's time-outs, which are ignored. ``stream``: True for
+        a download.
         """
         call = _call
         sent = self._headers(method, data, headers or {}, keeps_encoding=stream)
@@ -120,7 +120,7 @@ class Session:
             received = self._pool().urlopen(
                 method,
                 self._endpoint + _place(url),
-                # An iterator of views is sent without being joined.
+                # An iterator over views is sent without a joined copy.
                 body=data if data is None or isinstance(data, bytes) else iter(data),
                 headers=sent,
                 retries=False,
@@ -149,8 +149,8 @@ class Session:
         timeout: float | None = None,
         **_: object,
     ) -> Fetched:
-        """The response of a token service, for google-auth; raises its `TransportError`."""
-        # Only the machine's own metadata server is asked unencrypted: no proxy reaches it.
+        """The response of a token service, for google-auth. Raises its `TransportError`."""
+        # Only the machine's own metadata server uses http, and no proxy can reach it.
         pool = self._pool() if url.startswith("https://") else direct(self._settings.timeout)
         seconds = min(self._settings.timeout, timeout or self._settings.timeout)
         connecting = min(seconds, self._settings.connect_timeout)
@@ -177,7 +177,7 @@ class Session:
         return self._authorization.renew()
 
     def close(self) -> None:
-        """Close the connections that are not in use."""
+        """Close idle connections."""
         self._connections.clear()
 
     def _headers(
@@ -190,7 +190,7 @@ class Session:
     ) -> dict[str, str]:
         sent = {name.lower(): value for name, value in headers.items()}
         if not keeps_encoding:
-            # The body comes as it is: unpacking it could exceed every bound.
+            # Read the body as it is sent: decompression could exceed every limit.
             sent.pop("accept-encoding", None)
         if self._settings.user_agent is not None:
             sent["user-agent"] = self._settings.user_agent
@@ -217,7 +217,7 @@ def _length(data: bytes | Sequence[memoryview] | None) -> int:
 
 
 def _response(received: Any, body: bytes) -> Response:
-    """A response as the SDK knows it."""
+    """A response in the form that the SDK expects."""
     response = Response()
     response.status_code = received.status
     response.headers = received.headers

@@ -1,4 +1,4 @@
-"""Opening ``gs://`` URLs."""
+"""Open ``gs://`` URLs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lance_core_gcs.options import read_options
 
 
 def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
-    """The store rooted at ``url``; nothing is sent yet.
+    """The store rooted at ``url``. Sends no request.
 
-    Raises `InvalidInputError` and `UnsupportedFeatureError` for options.
+    Raises `InvalidInputError` and `UnsupportedFeatureError` for unusable options.
     """
     read = read_options(url, options, os.environ)
     client = GcsClient(read, OF_GOOGLE if read.is_google else OF_OTHERS)

@@ -1,14 +1,14 @@
-"""Resumable uploads: parts that follow each other, and an object at the end of the last.
+"""Resumable uploads: sequential parts; the object appears after the last part.
 
-The service keeps bytes in multiples of `CHUNK` until it is told the length of the whole. It checks
-the precondition when an upload begins and, bindingly, when it ends.
+Until it is told the total length, the service keeps only multiples of `CHUNK` bytes. It checks the
+precondition when an upload starts, and again when it ends; the second check is binding.
 
-The SDK starts an upload. Its parts are sent here, for guarantees that the SDK's writer does not
-give:
+The SDK starts an upload, but this module sends the parts, for guarantees that the SDK's writer does
+not give:
 
-- A part is sent once. If no response comes, the next attempt asks the service which bytes it has,
-  and the same question settles whether the last part made the object.
-- Views of memory are sent without being joined.
+- A part is sent once. If no response arrives, the next attempt asks the service for the number of
+  bytes that it has. The same request tells if the last part created the object.
+- Views of memory are sent without a joined copy.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from lance_core.store.config import Secret
 from lance_core.store.remote.client import Failure, RequestError
 
 CHUNK = 256 << 10
-"""What the service keeps of an upload is a multiple of this many bytes."""
+"""The service keeps a multiple of this many bytes of an unfinished upload."""
 
 SendChunk = Callable[[str, Mapping[str, str], Sequence[memoryview]], Response]
-"""Sends bytes, given the URL of the upload and headers; `RequestError` for a refusal."""
+"""Sends bytes to the URL of an upload with the given headers; `RequestError` for a rejection."""
 
 
 @dataclass(slots=True)
 class Upload:
-    """An upload that was begun. Its URL is a secret: it grants writing.
+    """An upload in progress. Its URL is a secret, because it grants write access.
 
-    ``kept``: bytes that the service is known to have. ``tail``: what waits to be sent because it
-    fills no chunk. ``is_in_doubt``: a request was not answered, so that ``kept`` may be too low.
+    ``kept``: bytes that the service has acknowledged. ``tail``: bytes that do not fill a chunk yet.
+    ``is_in_doubt``: a request had no response, so the service may have more than ``kept`` bytes.
     """
 
     url: Secret
@@ -48,7 +48,7 @@ class Upload:
     is_done: bool = False
 
     def append(self, number: int, body: Sequence[memoryview], send: SendChunk) -> int:
-        """Send part ``number`` as far as it fills chunks; the bytes of the part."""
+        """Send the whole chunks of part ``number``; return the bytes of the part."""
         start = self.starts.get(number)
         if start is None:
             raise RequestError(Failure.REFUSED, f"part {number} comes before those in front of it")
@@ -61,7 +61,7 @@ class Upload:
         return length
 
     def finish(self, send: SendChunk) -> None:
-        """Send what waits, and that this was all."""
+        """Send the remaining bytes and finish the upload."""
         total = max(self.starts.values())
         start = total - len(self.tail)
         self._advance(start, [memoryview(self.tail)], total, total, send)
@@ -74,7 +74,7 @@ class Upload:
         total: int | None,
         send: SendChunk,
     ) -> None:
-        """Have the service keep the bytes before ``end``; ``body`` are those from ``start`` on."""
+        """Send the bytes that the service lacks before ``end``; ``body`` starts at ``start``."""
         if self.is_in_doubt:
             self._learn(send(self.url.reveal(), _range(None, total), ()), total)
             self.is_in_doubt = False
@@ -91,10 +91,10 @@ class Upload:
             raise RequestError(Failure.BUSY, f"{self.kept} of {end} bytes were taken")
 
     def _learn(self, response: Response, total: int | None) -> None:
-        """Take in what the service says that it keeps, or that the object is there."""
+        """Update the state from a response: the acknowledged bytes, or the finished object."""
         if response.status_code != 308:
             if total is None or _size(response) != total:
-                # Somebody else on the way has answered, or it is another object.
+                # A proxy has sent this response, or the object belongs to another upload.
                 raise RequestError(Failure.UNKNOWN, "the response tells of no upload")
             self.is_done = True
             return
@@ -103,21 +103,21 @@ class Upload:
 
 
 class Uploads:
-    """The uploads under way of one client, by names that tell nothing."""
+    """The uploads in progress of one client, under names that reveal nothing."""
 
     def __init__(self) -> None:
         self._lock = ForkSafeLock()
         self._open: dict[str, Upload] = {}
 
     def add(self, upload: Upload) -> str:
-        """Remember an upload; its name."""
+        """Keep an upload and return its name."""
         name = uuid.uuid4().hex
         with self._lock:
             self._open[name] = upload
         return name
 
     def get(self, name: str) -> Upload:
-        """The upload of that name; REFUSED if there is none."""
+        """The upload with this name. Raises REFUSED if it does not exist."""
         with self._lock:
             upload = self._open.get(name)
         if upload is None:
@@ -125,13 +125,13 @@ class Uploads:
         return upload
 
     def drop(self, name: str) -> Upload | None:
-        """Forget an upload."""
+        """Remove and return an upload; None if it does not exist."""
         with self._lock:
             return self._open.pop(name, None)
 
 
 def _range(sent: range | None, total: int | None) -> dict[str, str]:
-    """The ``Content-Range`` of bytes that are sent, None for a question."""
+    """The ``Content-Range`` header for bytes ``sent``; None for a status request."""
     bounds = f"{sent.start}-{sent.stop - 1}" if sent else "*"
     return {"content-range": f"bytes {bounds}/{'*' if total is None else total}"}
 
@@ -148,7 +148,7 @@ def _slice(body: Sequence[memoryview], start: int, stop: int) -> list[memoryview
 
 
 def _size(response: Response) -> int | None:
-    """The size of the object that a response describes, None if it describes none."""
+    """The size of the object that a response describes; None if it describes none."""
     try:
         return int(response.json()["size"])
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
