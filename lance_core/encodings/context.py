@@ -69,8 +69,8 @@ class BlobPlaces(Protocol):
 class EncodeContext:
     """The environment of an encoder.
 
-    ``write_buffer`` writes a buffer at once, 64-aligned, and returns its offset from the start of
-    the file. Encoders use it for payloads outside of pages (blobs).
+    ``write_buffer`` immediately writes a buffer, aligned to 64 bytes, and returns its offset from
+    the start of the file. Encoders use it for payloads outside of pages (blobs).
     ``flush_bytes``: a column is written as a page when its Arrow arrays exceed this many bytes.
     ``max_page_bytes``: larger arrays are split over several pages.
     ``dictionary_threshold``: strings with at least this many rows and fewer distinct values than

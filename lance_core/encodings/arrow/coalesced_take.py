@@ -145,7 +145,7 @@ def take_variable(
     """See `lance_core.encodings.kernels.Kernels.take_variable`."""
     count = len(offsets) - 1
     if count < 0:
-        raise CorruptFileError("values without offsets")
+        raise CorruptFileError("values have no offsets")
     if not len(places):
         return pa.py_buffer(b""), np.zeros(1, np.int64)
     first, last = int(places.min()), int(places.max())

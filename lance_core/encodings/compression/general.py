@@ -169,7 +169,7 @@ def _decompress_zstd(data: pa.Buffer, budget: Budget) -> pa.Buffer:
 
 
 def _read_frame(data: pa.Buffer, budget: Budget) -> pa.Buffer:
-    """The content of a frame that may not state its size, decompressed piece by piece."""
+    """The content of a frame whose header may lack the content size, decompressed in pieces."""
     pieces, size = [], 0
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:

@@ -131,7 +131,7 @@ class _Decoder:
     def _stored_values(self, field: Field) -> Decoding[pa.Array]:
         place = self.columns.find_dictionary(field.id)
         if place is None:
-            raise CorruptFileError("nothing says where the values of the dictionary are")
+            raise CorruptFileError("the position of the dictionary's values is missing")
         return (yield from decode_dictionary(field.storage_type.value_type, place, self.context))
 
 

@@ -74,5 +74,5 @@ class PageTable:
         entries = np.frombuffer(raw, "<i8").reshape(-1, 2)
         positions, lengths = entries[:, 0].copy(), entries[:, 1].copy()
         if (positions < 0).any() or (lengths < 0).any() or (lengths > _MOST_VALUES).any():
-            raise CorruptFileError("not the entries of a page table", offset=start)
+            raise CorruptFileError("the entries of a page table are not valid", offset=start)
         return self._kept.setdefault(column, Pages(positions, lengths))

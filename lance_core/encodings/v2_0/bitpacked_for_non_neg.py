@@ -62,9 +62,9 @@ def decode_bitpacked_for_non_neg(encoding: BitpackedForNonNeg, scope: PlanScope)
     """`ArrayDecoder` of ``bitpacked_for_non_neg``."""
     bits, packed_bits = encoding.uncompressed_bits_per_value, encoding.compressed_bits_per_value
     if bits != bit_width(scope.type) or bits not in WIDTHS:
-        raise CorruptFileError(f"values of type {scope.type} packed from {bits} bits")
+        raise CorruptFileError(f"values of type {scope.type} cannot be packed from {bits} bits")
     if not 1 <= packed_bits <= bits:
-        raise CorruptFileError(f"values of {bits} bits packed to {packed_bits}")
+        raise CorruptFileError(f"values of {bits} bits cannot be packed to {packed_bits} bits")
     place = scope.buffer(encoding.buffer)
     needed = -(-scope.num_values // CHUNK) * packed_bytes(packed_bits)
     if needed > place.length:

@@ -75,7 +75,7 @@ class ColumnPlan(FieldPlan):
         if isinstance(encoding, ForeignEncoding):
             raise unknown_page(encoding)
         if not isinstance(encoding, ArrayEncoding):
-            raise CorruptFileError("not an encoding of an array")
+            raise CorruptFileError("the page does not have an array encoding")
         return plan_array(encoding, page_scope(self.column, page, self.type, context))
 
 

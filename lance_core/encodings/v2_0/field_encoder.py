@@ -107,7 +107,7 @@ class ColumnEncoder(ColumnsEncoder):
             row += len(array)
 
     def _split(self, array: pa.Array, size: int, row: int) -> Iterator[EncodedPage]:
-        """Split an array into pages of `EncodeContext.max_page_bytes`, assuming equal rows."""
+        """Split an array into pages of `EncodeContext.max_page_bytes`, as if rows were equal."""
         parts = min(-(-size // self._context.max_page_bytes), len(array))
         step = -(-len(array) // parts)
         for start in range(0, len(array), step):

@@ -58,7 +58,9 @@ def _message(scheme: str) -> bytes:
     try:
         return base64.b64decode(scheme.rpartition(": ")[2], validate=True)
     except ValueError as error:
-        raise CorruptFileError("a scheme without a message", field="Compression.scheme") from error
+        raise CorruptFileError(
+            "the compression scheme has no valid message", field="Compression.scheme"
+        ) from error
 
 
 def encode_foreign(array: pa.Array, wanted: str, scope: EncodeScope) -> ArrayEncoding:

@@ -68,7 +68,9 @@ def decode_nullable(encoding: Nullable, scope: PlanScope) -> ArrayPlan:
     if form == "all_nulls":
         return AllNullPlan(scope.type)
     if form != "some_nulls":
-        raise CorruptFileError("it is not said which values are null", field="Nullable")
+        raise CorruptFileError(
+            "the encoding does not state which values are null", field="Nullable"
+        )
     values = plan_array(encoding.some_nulls.values, scope)
     validity = plan_array(encoding.some_nulls.validity, scope.inner(pa.bool_()))
     if isinstance(validity, BitmapPlan) and validity.validity is None:

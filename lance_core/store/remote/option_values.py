@@ -65,7 +65,7 @@ def take_integer(options: Options, *names: str, default: int, least: int = 0) ->
 
 
 def take_seconds(options: Options, *names: str, default: float) -> float:
-    """An option that is a positive duration: ``30`` (seconds), ``30s``, ``1m 30s``, ``500 ms``."""
+    """The seconds of a positive duration option: ``30``, ``30s``, ``1m 30s``, ``500 ms``."""
     text = take(options, *names)
     if text is None:
         return default

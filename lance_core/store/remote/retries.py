@@ -72,7 +72,7 @@ class Service(Protocol):
 
 
 class Effect(enum.Enum):
-    """The effect of a request."""
+    """The visibility of a request's effect to others."""
 
     NONE = "none"
     HIDDEN = "hidden"

@@ -115,7 +115,9 @@ class AzureClient(RemoteClient):
             # The SDK only checks the object's size, and requests missing bytes again.
             extent = _RANGE.fullmatch(headers.get("Content-Range", ""))
             if extent is None or int(extent[1]) != first:
-                raise RequestError(Failure.REFUSED, "the service answers with another range")
+                raise RequestError(
+                    Failure.REFUSED, "the service sends another range than requested"
+                )
             size = int(extent[2])
             if int(headers["Content-Length"]) < min(length, size - first):
                 raise RequestError(Failure.UNKNOWN, "the response is too short")
@@ -127,7 +129,7 @@ class AzureClient(RemoteClient):
     def head(self, key: str) -> RemoteObject:
         found = self._send(lambda: self._blob(key).get_blob_properties())
         if found.size is None or found.size < 0 or found.last_modified is None:
-            raise RequestError(Failure.UNKNOWN, "the response is none of Blob Storage")
+            raise RequestError(Failure.UNKNOWN, "the response is not from Blob Storage")
         return RemoteObject(key, found.size, found.last_modified, tag(found.etag))
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
@@ -297,13 +299,13 @@ class AzureClient(RemoteClient):
             failure = self._explained(self._from_sdk(error, unmet))
         except (ServiceRequestError, ServiceResponseError) as error:
             # From a token request: requests to the service itself raise a `RequestError`.
-            failure = RequestError(Failure.UNSENT, f"no token of Entra ID: {_text(error)}")
+            failure = RequestError(Failure.UNSENT, f"no token from Entra ID: {_text(error)}")
         except AzureError as error:
             failure = RequestError(Failure.REFUSED, _text(error))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # The SDK raises such errors if headers are missing or malformed.
             failure = RequestError(
-                Failure.UNKNOWN, f"the response is none of Blob Storage ({type(error).__name__})"
+                Failure.UNKNOWN, f"the response is not from Blob Storage ({type(error).__name__})"
             )
         # Raise outside of the except block: the SDK's errors reference the request.
         raise failure

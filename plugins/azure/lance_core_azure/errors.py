@@ -93,7 +93,7 @@ def from_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
             return RequestError(Failure.REFUSED, f"{host} does not speak TLS at this port")
         return RequestError(Failure.UNKNOWN, f"TLS failed with {host}")
     if isinstance(error, http.TimeoutError | TimeoutError):
-        return RequestError(Failure.UNKNOWN, f"{host} did not answer in time")
+        return RequestError(Failure.UNKNOWN, f"{host} did not respond in time")
     return RequestError(Failure.UNKNOWN, f"the connection to {host} broke ({_cause(error)})")
 
 

@@ -28,7 +28,7 @@ def parse(body: bytes | bytearray) -> Listed:
             raise ValueError(root.tag)
         found = [_object(blob) for blob in blobs.iter("Blob")]
     except (ArithmeticError, ElementTree.ParseError, LookupError, TypeError, ValueError):
-        raise RequestError(Failure.UNKNOWN, "the response is no listing of blobs") from None
+        raise RequestError(Failure.UNKNOWN, "the response is not a listing of blobs") from None
     return Listed(
         [listed for listed, is_folder in found if not is_folder],
         root.findtext("NextMarker") or None,

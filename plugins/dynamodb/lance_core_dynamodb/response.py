@@ -54,7 +54,7 @@ class _BoundedSession:
         response = self._session.send(request)
         body = read_response(response.raw)
         if response.status_code < 300 and not _is_whole(body, response.headers):
-            raise RequestError(Failure.UNKNOWN, "the answer broke off, or is none of DynamoDB's")
+            raise RequestError(Failure.UNKNOWN, "the response broke off, or is not from DynamoDB")
         return AWSResponse(response.url, response.status_code, response.headers, ReadBody(body))
 
     def close(self) -> None:

@@ -109,7 +109,9 @@ class GcsClient(RemoteClient):
         _, response = self._call(download, Meaning(Failure.CHANGED), most)
         generation = response.headers.get("x-goog-generation")
         if response.status_code not in {200, 206} or generation is None:
-            raise RequestError(Failure.UNKNOWN, f"HTTP {response.status_code} comes with no object")
+            raise RequestError(
+                Failure.UNKNOWN, f"the response (HTTP {response.status_code}) has no object"
+            )
         return Content(body.data, _size(response, body.data.size, wanted), generation)
 
     def head(self, key: str) -> RemoteObject:
@@ -271,7 +273,7 @@ def _connect(options: GcsOptions, given: Any) -> tuple[Session, Bucket]:
 
 
 def _of_bucket(if_absent: bool, expected: AbstractSet[int] = frozenset()) -> Meaning:
-    """The meaning of failures of requests that need no object: a 404 means a missing bucket."""
+    """Failures of requests that do not address an object: 404 means that the bucket is missing."""
     return Meaning(Failure.EXISTS if if_absent else None, Failure.REFUSED, frozenset(expected))
 
 
@@ -288,7 +290,7 @@ def _size(response: Response, length: int, wanted: ByteRange | None) -> int:
     text = response.headers.get("content-range", "")
     found = re.fullmatch(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})", text)
     if found is None or wanted is None or int(found[1]) != wanted.start:
-        raise RequestError(Failure.REFUSED, "the response is another range")
+        raise RequestError(Failure.REFUSED, "the response has another range than requested")
     return int(found[2])
 
 

@@ -123,7 +123,7 @@ def from_transport(error: Exception) -> RequestError:
     if isinstance(error, ConnectTimeoutError):
         return RequestError(Failure.UNSENT, f"{where} cannot be reached in time")
     if isinstance(error, ReadTimeoutError | TimeoutError):
-        return RequestError(Failure.UNKNOWN, f"{where} did not answer in time")
+        return RequestError(Failure.UNKNOWN, f"{where} did not respond in time")
     if isinstance(error, LocationValueError):
         return RequestError(Failure.REFUSED, f"the address of {where} is malformed")
     if isinstance(error, SSLError):

@@ -51,7 +51,7 @@ class Upload:
         """Send the whole chunks of part ``number``; return the bytes of the part."""
         start = self.starts.get(number)
         if start is None:
-            raise RequestError(Failure.REFUSED, f"part {number} comes before those in front of it")
+            raise RequestError(Failure.REFUSED, f"part {number} was sent before earlier parts")
         length = sum(view.nbytes for view in body)
         end = start + length
         sent = end - end % CHUNK
@@ -95,7 +95,7 @@ class Upload:
         if response.status_code != 308:
             if total is None or _size(response) != total:
                 # A proxy has sent this response, or the object belongs to another upload.
-                raise RequestError(Failure.UNKNOWN, "the response tells of no upload")
+                raise RequestError(Failure.UNKNOWN, "the response describes no upload")
             self.is_done = True
             return
         found = re.fullmatch(r"bytes=0-([0-9]{1,15})", response.headers.get("range", ""))
@@ -121,7 +121,7 @@ class Uploads:
         with self._lock:
             upload = self._open.get(name)
         if upload is None:
-            raise RequestError(Failure.REFUSED, "the upload is not there any more")
+            raise RequestError(Failure.REFUSED, "the upload does not exist any more")
         return upload
 
     def drop(self, name: str) -> Upload | None:

@@ -32,7 +32,7 @@ def checked(
     """
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
-        raise CorruptFileError(f"offsets of {width} bytes")
+        raise CorruptFileError(f"offsets have {width} bytes instead of 4 or 8")
     arguments = contiguous(data), aligned(starts), aligned(sizes), aligned(counts), width
     with CORRUPT:
         total = _native.variable_total(*arguments)
@@ -96,7 +96,7 @@ def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Ar
     """See `lance_core.encodings.kernels.Kernels.pick_spans`."""
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
-        raise CorruptFileError(f"offsets of {width} bytes")
+        raise CorruptFileError(f"offsets have {width} bytes instead of 4 or 8")
     where = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
     found = np.empty((2, len(picked.chunk)), np.int64)
     with CORRUPT:

@@ -45,7 +45,7 @@ def pack_fastlanes(values: Words, width: int) -> Bytes:
     """See `lance_core.encodings.kernels.Kernels.pack_fastlanes`."""
     bits = values.dtype.itemsize * 8
     if bits not in WORDS or not 0 <= width <= bits:
-        raise InvalidInputError(f"values of {bits} bits packed to {width}")
+        raise InvalidInputError(f"values of {bits} bits cannot be packed to {width} bits")
     if len(values) % CHUNK:
         raise InvalidInputError(f"{len(values)} values are not whole chunks of {CHUNK}")
     chunks = len(values) // CHUNK
@@ -80,7 +80,7 @@ def pick_inline(
 ) -> Words:
     """See `lance_core.encodings.kernels.Kernels.pick_inline`."""
     if bits not in WORDS:
-        raise CorruptFileError(f"packed values of {bits} bits")
+        raise CorruptFileError(f"packed values cannot have {bits} bits")
     values = empty(len(picked.position), f"<u{bits // 8}")
     chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
     with CORRUPT:

@@ -290,7 +290,7 @@ static const char *pick_inline(chunks_t chunks, int64_t bits, const int64_t *chu
         if (chunk[i] < 0 || chunk[i] >= chunks.number)
             return "a value of a chunk that is not there";
         if (position[i] < 0 || position[i] >= chunks.counts[chunk[i]])
-            return "a value that its chunk does not have";
+            return "a position is not among the values of its chunk";
         const uint8_t *at = chunks.data.at + chunks.starts[chunk[i]];
         uint64_t width = 0, value = 0;
         memcpy(&width, at, (size_t)word);
@@ -318,7 +318,7 @@ static const char *unpack_level_chunk(bytes_t chunk, int64_t count, unsigned wid
     const int64_t tail = chunk.size - units * unit;
     const int is_packed = rest && tail != 2 * rest;
     if (tail != (is_packed ? unit : 2 * rest))
-        return "a chunk has not as many packed levels as it says";
+        return "a chunk does not have the stated number of packed levels";
     for (int64_t i = 0; i < units; i++)
         unpack_unit(chunk.at + i * unit, out + i * CHUNK * 2, width);
     const uint8_t *last = chunk.at + units * unit;

@@ -68,13 +68,13 @@ static const char *expand_runs(chunks_t values, chunks_t lengths, int64_t width,
         for (int64_t run = 0; run < steps.size; run++) {
             const int64_t length = steps.at[run];
             if (length > left)
-                return "runs are not as long as there are values";
+                return "the lengths of runs do not add up to the number of values";
             fill(out.at + filled, words.at + run * width, length);
             filled += length * width;
             left -= length;
         }
         if (left)
-            return "runs are not as long as there are values";
+            return "the lengths of runs do not add up to the number of values";
     }
     return filled == out.size ? NULL : "chunks have fewer values than there is room for";
 }

@@ -242,7 +242,7 @@ static const char *pick_spans(chunks_t chunks, int64_t width, const int64_t *chu
         if (c < 0 || c >= chunks.number)
             return "a value of a chunk that is not there";
         if (at < 0 || at >= chunks.counts[c])
-            return "a value that its chunk does not have";
+            return "a position is not among the values of its chunk";
         const uint8_t *stored = chunks.data.at + chunks.starts[c];
         const int64_t first = load_offset(stored, at, width);
         const int64_t last = load_offset(stored, at + 1, width);

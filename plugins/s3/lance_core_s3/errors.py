@@ -124,7 +124,7 @@ def _connection_failure(error: Exception) -> tuple[Failure, str]:
     if isinstance(error, sdk.EndpointConnectionError | sdk.ProxyConnectionError):
         return Failure.UNSENT, f"no connection: {_reason(error)}"
     if type(error).__name__ == "ReadTimeoutError":  # the SDK's, or that of urllib3
-        return Failure.UNKNOWN, "no answer or no complete answer within the time for one request"
+        return Failure.UNKNOWN, "no complete response within the time for one request"
     if isinstance(error, sdk.IncompleteReadError):
         return Failure.UNKNOWN, "the answer broke off"
     if isinstance(error, sdk.HTTPClientError):

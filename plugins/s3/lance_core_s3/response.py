@@ -84,7 +84,7 @@ def object_of(response: Mapping[str, Any], key: str, size: str) -> RemoteObject:
     """The object that a response describes; ``size`` names the field with its bytes."""
     length, date = field(response, size), field(response, "LastModified")
     if length < 0:
-        raise RequestError(Failure.UNKNOWN, f"the response says {length} bytes")
+        raise RequestError(Failure.UNKNOWN, f"the response states a size of {length} bytes")
     return RemoteObject(key, length, date, response.get("ETag"))
 
 
@@ -92,7 +92,7 @@ def page_of(response: Mapping[str, Any]) -> ListingPage:
     """The page of a ListObjectsV2 response; an empty page must have other fields of a listing."""
     found = [object_of(one, field(one, "Key"), "Size") for one in response.get("Contents", ())]
     if not found and not any(name in response for name in _OF_LISTINGS):
-        raise RequestError(Failure.UNKNOWN, "the response is no listing")
+        raise RequestError(Failure.UNKNOWN, "the response is not a listing")
     if not response.get("IsTruncated"):
         return ListingPage(found, None)
     return ListingPage(found, str(field(response, "NextContinuationToken")))
@@ -112,12 +112,14 @@ def _lengths(response: Any, wanted: ByteRange | None) -> tuple[int, int]:
     """The bytes of the body, and those of the whole object."""
     length = response.get("ContentLength")
     if length is None or length < 0:
-        raise RequestError(Failure.UNSUPPORTED, "the server does not say how long its response is")
+        raise RequestError(
+            Failure.UNSUPPORTED, "the server does not state the length of its response"
+        )
     start, size = 0, length
     if "ContentRange" in response:
         start, size = _extent(response["ContentRange"])
     if wanted is not None and (start != wanted.start or length > wanted.length):
-        raise RequestError(Failure.UNSUPPORTED, "the server does not send the range asked for")
+        raise RequestError(Failure.UNSUPPORTED, "the server does not send the requested range")
     return length, size
 
 
@@ -125,5 +127,5 @@ def _extent(content_range: str) -> tuple[int, int]:
     """The start of a range and the size of the object: 10 and 100 in ``bytes 10-19/100``."""
     found = _RANGE.fullmatch(content_range)
     if found is None:
-        raise RequestError(Failure.UNKNOWN, "the response does not say the size of the object")
+        raise RequestError(Failure.UNKNOWN, "the response does not state the size of the object")
     return int(found[1]), int(found[2])

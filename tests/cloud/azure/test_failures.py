@@ -118,7 +118,7 @@ def test_a_server_that_never_answers_is_an_error_within_the_deadline(opened: Ope
         silent.listen(20)
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}/{ACCOUNT}"
         store = opened("az://container/t", endpoint=endpoint, timeout="200ms", **SOON)
-        with ends_within(0.6), pytest.raises(StoreError, match="did not answer in time"):
+        with ends_within(0.6), pytest.raises(StoreError, match="did not respond in time"):
             store.get("file")
         with ends_within(0.6), pytest.raises(OutcomeUnknownError):
             store.put("file", b"content", PutMode.create)

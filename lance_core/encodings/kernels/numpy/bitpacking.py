@@ -92,7 +92,7 @@ def unpack_inline(
     word = bits // 8
     stated = rows_at(data, starts, word).view(f"<u{word}").reshape(-1)
     if (stated > bits).any():
-        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
+        raise CorruptFileError(f"values of {bits} bits cannot be packed to {stated.max()} bits")
     widths = stated.astype(np.int64)
     if (word + widths * (CHUNK // 8) > sizes).any():
         raise CorruptFileError("a chunk has fewer bytes than its packed values")
@@ -121,10 +121,10 @@ def check_inline(
 ) -> None:
     """Raise `CorruptFileError` unless the chunks can hold a width and values of ``bits`` bits."""
     if bits not in WIDTHS:
-        raise CorruptFileError(f"packed values of {bits} bits")
+        raise CorruptFileError(f"packed values cannot have {bits} bits")
     check_spans(data, starts, sizes, counts)
     if len(counts) and (counts.max() > CHUNK or sizes.min() < bits // 8):
-        raise CorruptFileError(f"a chunk of more than {CHUNK} packed values, or of no bytes")
+        raise CorruptFileError(f"a chunk has more than {CHUNK} packed values, or no bytes")
 
 
 def unpack_levels(
@@ -139,7 +139,7 @@ def unpack_levels(
     tail = sizes - units * unit
     is_packed = (rest > 0) & (tail != raw)
     if (tail != np.where(is_packed, unit, raw)).any():
-        raise CorruptFileError("a chunk has not as many packed levels as it says")
+        raise CorruptFileError("a chunk does not have the stated number of packed levels")
     # Unpack the units of all chunks with one call. ``first`` is the first unit of each chunk.
     units += is_packed
     first = np.cumsum(units) - units
@@ -162,7 +162,7 @@ def check_packed_levels(
 ) -> None:
     """Raise `CorruptFileError` for chunks that are too small for their number of levels."""
     if not 0 <= width <= 16:
-        raise CorruptFileError(f"levels packed to {width} bits")
+        raise CorruptFileError(f"levels cannot be packed to {width} bits")
     check_spans(data, starts, sizes, counts)
     most = sizes * 8 // width if width else _MOST_LEVELS
     if len(counts) and (counts > most).any():
@@ -215,7 +215,7 @@ def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
 
 def _check_width(width: int, bits: int, error: type[LanceError]) -> None:
     if bits not in WIDTHS or not 0 <= width <= bits:
-        raise error(f"values of {bits} bits packed to {width}")
+        raise error(f"values of {bits} bits cannot be packed to {width} bits")
 
 
 def places_of_rows(bits: int) -> list[int]:

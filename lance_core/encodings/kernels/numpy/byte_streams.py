@@ -36,7 +36,7 @@ def check_streams(
 ) -> None:
     """Raise `CorruptFileError` unless each chunk has enough bytes for its values."""
     if width not in _WIDTHS:
-        raise CorruptFileError(f"byte streams of values of {width} bytes")
+        raise CorruptFileError(f"byte streams cannot store values of {width} bytes")
     check_spans(data, starts, sizes, counts)
     if (counts > sizes // width).any():
         raise CorruptFileError("a chunk has fewer bytes than its values take")

@@ -47,5 +47,5 @@ def chunk_headers(
 def header_length(levels: int, buffers: int, large: bool) -> int:
     """Bytes of a header. Raises `CorruptFileError` for numbers of parts that no page has."""
     if not 0 <= levels <= 2 or not 0 < buffers <= _MOST_PARTS:
-        raise CorruptFileError(f"chunks of {levels} kinds of levels and {buffers} buffers")
+        raise CorruptFileError(f"chunks cannot have {levels} kinds of levels and {buffers} buffers")
     return 2 * (1 + levels) + buffers * (4 if large else 2)

@@ -81,7 +81,7 @@ def layer_offsets(
     where = _are_slots(repetition, definition, slots)
     found = len(repetition) if where is None else int(np.count_nonzero(where))
     if found != lists:
-        raise CorruptFileError(f"the levels are of {found} lists, not {lists}")
+        raise CorruptFileError(f"the levels have {found} lists instead of {lists}")
     offsets: npt.NDArray[Any] = np.zeros(lists + 1, kind)
     if items is None:
         offsets[-1] = len(repetition)
@@ -98,7 +98,7 @@ def layer_offsets(
 def check_lists(repetition: LevelArray, lists: int) -> type[np.int32 | np.int64]:
     """The integer type of list offsets. Raises `CorruptFileError` for more lists than levels."""
     if not 0 <= lists <= len(repetition):
-        raise CorruptFileError(f"{lists} lists in {len(repetition)} levels")
+        raise CorruptFileError(f"{len(repetition)} levels cannot have {lists} lists")
     return np.int32 if len(repetition) <= np.iinfo(np.int32).max else np.int64
 
 
@@ -142,7 +142,7 @@ def select_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64A
     """See `lance_core.encodings.kernels.Kernels.select_levels`."""
     places = np.append(np.flatnonzero(levels >= least), len(levels))
     if len(numbers) and (numbers[0] < 0 or numbers[-1] >= len(places)):
-        raise CorruptFileError(f"a level that is not among {len(places) - 1}")
+        raise CorruptFileError(f"the number of a level is not among the {len(places) - 1} levels")
     if (np.diff(numbers) < 0).any():
         raise CorruptFileError("numbers of levels descend")
     return places.take(numbers)

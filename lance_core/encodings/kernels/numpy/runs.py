@@ -40,7 +40,7 @@ def expand_runs(
     # The lengths of the runs of each chunk must add up to its number of values.
     stops = np.cumsum(runs)
     if (ends[stops] - ends[stops - runs] != counts).any():
-        raise CorruptFileError("runs are not as long as there are values")
+        raise CorruptFileError("the lengths of runs do not add up to the number of values")
     values = joined_spans(data, starts[0], sizes[0]).view(f"<u{bits // 8}")
     return np.repeat(values, lengths)
 
@@ -50,15 +50,15 @@ def check_runs(
 ) -> None:
     """Raise `CorruptFileError` unless each chunk has as many run lengths as run values."""
     if bits not in WIDTHS:
-        raise CorruptFileError(f"runs of values of {bits} bits")
+        raise CorruptFileError(f"runs cannot store values of {bits} bits")
     if starts.shape != (2, len(counts)) or sizes.shape != starts.shape:
         raise CorruptFileError("runs are not in two buffers")
     check_spans(data, starts[0], sizes[0], counts)
     check_spans(data, starts[1], sizes[1])
     if (sizes[0] != sizes[1] * (bits // 8)).any():
-        raise CorruptFileError("not as many lengths of runs as values")
+        raise CorruptFileError("the numbers of run lengths and run values differ")
     if len(counts) and (counts > sizes[1] * LONGEST).any():
-        raise CorruptFileError("runs are not as long as there are values")
+        raise CorruptFileError("the lengths of runs do not add up to the number of values")
 
 
 def count_runs(words: Words, per_chunk: int) -> Int64Array:

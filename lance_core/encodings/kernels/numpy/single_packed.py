@@ -96,7 +96,7 @@ def pick_inline(
     word = bits // 8
     stated = bytes_at(data, starts, word).view(f"<u{word}")
     if (stated > bits).any():
-        raise CorruptFileError(f"values of {bits} bits packed to {stated.max()}")
+        raise CorruptFileError(f"values of {bits} bits cannot be packed to {stated.max()} bits")
     widths = stated.astype(np.int64)
     if (word + widths * packed_bytes(1) > sizes).any():
         raise CorruptFileError("a chunk has fewer bytes than its packed values")
@@ -121,7 +121,7 @@ def pick_levels(
     # The levels after whole units are raw if the remaining bytes match, else one more packed unit.
     is_packed = (rest > 0) & (tail != raw)
     if (np.where(is_packed, tail != packed_bytes(width), tail != raw)).any():
-        raise CorruptFileError("a chunk has not as many packed levels as it says")
+        raise CorruptFileError("a chunk does not have the stated number of packed levels")
     unit, position = np.divmod(picked.position, CHUNK)
     is_raw = ((rest > 0) & ~is_packed).take(picked.chunk) & (unit == units.take(picked.chunk))
     begins = starts.take(picked.chunk)
@@ -152,13 +152,15 @@ def check_places(picked: PackedPositions, counts: Int64Array) -> None:
     """Raise `CorruptFileError` unless chunks of ``counts`` values contain the picked values."""
     chunk, position = picked
     if len(chunk) != len(position):
-        raise CorruptFileError(f"{len(position)} places of values in {len(chunk)} chunks")
+        raise CorruptFileError(
+            f"there are {len(position)} positions, but {len(chunk)} chunk numbers"
+        )
     if not len(chunk):
         return
     if chunk.min() < 0 or chunk.max() >= len(counts):
-        raise CorruptFileError(f"a value of a chunk that is not among {len(counts)}")
+        raise CorruptFileError(f"the number of a chunk is not among the {len(counts)} chunks")
     if position.min() < 0 or (position >= counts.take(chunk)).any():
-        raise CorruptFileError("a value that its chunk does not have")
+        raise CorruptFileError("a position is not among the values of its chunk")
 
 
 @cache

@@ -43,7 +43,7 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
     """See `lance_core.encodings.kernels.Kernels.join_variable`."""
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
-        raise CorruptFileError(f"offsets of {width} bytes")
+        raise CorruptFileError(f"offsets have {width} bytes instead of 4 or 8")
     check_spans(data, starts, sizes, counts)
     if not len(counts):
         return no_offsets(1, width == 4), pa.py_buffer(b"")
@@ -75,7 +75,7 @@ def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Ar
     """See `lance_core.encodings.kernels.Kernels.pick_spans`."""
     data, starts, sizes, counts, width = chunks
     if width not in (4, 8):
-        raise CorruptFileError(f"offsets of {width} bytes")
+        raise CorruptFileError(f"offsets have {width} bytes instead of 4 or 8")
     check_spans(data, starts, sizes, counts)
     if (counts >= sizes // width).any():
         raise CorruptFileError("a chunk has fewer bytes than the offsets of its values")

@@ -55,7 +55,7 @@ class MiniBlockChunks:
 
     def __post_init__(self) -> None:
         if self.starts.shape != self.sizes.shape or self.starts.shape[1:] != self.counts.shape:
-            raise CorruptFileError("a mini-block page has not as many buffers as its chunks need")
+            raise CorruptFileError("the numbers of chunks and of their buffers differ")
         if len(self.counts) and self.starts.size:
             if self.starts.min() < 0 or self.sizes.min() < 0:
                 raise CorruptFileError("a buffer of a chunk has a negative size")
@@ -302,7 +302,7 @@ def _find(
         raise CorruptFileError(f"more than {MAX_NESTING} encodings within each other")
     key = encoding.WhichOneof("compression")
     if key is None:
-        raise CorruptFileError("it is not said how values are compressed")
+        raise CorruptFileError("the encoding of the values is missing")
     spec = context.registry.find(key, EncodingFamily.COMPRESSIVE)
     if context.version < spec.min_file_version:
         raise CorruptFileError(f"encoding {key!r} in a file of version {context.version}")
@@ -402,7 +402,7 @@ class Encoded:
 def encode(values: Values, target: Target) -> Encoded:
     """Encode ``values`` by ``target.chain``; raises as `Codec.encode` does."""
     if not target.chain:
-        raise UnsupportedFeatureError("encodings end without one that stores values")
+        raise UnsupportedFeatureError("the chain of encodings has none that stores values")
     key = target.chain[0]
     encoder = target.registry.find(key, EncodingFamily.COMPRESSIVE).encoder
     if encoder is None:

@@ -98,7 +98,7 @@ class InlineBitpackingCodec(Codec):
         """See `Codec`."""
         bits, chunk = message.uncompressed_bits_per_value, chunks.single()
         if bits not in WIDTHS or message.HasField("values"):
-            raise UnsupportedFeatureError(f"packed values of {bits} bits")
+            raise UnsupportedFeatureError(f"packed values cannot have {bits} bits")
         span = chunk.starts[0], chunk.sizes[0], chunk.counts
         return FixedWidth.of(context.kernels.pick_inline(chunk.data, *span, at.packed, bits))
 
@@ -116,7 +116,7 @@ class InlineBitpackingCodec(Codec):
             start = chunk.starts[0]
             width = int.from_bytes(chunk.data[start : start + word], "little")
             if width > bits or position >= CHUNK:
-                raise CorruptFileError(f"values of {bits} bits packed to {width}")
+                raise CorruptFileError(f"values of {bits} bits cannot be packed to {width} bits")
             chunk.check_size(word + packed_bytes(width))
             return _unpacked(chunk.data, start + word, width, bits, position)
 
@@ -137,7 +137,9 @@ class OutOfLineBitpackingCodec(Codec):
         bits = _bits(message.uncompressed_bits_per_value)
         width = inner_flat(message.values, "packed values", any_width=True)
         if width > bits or (width == 0 and source.count * bits > 8 * MAX_UNBACKED_BYTES):
-            raise CorruptFileError(f"{source.count} values of {bits} bits packed to {width}")
+            raise CorruptFileError(
+                f"{source.count} values of {bits} bits cannot be packed to {width} bits"
+            )
         whole, rest = divmod(source.count, CHUNK)
         octets = np.frombuffer(source.data, np.uint8)
         body, raw = whole * packed_bytes(width), rest * bits // 8
@@ -161,7 +163,7 @@ class OutOfLineBitpackingCodec(Codec):
         bits = words.itemsize * 8
         width = max(target.packed_bits, int(words.max()).bit_length() if len(words) else 0)
         if width > bits:
-            raise UnsupportedFeatureError(f"values of {bits} bits packed to {width}")
+            raise UnsupportedFeatureError(f"values of {bits} bits cannot be packed to {width} bits")
         return packed_blocks(words, np.array([len(words)]), width, target.kernels)
 
     def scalar_at(
@@ -178,7 +180,7 @@ class OutOfLineBitpackingCodec(Codec):
             whole, rest = divmod(chunk.total, CHUNK)
             tail = chunk.sizes[0] - whole * unit
             if tail not in (rest * word, unit if rest else 0):
-                raise CorruptFileError("a chunk has not as many packed values as it says")
+                raise CorruptFileError("a chunk does not have the stated number of packed values")
             number, within = divmod(position, CHUNK)
             start = chunk.starts[0] + number * unit
             if number == whole and tail == rest * word:
@@ -231,7 +233,7 @@ def packs_tail(width: int, bits: int, rest: int | Int64Array) -> bool | npt.NDAr
 
 def _bits(bits: int) -> int:
     if bits not in WIDTHS:
-        raise CorruptFileError(f"packed values of {bits} bits")
+        raise CorruptFileError(f"packed values cannot have {bits} bits")
     return bits
 
 

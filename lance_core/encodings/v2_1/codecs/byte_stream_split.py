@@ -53,7 +53,7 @@ class ByteStreamSplitCodec(Codec):
         if target.place is not Place.MINI_BLOCK:
             raise unsupported_placement("byte_stream_split", target)
         if not isinstance(values, FixedWidth) or values.bits not in _VALUES:
-            raise UnsupportedFeatureError("byte streams of values that are not 32 or 64 bits")
+            raise UnsupportedFeatureError("byte streams can only store values of 32 or 64 bits")
         per_chunk = _VALUES[values.bits]
         counts, sizes = split_sizes(values.count, per_chunk, values.bits)
         data = target.kernels.split_streams(values.octets(), values.bits // 8, per_chunk)
@@ -99,5 +99,5 @@ def _stream_bits(message: ByteStreamSplit) -> int:
     """Bits of each value. Raises `UnsupportedFeatureError` for other than 32 and 64."""
     bits = inner_flat(message.values, "byte streams")
     if bits not in _VALUES:
-        raise UnsupportedFeatureError(f"byte streams of values of {bits} bits")
+        raise UnsupportedFeatureError(f"byte streams cannot store values of {bits} bits")
     return bits

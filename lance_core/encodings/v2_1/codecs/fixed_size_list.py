@@ -128,7 +128,9 @@ class FixedSizeListCodec(Codec):
     def encode(self, values: Values, target: Target) -> Encoded:
         """See `Codec`."""
         if not isinstance(values, FixedSizeListValues):
-            raise UnsupportedFeatureError("lists of fixed size of values that are none")
+            raise UnsupportedFeatureError(
+                "fixed-size list encoding of values that are not fixed-size lists"
+            )
         nullable = tuple(bitmap is not None for bitmap in values.validity)
         shape = _Shape(values.dimensions, nullable, values.values.bits)
         nothing = CompressiveEncoding(constant=Constant())

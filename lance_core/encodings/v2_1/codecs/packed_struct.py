@@ -43,11 +43,13 @@ class PackedStructCodec(Codec):
         if target.place is not Place.MINI_BLOCK:
             raise unsupported_placement("packed_struct", target)
         if not isinstance(values, StructValues) or not values.children:
-            raise UnsupportedFeatureError("packing of values that are no structs")
+            raise UnsupportedFeatureError("packed struct encoding of values that are not structs")
         columns, widths = [], []
         for child in values.children:
             if not isinstance(child, FixedWidth) or not child.bits or child.bits % 8:
-                raise UnsupportedFeatureError("packing of children that are not of whole bytes")
+                raise UnsupportedFeatureError(
+                    "packed struct encoding of children that do not have whole bytes"
+                )
             columns.append(child.octets().reshape(values.count, child.bits // 8))
             widths.append(child.bits)
         rows = np.concatenate(columns, axis=1).reshape(-1)

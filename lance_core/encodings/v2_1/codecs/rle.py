@@ -85,11 +85,11 @@ class RunLengthCodec(Codec):
 
         def value(chunk: Chunk, position: int) -> memoryview:
             if len(chunk.sizes) != 2 or chunk.sizes[0] != chunk.sizes[1] * width:
-                raise CorruptFileError("not as many lengths of runs as values")
+                raise CorruptFileError("the numbers of run lengths and run values differ")
             lengths = np.frombuffer(chunk.data, np.uint8, chunk.sizes[1], chunk.starts[1])
             ends = lengths.cumsum(dtype=np.int64)
             if not len(ends) or ends[-1] != chunk.total:
-                raise CorruptFileError("runs are not as long as there are values")
+                raise CorruptFileError("the lengths of runs do not add up to the number of values")
             at = chunk.starts[0] + int(ends.searchsorted(position, "right")) * width
             return chunk.data[at : at + width]
 

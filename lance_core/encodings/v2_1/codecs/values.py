@@ -212,14 +212,14 @@ Values = FixedWidth | VariableWidth | FixedSizeListValues | StructValues
 def as_fixed(values: Values) -> FixedWidth:
     """``values`` if they have fixed width. Raises `CorruptFileError` otherwise."""
     if not isinstance(values, FixedWidth):
-        raise CorruptFileError("an encoding of values of fixed width holds others")
+        raise CorruptFileError("an encoding of fixed-width values contains other values")
     return values
 
 
 def as_variable(values: Values) -> VariableWidth:
     """``values`` if they have variable width. Raises `CorruptFileError` otherwise."""
     if not isinstance(values, VariableWidth):
-        raise CorruptFileError("an encoding of values of variable width holds others")
+        raise CorruptFileError("an encoding of variable-width values contains other values")
     return values
 
 

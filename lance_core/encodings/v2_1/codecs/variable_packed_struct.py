@@ -77,7 +77,7 @@ class VariablePackedStructCodec(Codec):
         if target.place is not Place.PER_VALUE:
             raise unsupported_placement("variable_packed_struct", target)
         if not isinstance(values, StructValues) or not values.children:
-            raise UnsupportedFeatureError("packing of values that are no structs")
+            raise UnsupportedFeatureError("packed struct encoding of values that are not structs")
         children = [
             encode(child, target.with_chain(_KEYS.get(type(child), "flat")))
             for child in values.children
@@ -101,12 +101,12 @@ def _field(
         stops = at + bits // 8
         return FixedWidth(_gather(octets, (at, stops), ends, context), bits, len(at)), stops
     if kind != "bits_per_length" or field.bits_per_length not in (8, 16, 32, 64):
-        raise CorruptFileError("it is not said how long a packed child is")
+        raise CorruptFileError("the width of a packed child is missing")
     width = field.bits_per_length // 8
     begins = at + width
     prefixes = np.frombuffer(_gather(octets, (at, begins), ends, context), f"<u{width}", len(at))
     if (prefixes > len(octets)).any():
-        raise CorruptFileError("a packed child is longer than all of them")
+        raise CorruptFileError("a packed child is longer than all values together")
     lengths = prefixes.astype(np.int64)
     data = _gather(octets, (begins, begins + lengths), ends, context)
     offsets: Offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

@@ -50,7 +50,7 @@ def check_kinds(path: Sequence[Node], kinds: LayerKinds) -> None:
     """Raise `CorruptFileError` unless a leaf's layers match the fields around it."""
     expected = [node.is_list for node in reversed(path)]
     if expected != [kinds.is_list(layer) for layer in range(len(kinds.kinds))]:
-        raise CorruptFileError("the layers of a page are not those of its field", field="layers")
+        raise CorruptFileError("the layers of a page do not match its field", field="layers")
 
 
 def rows_per_slot(path: Sequence[Node]) -> int:

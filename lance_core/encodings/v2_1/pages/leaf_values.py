@@ -78,7 +78,7 @@ def _check_size(indices: Words, items: pa.Array) -> None:
     edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
     lengths = np.diff(edges).astype(np.int64)
     if int(lengths.max()) * len(indices) > MAX_OFFSET and int(lengths[indices].sum()) > MAX_OFFSET:
-        raise ResultTooLargeError(f"{len(indices)} values of 2 GiB or more as {type_}")
+        raise ResultTooLargeError(f"{len(indices)} values of 2 GiB or more do not fit into {type_}")
 
 
 def _missing(levels: Levels) -> BoolArray | None:

@@ -137,5 +137,5 @@ def packed_width(message: OutOfLineBitpacking) -> int:
     width = inner.flat.bits_per_value
     flat = inner.WhichOneof("compression") == "flat"
     if not flat or width > 16 or message.uncompressed_bits_per_value != 16:
-        raise CorruptFileError("levels that are not packed to a width up to 16 bits")
+        raise CorruptFileError("levels cannot be packed to more than 16 bits")
     return width

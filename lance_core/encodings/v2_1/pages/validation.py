@@ -102,7 +102,7 @@ def _check_inner(message: Any, names: Sequence[str], version: FileVersion, depth
 def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: int) -> None:
     key = encoding.WhichOneof("compression")
     if key is None:
-        raise CorruptFileError("it is not said how values are compressed")
+        raise CorruptFileError("the encoding of the values is missing")
     if key in _LATER:
         raise CorruptFileError(f"encoding {key!r} in a {version} file")
     if depth > _DEEPEST:

@@ -158,4 +158,4 @@ def _check_same(one: ArrowLayer, other: ArrowLayer) -> None:
         and one.validity.equals(other.validity)
     )
     if not same:
-        raise CorruptFileError("columns of the same field differ in what is null")
+        raise CorruptFileError("columns of the same field differ in their nulls")

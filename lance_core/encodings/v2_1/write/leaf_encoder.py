@@ -92,7 +92,7 @@ class LeafEncoder:
             row += leaf.layers[0].count // self._scale
 
     def _split(self, leaf: Leaf, size: int, row: int) -> Iterator[EncodedPage]:
-        """Split rows into pages of at most `EncodeContext.max_page_bytes`, assuming equal rows."""
+        """Split rows into pages of `EncodeContext.max_page_bytes`, as if rows were equal."""
         rows = leaf.layers[0].count // self._scale
         parts = max(1, min(-(-size // self._context.max_page_bytes), rows))
         step = -(-rows // parts) * self._scale

@@ -96,7 +96,7 @@ class ConstantPlan(LayoutPlan):
         if not pa.types.is_null(type_) and count:
             found = levels.definition
             if found is None or not found.all():
-                raise CorruptFileError("a page without values has some")
+                raise CorruptFileError("a page of nulls has values")
         return all_null(type_, count)
 
     def _implied(self, count: int) -> Levels:
@@ -107,7 +107,9 @@ class ConstantPlan(LayoutPlan):
         nothing = self.scalar is None and not is_empty_struct(self.scope.type)
         if nothing and self.kinds.max_def:
             if self.kinds.max_def > 1:
-                raise CorruptFileError("it is not said what is null", field="ConstantLayout")
+                raise CorruptFileError(
+                    "the page does not state which values are null", field="ConstantLayout"
+                )
             if count > _MOST_NULLS:
                 raise UnsupportedFeatureError(f"{count} nulls in a nested column at once")
             definition = np.ones(count, np.uint16)

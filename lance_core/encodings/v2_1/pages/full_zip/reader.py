@@ -114,7 +114,7 @@ class FullZipPlan(LayoutPlan):
         first = int.from_bytes(stored[:width], "little")
         last = int.from_bytes(stored[width:], "little")
         if not first + self.words.width <= last <= self.scope.buffers[0].length:
-            raise CorruptFileError("the repetition index does not fit to the values")
+            raise CorruptFileError("the repetition index does not match the values")
         return first, last
 
     def _value_at(self, context: DecodeContext) -> ScalarAt | None:
@@ -242,7 +242,7 @@ class FullZipPlan(LayoutPlan):
         """Entries of the repetition index, checked to ascend within the values."""
         places = stored.view(f"<u{width}").astype(np.uint64)
         if places.max() > self.scope.buffers[0].length or (places[1:] < places[:-1]).any():
-            raise CorruptFileError("the repetition index does not fit to the values")
+            raise CorruptFileError("the repetition index does not match the values")
         return places.astype(np.int64)
 
 
@@ -266,9 +266,9 @@ def decode_full_zip(message: FullZipLayout, scope: PageScope) -> LayoutPlan:
         if not 0 < bits <= _WIDEST or bits % 8:
             raise CorruptFileError(f"values of {bits} bits in a page of zipped values")
     elif form != "bits_per_offset" or message.bits_per_offset not in (32, 64):
-        raise CorruptFileError("it is not said how wide values are", field="FullZipLayout")
+        raise CorruptFileError("the width of values is missing", field="FullZipLayout")
     if not message.HasField("value_compression"):
-        raise CorruptFileError("it is not said how values are compressed", field="FullZipLayout")
+        raise CorruptFileError("the encoding of the values is missing", field="FullZipLayout")
     plan = FullZipPlan(message, scope)
     if len(scope.buffers) < 1 + plan.is_indexed:
         raise CorruptFileError(f"{len(scope.buffers)} buffers of a page of zipped values")

@@ -126,6 +126,6 @@ def _binary(data: pa.Buffer, sizes: Int64Array) -> pa.Array:
 
 
 def _repetition_index(edges: Int64Array) -> pa.Buffer:
-    """The edges of rows, in the smallest integer type that fits the last edge."""
+    """The repetition index: the row ``edges`` in the smallest integer type that fits all."""
     width = next(width for width in (1, 2, 4, 8) if int(edges[-1]) < 1 << 8 * width)
     return pa.py_buffer(edges.astype(f"<u{width}"))

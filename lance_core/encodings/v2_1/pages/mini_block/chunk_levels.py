@@ -58,7 +58,7 @@ class ChunkLevels(NamedTuple):
     def check(self, chunks: Int64Array, counts: Int64Array, table: ChunkTable) -> None:
         """Raise `CorruptFileError` unless the levels match the values and rows of the chunks."""
         if not np.array_equal(np.diff(self.values_before()), counts):
-            raise CorruptFileError("the levels of a chunk are not those of its values")
+            raise CorruptFileError("the levels of a chunk do not match its values")
         if table.rows is None:
             return
         rep, most = self.levels.rep, self.levels.kinds.max_rep
@@ -169,7 +169,7 @@ def definition_at(
     """The definition levels of single values of chunks without lists."""
     has_levels = parts.rep is not None or parts.definition is not None
     if has_levels and not np.array_equal(parts.num_levels, at.counts):
-        raise CorruptFileError("the levels of a chunk are not those of its values")
+        raise CorruptFileError("the levels of a chunk do not match its values")
     if parts.definition is None:
         return None
     return take_levels(message.def_compression, parts.data, parts.definition, at, context)

@@ -121,7 +121,7 @@ def chunk_table(
         raise CorruptFileError(f"chunks of {int(starts[-1])} bytes in {num_bytes} bytes")
     logs = word & 15
     if not logs[:-1].all():
-        raise CorruptFileError("a chunk that is not the last one does not say what it holds")
+        raise CorruptFileError("only the last chunk may omit its number of values")
     counts = np.left_shift(1, logs)
     values = np.zeros(len(word) + 1, np.int64)
     counts[:-1].cumsum(out=values[1:-1])

@@ -112,7 +112,7 @@ class ChunkLists:
             before = int(np.count_nonzero(visible[:begin]))
             where = slice(before, before + int(np.count_nonzero(visible[begin:stop])))
         if found != count:
-            raise CorruptFileError("the levels of a chunk are not those of its values")
+            raise CorruptFileError("the levels of a chunk do not match its values")
         levels = Levels(kinds, rep, definition, total).part(begin, stop)
         check_levels(levels, context.kernels)
         return levels, where

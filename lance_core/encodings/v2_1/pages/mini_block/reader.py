@@ -203,7 +203,7 @@ def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:
     if len(scope.buffers) < expected:
         raise CorruptFileError(f"{len(scope.buffers)} buffers of a page that needs {expected}")
     if not message.HasField("value_compression"):
-        raise CorruptFileError("it is not said how values are compressed", field="MiniBlockLayout")
+        raise CorruptFileError("the encoding of the values is missing", field="MiniBlockLayout")
     if not 0 < message.num_buffers <= _MOST_BUFFERS:
         raise CorruptFileError(f"chunks of {message.num_buffers} buffers", field="MiniBlockLayout")
     if has_lists:

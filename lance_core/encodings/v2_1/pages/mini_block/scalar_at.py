@@ -82,7 +82,7 @@ class ChunkScalars:
         if not first:
             return 0, chunk
         if total != count:
-            raise CorruptFileError("the levels of a chunk are not those of its values")
+            raise CorruptFileError("the levels of a chunk do not match its values")
         if self._definition is None:
             return 0, chunk
         levels = Chunk(data, starts[first - 1 : first], sizes[first - 1 : first], count)
