@@ -187,7 +187,10 @@ class Kernels(Protocol):
     def encode_runs(
         self, words: Words, rule: RunRule
     ) -> tuple[Words, Bytes, Int64Array, Int64Array]:
-        """Run values, run lengths (1 to 255), and the runs and values of each chunk."""
+        """Run-length encode ``words`` in chunks, whose sizes follow ``rule``.
+
+        Returns run values, run lengths (1 to 255), and the number of runs and of values per chunk.
+        """
 
     def join_streams(
         self, data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int

@@ -119,7 +119,7 @@ class ColumnEncoder(ColumnsEncoder):
 
 
 class BlobEncoder(ColumnEncoder):
-    """Encodes a column of blob descriptions; writes payloads at once, outside of pages."""
+    """Encodes a column of blob descriptions; writes payloads immediately, outside of pages."""
 
     def write(self, array: pa.Array, row: int) -> Iterator[EncodedPage]:
         """See `ColumnsEncoder`."""

@@ -46,7 +46,7 @@ def fsst_decode(
         ends = ends - before
         indices = np.delete(indices, escapes)
     if ((indices >= len(lengths)) & (indices < 256)).any():
-        raise CorruptFileError(f"an FSST code is not among the {len(lengths)} symbols")
+        raise CorruptFileError(f"an FSST code has no symbol among {len(lengths)}")
     # Arrow's take gathers and concatenates the symbols in one pass.
     taken = _lookup_table(symbols, lengths).take(pa.array(indices))
     _, places, data = taken.buffers()

@@ -147,7 +147,7 @@ class _Symbols:
             elif code == _ESCAPE:
                 escaped = True
             elif code >= len(symbols):
-                raise CorruptFileError(f"an FSST code is not among the {len(symbols)} symbols")
+                raise CorruptFileError(f"an FSST code has no symbol among {len(symbols)}")
             else:
                 parts.append(symbols[code])
         if escaped:

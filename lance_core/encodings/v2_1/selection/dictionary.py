@@ -128,7 +128,7 @@ def _is_too_large(values: FixedWidth | VariableWidth, most_items: int, most_byte
 
 
 def _sample(count: int) -> Int64Array:
-    """Positions for a sample: the first of each of 32 equal parts."""
+    """Positions for a sample: the first values of each of 32 equal parts."""
     per_block = min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS
     starts = np.arange(_BLOCKS + 1, dtype=np.int64) * count // _BLOCKS
     places = starts[:-1, None] + np.arange(per_block)
