@@ -127,7 +127,7 @@ def test_a_capability_is_a_guarantee(given: Any) -> None:
 def test_a_handler_requires_capabilities_that_there_are() -> None:
     with pytest.raises(InvalidInputError, match="did you mean 'put_if_absent'"):
         CommitHandlerSpec("mine", "a:b", requires={"put_if_absnt"})  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="no set of names"):
+    with pytest.raises(InvalidInputError, match="not a set of capability names"):
         CommitHandlerSpec("mine", "a:b", requires="put_if_absent")  # type: ignore[arg-type]
     assert CommitHandlerSpec("mine", "a:b", requires={"put_if_absent"}).requires == frozenset(  # type: ignore[arg-type]
         {"put_if_absent"}
