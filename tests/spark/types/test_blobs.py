@@ -70,7 +70,7 @@ def test_bytes_are_read_and_written_as_blobs_again(uri: str) -> None:
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_descriptions_are_not_taken_for_blobs(uri: str, mode: str) -> None:
     schema, rows = scanned(uri)
-    with pytest.raises(InvalidInputError, match=r"'blob' says where.*blob_handling"):
+    with pytest.raises(InvalidInputError, match=r"'blob' has descriptions.*blob_handling"):
         stored(rows, schema, uri, mode)
     assert blobs(uri) == BLOBS
 

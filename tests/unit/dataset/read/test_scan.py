@@ -272,7 +272,7 @@ def test_row_ranges_that_a_table_does_not_have_are_refused(sample: Sample, range
     [
         ({"columns": ["nope"]}, "nope"),
         ({"columns": ["p.nope"]}, "p.nope"),
-        ({"columns": ["l.item"]}, "no struct"),
+        ({"columns": ["l.item"]}, "not a struct"),
         ({"columns": ["i", "i"]}, "twice"),
         ({"columns": "i"}, "list of names"),
         ({"columns": [1]}, "strings"),
