@@ -140,7 +140,7 @@ _OTHERS = (
     Option("refresh_offset_millis", "Tokens are renewed before they expire.", (), Use.IGNORED),
     Option(
         "msi_endpoint",
-        "azure-identity finds the endpoint of managed identities by itself.",
+        "azure-identity finds the endpoint of managed identities itself.",
         ("azure_msi_endpoint", "azure_identity_endpoint", "identity_endpoint"),
         Use.REFUSED,
     ),

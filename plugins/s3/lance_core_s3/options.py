@@ -75,31 +75,30 @@ _CREDENTIALS = (
     Option("aws_role_arn", "Role that the web identity takes."),
     Option("aws_role_session_name", "Name of the web identity's session."),
     Option("aws_endpoint_url_sts", "Address of the service that exchanges the token."),
-    Option("aws_container_credentials_relative_uri", "Path at which a container asks for keys."),
-    Option("aws_container_credentials_full_uri", "Address at which a container asks for keys."),
+    Option("aws_container_credentials_relative_uri", "Path of the key service in a container."),
+    Option("aws_container_credentials_full_uri", "URL of the key service in a container."),
     Option("aws_container_authorization_token_file", "File with the token for that address."),
     Option("aws_metadata_endpoint", "Address of the metadata service of a machine in EC2."),
-    Option("aws_imdsv1_fallback", "Whether version 1 of the metadata service will do."),
+    Option("aws_imdsv1_fallback", "True to allow version 1 of the metadata service."),
 )
 
 _PLACE = (
     Option(
         "aws_endpoint",
-        "Address of another server than Amazon's. What it guarantees is tried out before the first "
-        "commit.",
+        "URL of another server than Amazon's. Its guarantees are tested before the first commit.",
         ("aws_endpoint_url", "endpoint_url", "aws_endpoint_url_s3", "endpoint_url_s3"),
         ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     ),
     Option("aws_region", "Region of the bucket.", environment=("AWS_REGION",)),
     Option(
         "aws_default_region",
-        "The same, where `aws_region` is not given.",
+        "The region if `aws_region` is not given.",
         environment=("AWS_DEFAULT_REGION",),
     ),
     _env(
         "aws_virtual_hosted_style_request",
-        "Whether the bucket is part of the host's name. If not given, requests to Amazon "
-        "use the form that suits the name, others the path.",
+        "True to make the bucket a part of the host name. By default, requests to Amazon use the "
+        "form that the bucket name allows, requests to other servers the path.",
     ),
     Option(
         "aws_bucket",
@@ -114,17 +113,17 @@ _REQUESTS = (
     _env("aws_request_payer", "Pay for the requests, for a bucket whose owner does not."),
     _env(
         "aws_server_side_encryption",
-        "Encryption of what is written: `AES256`, `sse:kms`, `sse:kms:dsse` (or Amazon's names "
+        "Encryption of written objects: `AES256`, `sse:kms`, `sse:kms:dsse` (or Amazon's names "
         "`aws:kms`, `aws:kms:dsse`) or `sse-c`.",
     ),
     _env("aws_sse_kms_key_id", "Key of the key service to encrypt with."),
     _env(
         "aws_sse_bucket_key_enabled",
-        "Whether to encrypt with a key of the bucket that it protects.",
+        "True to use a bucket key, which reduces requests to the key service.",
     ),
     Option(
         "aws_sse_customer_key_base64",
-        "Key of yours for `sse-c`: 32 bytes in base64.",
+        "Customer key for `sse-c`: 32 bytes in base64.",
         environment=("AWS_SSE_CUSTOMER_KEY_BASE64",),
         is_secret=True,
     ),
@@ -136,7 +135,7 @@ _REQUESTS = (
 
 _OTHERS = (
     _ignored("aws_checksum_algorithm", "Signatures cover the SHA-256 of every body."),
-    _ignored("aws_copy_if_not_exists", "No commit here copies objects on a condition."),
+    _ignored("aws_copy_if_not_exists", "Commits do not use conditional copies."),
     _ignored("aws_disable_tagging", "Nothing is tagged."),
     _ignored("aws_disable_bulk_delete", "Objects are deleted one by one."),
     _ignored("use_opendal", "It chooses between two clients of pylance."),
@@ -144,7 +143,7 @@ _OTHERS = (
     _ignored("refresh_offset_millis", "The SDK renews credentials ahead of their end."),
     Option(
         "aws_s3_express",
-        "Directory buckets list objects in no order, which finding versions rests on.",
+        "Directory buckets list objects without an order, but finding versions requires one.",
         use=Use.REFUSED,
     ),
 )
@@ -295,8 +294,8 @@ def _bucket(url: StoreUrl, name: str | None) -> str:
         raise InvalidInputError(f"{url!s}: storage option 'aws_bucket' names another bucket")
     if bucket.endswith(_EXPRESS):
         raise UnsupportedFeatureError(
-            f"{url!s} is a directory bucket: it lists objects in no order, which finding versions "
-            "rests on"
+            f"{url!s} is a directory bucket: it lists objects without an order, but finding "
+            "versions requires one"
         )
     return bucket
 

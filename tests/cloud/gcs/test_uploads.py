@@ -193,7 +193,7 @@ def test_an_upload_that_the_service_forgot_is_an_error(
 
 
 def test_nobody_else_knows_an_upload(client: GcsClient) -> None:
-    with pytest.raises(RequestError, match="not there any more"):
+    with pytest.raises(RequestError, match="does not exist any more"):
         client.finish_upload("object", "made-up", [UploadedPart(1, "5")], if_absent=False)
     client.abort_upload("object", "made-up")
 

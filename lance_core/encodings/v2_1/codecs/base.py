@@ -297,7 +297,7 @@ def scalar_at(
 def _find(
     encoding: CompressiveEncoding, depth: int, context: DecodeContext
 ) -> tuple[str, EncodingSpec]:
-    """The key and spec of ``encoding``. Raises if the file version does not allow it."""
+    """The key and spec of ``encoding``; `CorruptFileError` if the file version lacks it."""
     if depth >= MAX_NESTING:
         raise CorruptFileError(f"more than {MAX_NESTING} encodings within each other")
     key = encoding.WhichOneof("compression")

@@ -1,4 +1,4 @@
-"""Fixed-width values without compression (message ``Flat``), equal in all kinds of sources."""
+"""Fixed-width values without compression (message ``Flat``); the same form in all sources."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def flat_bits(message: Flat) -> int:
 
 
 def inner_flat(encoding: CompressiveEncoding, of: str, any_width: bool = False) -> int:
-    """Bits of the flat values nested in an encoding ``of`` that only allows flat values.
+    """Bits of the flat values inside an encoding that only allows flat values (``of`` in errors).
 
     If ``any_width`` is true, the values are packed and may have any number of bits.
     """
