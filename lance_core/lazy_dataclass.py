@@ -105,7 +105,7 @@ def _init_of(cls: Any, frozen: bool) -> Callable[..., None]:
 
 
 def _compile_init(cls: Any, frozen: bool) -> Callable[..., None]:
-    """The compiled `__init__` of the standard library, with its errors for wrong arguments."""
+    """The `__init__` that the standard library compiles; raises its errors for wrong arguments."""
     members = fields(cls)
     specified = [(f.name, f.type, _same_in_init(f)) for f in members]
     namespace = {"__doc__": cls.__doc__}

@@ -193,7 +193,7 @@ class LanceFragment:
         return self._without(rows)
 
     def _without(self, rows: RowOffsets | None) -> FragmentMetadata | None:
-        """The fragment with these live rows deleted as well; None if no row is left."""
+        """The fragment after deletion of ``rows`` (live rows) as well; None if no row is left."""
         if rows is None or len(rows) == 0:
             return self.metadata
         written = deletions.write_deletions(self._snapshot, {self.fragment_id: rows})

@@ -42,7 +42,7 @@ class ReadMethods(Opened):
         batch_size: int | None = None,
         **options: Any,
     ) -> LanceScanner:
-        """A scan of the open version, which its methods run.
+        """A scan of the open version; the methods of `LanceScanner` run it.
 
         ``columns``: names (``"a"``, nested ``"s.x"``, meta columns ``_rowid``, ``_rowaddr``,
         ``_rowoffset``), or a mapping from names to SQL expressions; all columns if None.

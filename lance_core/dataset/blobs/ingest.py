@@ -138,7 +138,7 @@ def _replaced(array: pa.Array, path: Path, sources: dict[int, BlobSource]) -> pa
 
 
 def _with_bytes(data: pa.Array, sources: dict[int, BlobSource]) -> pa.Array:
-    """``data`` with the bytes of ``sources`` at their rows.
+    """``data`` with the bytes of ``sources``, which are by row.
 
     `_pieces` puts a large value into a batch of its own; a single value is not copied.
     """

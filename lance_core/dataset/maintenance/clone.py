@@ -165,7 +165,7 @@ class _Copy:
 
 
 def _copies(source: Snapshot, target: ObjectStore) -> Iterator[_Copy]:
-    """One copy for each file that a version references.
+    """A `_Copy` for each file that the version ``source`` references.
 
     The new path is the file's path in a table without base paths. Raises `CorruptFileError` if two
     files have the same new path.

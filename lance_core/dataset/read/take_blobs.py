@@ -1,4 +1,4 @@
-"""`take_blobs`, `read_blobs`, `read_blob_ranges`: the blobs of selected rows."""
+"""`take_blobs`, `read_blobs`, `read_blob_ranges`: read the blobs of selected rows."""
 
 from __future__ import annotations
 

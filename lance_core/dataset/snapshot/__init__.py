@@ -1,1 +1,1 @@
-"""Snapshots: one version of a table, opened, and the look-up of versions."""
+"""Open tables, find their versions, and open one version as a `Snapshot`."""

@@ -308,7 +308,7 @@ class LanceOperation:
 
     @dataclass
     class UpdateMap:
-        """New values by key; None removes the key. ``replace`` removes all keys not in it."""
+        """New values by key; None removes the key. ``replace`` removes all other keys."""
 
         updates: dict[str, str | None]
         replace: bool = False

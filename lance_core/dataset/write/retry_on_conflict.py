@@ -57,9 +57,9 @@ def retry_on_conflict(
     """Call ``attempt``, which computes and commits a change of a version; return its result.
 
     The first call gets ``snapshot``. After a `RetryableCommitConflictError` the next call gets the
-    newest version; ``attempt`` removes its files before (see `discard_on_failure`). The pauses
-    between calls are multiples of the first attempt's duration. Other errors propagate. ``verb``
-    names the change in the error after the last retry.
+    newest version; a failed ``attempt`` must have removed its files (see `discard_on_failure`). The
+    pauses between calls are multiples of the first attempt's duration. Other errors propagate.
+    ``verb`` names the change in the error after the last retry.
     """
     started = environment.monotonic()
     options = CommitOptions()

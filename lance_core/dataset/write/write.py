@@ -62,7 +62,7 @@ class WriteArguments(TypedDict, total=False):
     ``data_cache_bytes`` and ``max_page_bytes`` limit pages; ``max_rows_per_group`` (1024) limits
     the batches of files of version 0.1.
     ``storage_options``: options of the store; the page of each store lists them.
-    ``data_storage_version``: the file version; ``"2.2"`` in a new table, else that of the table. An
+    ``data_storage_version``: the file version; ``"2.2"`` in a new table, else the table's version. An
     append to a table with files of version 2.0 or newer may use another version from 2.0 on.
     ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): for a new table.
     ``commit_message`` and ``transaction_properties`` are stored with the transaction.
@@ -246,7 +246,7 @@ class _Job:
         )
 
     def on(self, base: Snapshot) -> _Job:
-        """This write to a new table, whose files are written, as an append to the table ``base``.
+        """This write, whose files were written for a new table, as an append to ``base``.
 
         Raises `SchemaMismatchError` if the files do not fit that table unchanged.
         """

@@ -80,7 +80,7 @@ def _cast(value: Datum, kind: pa.DataType) -> Datum:
 
 
 def _as_local(value: Datum, zone: str) -> Datum:
-    """Local times in ``zone`` as instants; of two (a clock set back), the earlier one."""
+    """Local times in ``zone`` as instants; an ambiguous time means the earlier instant."""
     return pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="earliest")
 
 

@@ -58,7 +58,7 @@ _A_DAY = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 8
 
 
 def text_kernel(kind: pa.DataType) -> Kernel | None:
-    """The kernel that formats values of ``kind``; None for types that Arrow's cast formats so."""
+    """The kernel that formats values of ``kind``; None if Arrow's cast has the same format."""
     if pa.types.is_floating(kind):
         return by_chunk({16: _half, 32: _single, 64: _double}[kind.bit_width])
     if pa.types.is_time(kind):
