@@ -122,7 +122,7 @@ def _compile_init(cls: Any, frozen: bool) -> Callable[..., None]:
 
 
 class _Signature:
-    """A descriptor for `__signature__`, which `help` and editors show, computed on access."""
+    """A descriptor that computes `__signature__` on access; `help` and editors show its result."""
 
     def __init__(self, cls: type, frozen: bool) -> None:
         self._cls, self._frozen = cls, frozen

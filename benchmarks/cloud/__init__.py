@@ -1,1 +1,1 @@
-"""Tables in emulators of clouds, beside pylance, in one run: ``python -m benchmarks.cloud``."""
+"""Benchmarks of tables in cloud emulators against pylance: ``python -m benchmarks.cloud``."""

@@ -1,7 +1,7 @@
 """``python -m benchmarks.cloud [--quick] [--place s3 ...] [--only requests ...]``.
 
-Requests and bytes are counted by a proxy; times are measured without it, and once more through a
-proxy that holds every request back for some milliseconds, as the way to a cloud does.
+A proxy counts requests and bytes. Times are measured without it, and again through a proxy that
+delays every request by some milliseconds, like the network to a cloud.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GROUPS = ("requests", "times", "uploads")
 
 
 def main() -> int:
-    """Run what was asked for; the exit code is 1 if a bar was missed."""
+    """Run the selected benchmarks; the exit code is 1 if a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, no verdict")
     parser.add_argument("--place", nargs="*", choices=PLACES, help="emulators, or all")

@@ -1,7 +1,6 @@
-"""A proxy in a process of its own, which counts requests, and delays or swallows them if told to.
+"""A proxy in a separate process, which counts requests and, on request, delays or discards them.
 
-It is apart from what is measured: a proxy in the same process would take the time of one library,
-which runs Python, and not of the other.
+A proxy in the measured process would slow down only the library that runs Python, not the other.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from lance_core.testing.network.fault_proxy import FaultProxy, Request
 from lance_core.testing.network.faults import Rule
 
 STARTING = 60
-"""Seconds."""
+"""Maximum seconds until the proxy has started."""
 
 
 class CountingProxy:
-    """Passes on what comes to ``url``."""
+    """A proxy at ``url``."""
 
     def __init__(self, url: str, pipe: Connection) -> None:
         self.url = url
@@ -31,13 +30,13 @@ class CountingProxy:
         self._pipe.recv()
 
     def requests(self) -> list[Request]:
-        """What came since the rules were set."""
+        """The requests since the last `set_rules`."""
         self._pipe.send(None)
         found: list[Request] = self._pipe.recv()
         return found
 
     def requests_of(self, action: Callable[[], object]) -> list[Request]:
-        """What comes while ``action`` runs, which no rule concerns."""
+        """The requests during ``action``, which runs without rules."""
         self.set_rules(())
         action()
         return self.requests()
@@ -45,7 +44,7 @@ class CountingProxy:
 
 @contextmanager
 def counting_proxy(target: str) -> Iterator[CountingProxy]:
-    """A proxy of the service at ``target``, until the block ends."""
+    """A context with a proxy of the service at ``target``."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(target, theirs), daemon=True)

@@ -1,4 +1,4 @@
-"""Both libraries at one place: the same calls, with the options that each of them takes."""
+"""Both libraries at one service: the same calls, with the options of each library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULES: dict[str, Any] = {OURS: lance_core, PEER: lance}
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One of them, at ``origin`` if it is to go through a proxy. ``name`` as in the report."""
+    """One library. ``name``: its name in the report. ``origin``: the URL of a proxy, if any."""
 
     name: str
     place: Place
@@ -35,7 +35,7 @@ class Library:
         MODULES[self.name].write_dataset(data, uri, storage_options=self._options, **options)
 
     def open(self, table: str) -> Any:
-        """Open it anew: nothing of it is known yet."""
+        """Open the table with empty caches."""
         return MODULES[self.name].dataset(self.place.uri(table), storage_options=self._options)
 
 
@@ -47,10 +47,10 @@ def libraries(place: Place, origin: str | None = None) -> dict[str, Library]:
 def each(
     chosen: dict[str, Library], work: Callable[[Library], object]
 ) -> dict[str, Callable[[], object]]:
-    """What each of ``chosen`` is to do, by name."""
+    """By name, an action that calls ``work`` with the library."""
     return {name: partial(work, library) for name, library in chosen.items()}
 
 
 def one_row(data: pa.Table) -> pa.Table:
-    """What is appended."""
+    """One row to append."""
     return data.slice(0, 1)

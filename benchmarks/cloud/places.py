@@ -1,7 +1,7 @@
-"""The services that tables are put in: emulators, each a process of its own.
+"""The services that hold the tables: emulators, each in a separate process.
 
-The options vouch for conditional writes, as is so at the providers themselves: else the first write
-would first try out whether the server heeds conditions.
+The options declare conditional writes, which the real services support. Otherwise the first write
+would first test the server's support for conditions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.servers.gcs import GcsServer, running_gcs
 from tests.servers.moto import Moto, running_moto
 
 OF_CLOUDS = ("AWS_", "AZURE_", "GCLOUD_", "GOOGLE_", "DYNAMODB_")
-"""How environment variables begin that change how a cloud's SDK behaves."""
+"""Prefixes of the environment variables that change the behaviour of a cloud's SDK."""
 
 DDB_TABLE = "commits"
 _VOUCHED = {"put_if_absent": "yes", "multipart_if_absent": "yes"}
@@ -28,22 +28,22 @@ class Place:
 
     name: str
     origin: str
-    """Where the service listens: scheme, host and port."""
+    """The address of the service: scheme, host and port."""
     pattern: str
-    """The URI of a table, but for its name."""
+    """The URI of a table without its name."""
     options_at: Callable[[str], dict[str, str]]
-    """Storage options, as both libraries know them, given the origin of the service or a proxy."""
+    """The storage options of both libraries for the address of the service or of a proxy."""
     vouched: dict[str, str]
     """Options that only this library has."""
     has_rows: bool = False
-    """Whether commits are rows of DynamoDB, which `requests` counts apart."""
+    """True if commits are rows in DynamoDB, whose requests `requests` counts separately."""
 
     def uri(self, table: str) -> str:
-        """The address of a table of this name."""
+        """The URI of the table with this name."""
         return self.pattern.format(table)
 
     def options(self, ours: bool, origin: str | None = None) -> dict[str, str]:
-        """Storage options of this library or pylance; ``origin``: of a proxy, if there is one."""
+        """Storage options for this library or pylance; ``origin``: the address of a proxy."""
         return self.options_at(origin or self.origin) | (self.vouched if ours else {})
 
 
@@ -92,7 +92,7 @@ PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {
 
 
 def forget_clouds() -> None:
-    """Let nothing of who runs the benchmarks reach the emulators, nor ask a cloud for it."""
+    """Remove cloud credentials and settings from the environment, and disable their look-up."""
     for name in list(os.environ):
         if name.startswith(OF_CLOUDS):
             del os.environ[name]

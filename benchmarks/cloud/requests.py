@@ -1,6 +1,6 @@
-"""How many requests operations take, and how many bytes come: both libraries on the same table.
+"""Requests and received bytes of operations by both libraries on the same table.
 
-A table is opened anew for each operation, and only the operation is counted.
+The table is opened again for each operation, and only the operation is counted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ TABLE = "counted"
 OPEN = 2
 """Requests to open a table: a listing and the manifest."""
 APPEND = 4
-"""Requests to append: data, listing, transaction, manifest. Where commits are rows of another
-service, manifests are staged and copied as well, as the protocol demands."""
+"""Requests to append: data, listing, transaction, manifest. If commits are rows in another service,
+the protocol also requires staging and copying the manifest."""
 AS_MANY = "as many as pylance"
 
 _Work = Callable[[Any], object]
@@ -37,7 +37,7 @@ _Work = Callable[[Any], object]
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Requests of one library: for objects, and for the rows of a commit table; bytes received."""
+    """Requests of one library for objects and for rows of a commit table, and received bytes."""
 
     objects: int
     rows: int
@@ -45,7 +45,7 @@ class Count:
 
     @classmethod
     def of(cls, requests: Sequence[Request]) -> Count:
-        """DynamoDB's requests all go to the root of its server."""
+        """Count ``requests``; those to the root path are requests to DynamoDB."""
         rows = sum(one.method == "POST" and one.path == "/" for one in requests)
         return cls(len(requests) - rows, rows, sum(one.received for one in requests))
 
@@ -55,7 +55,7 @@ class Count:
 
 
 def requests(report: Report, place: Place, proxy: CountingProxy, quick: bool) -> None:
-    """Count what is asked of ``place``."""
+    """Count the requests to ``place``."""
     rows = ROWS // (10 if quick else 1)
     data = wide(rows)
     chosen = libraries(place, proxy.url)
@@ -70,7 +70,7 @@ def requests(report: Report, place: Place, proxy: CountingProxy, quick: bool) ->
 
 
 class _Counting:
-    """Counts the requests of both libraries, an operation after the other."""
+    """Counts the requests of both libraries, one operation after another."""
 
     def __init__(
         self, report: Report, place: Place, proxy: CountingProxy, chosen: dict[str, Library]
@@ -104,7 +104,7 @@ class _Counting:
     def count(
         self, label: str, work: Callable[[Library], object], most: int | str | None
     ) -> dict[str, Count]:
-        """Count the requests of ``work``, of which there should be at most ``most`` for objects."""
+        """Count the requests of ``work``; ``most``: the bar for requests for objects."""
         counts = {
             name: Count.of(self._proxy.requests_of(lambda: work(library)))  # noqa: B023
             for name, library in self._chosen.items()
@@ -130,7 +130,7 @@ class _Counting:
         self.count(label, lambda library: work(opened[library.name]), most)
 
     def _column_size(self) -> int:
-        """Bytes of the pages of `COLUMN`."""
+        """The bytes of the pages of `COLUMN`."""
         table = self._chosen[PEER].open(TABLE)
         (field,) = (one.id() for one in table.lance_schema.fields() if one.name() == COLUMN)
         return sum(one.bytes_on_disk for one in table.stats.data_stats().fields if one.id == field)

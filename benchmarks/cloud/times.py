@@ -1,8 +1,8 @@
-"""How long operations take: at the emulator itself, and with a delay of every request.
+"""Times of operations, directly at the emulator and with a delay of every request.
 
-The emulators run on the same processors, and some read a whole object for any part of it, so that
-their own time is part of every figure; ``cpu`` is the time of the library alone. Of the rounds the
-best one counts: what the machine does besides only ever adds to it.
+The emulators run on the same processors, and some read a whole object for any part of it, so their
+time is part of every figure; ``cpu`` is the processor time of the library alone. Figures are the
+best of all rounds, because other processes only ever add time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.workloads import Workload, embed, wide
 from lance_core.testing.network.faults import Delay, Rule
 
 THROUGHPUT = 0.8
-"""The least ratio to pylance of what is read in a second."""
+"""The minimum ratio of bytes read per second to pylance's."""
 TAKEN = 100
 FRAGMENTS = 4
 
@@ -31,11 +31,11 @@ TABLES = (
     Workload("vectors", embed, 32_000, "id % 1000 = 7", ("text",)),
 )
 PIECES = 64
-"""Fragments of a table whose fragments are small, so that requests are what takes the time."""
+"""Fragments of a table with small fragments, where requests take most of the time."""
 
 
 def times(report: Report, place: Place, proxy: CountingProxy, delay: float, quick: bool) -> None:
-    """Time what is done at ``place``; ``delay``: seconds."""
+    """Time operations at ``place``; ``delay``: seconds for each request."""
     writer = libraries(place)[PEER]
     for table in TABLES:
         rows = table.rows // (10 if quick else 1)
@@ -58,7 +58,7 @@ def times(report: Report, place: Place, proxy: CountingProxy, delay: float, quic
 
 
 class _Timing:
-    """Times both libraries in turn. Each operation opens the table anew, as a program does."""
+    """Times both libraries in turn. Each operation opens the table again, like a program."""
 
     def __init__(self, report: Report, label: str, chosen: dict[str, Library], rounds: int) -> None:
         self._report = report

@@ -1,9 +1,9 @@
-"""Memory that an upload takes: anonymous pages of a process that does nothing else.
+"""Memory of an upload: anonymous pages of a process that only uploads.
 
-The proxy, a third process, swallows the parts, so that no emulator has to hold them; S3's protocol
-alone lets it answer for the service without knowing what came before. At other places the upload
-goes to the emulator, and is shorter. Figures are above what the process had before the upload, when
-one of a megabyte had loaded all that it needs.
+For S3 the proxy, a third process, discards the parts, so that no emulator has to store them; only
+S3's protocol allows responses without state. For other services a shorter upload goes to the
+emulator. Figures are the growth during the upload, after an upload of one megabyte that has
+imported all modules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.report import OURS, Report
 from lance_core.testing.network.faults import Answer, Rule
 
 MOST = 64
-"""MB that an upload may take."""
+"""Maximum MB of memory for an upload."""
 
 SWALLOWED = 1 << 30
 STORED = 256 << 20
@@ -69,7 +69,7 @@ print(peak.megabytes)
 
 
 def memory(report: Report, place: Place, proxy: CountingProxy, quick: bool) -> None:
-    """Peak memory of an upload through the store, and of the making of a table."""
+    """Peak memory of an upload through the store, and of writing a table."""
     is_sink = place.name == "s3"
     size = SWALLOWED if is_sink else STORED
     if quick:

@@ -97,7 +97,7 @@ class BlobArray(pa.ExtensionArray):  # type: ignore[misc]  # pyarrow is not type
 
     @classmethod
     def from_pylist(cls, values: Iterable[BlobLike]) -> BlobArray:
-        """See `blob_array`."""
+        """The array of ``values``; see `blob_array` for valid values and errors."""
         blobs = [_as_blob(value) for value in values]
         members = [pa.array(_member(blobs, part.name), part.type) for part in GIVEN_V2]
         mask = pa.array([blob is None for blob in blobs], pa.bool_())

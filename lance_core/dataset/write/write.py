@@ -62,8 +62,8 @@ class WriteArguments(TypedDict, total=False):
     ``data_cache_bytes`` and ``max_page_bytes`` limit pages; ``max_rows_per_group`` (1024) limits
     the batches of files of version 0.1.
     ``storage_options``: options of the store; the page of each store lists them.
-    ``data_storage_version``: the file version; ``"2.2"`` in a new table, else the table's version. An
-    append to a table with files of version 2.0 or newer may use another version from 2.0 on.
+    ``data_storage_version``: the file version; by default ``"2.2"`` in a new table, else the
+    table's. An append to a table with files of version 2.0 or newer may use another one from 2.0.
     ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): for a new table.
     ``commit_message`` and ``transaction_properties`` are stored with the transaction.
     ``progress``: callbacks at the begin and completion of each fragment.
