@@ -30,9 +30,7 @@ def plan_page(layout: PageLayout, scope: PageScope, version: FileVersion) -> Lay
     message: Any = getattr(layout, name)
     if name == "blob_layout":
         if message.inner_layout.WhichOneof("layout") not in LAYOUTS:
-            raise CorruptFileError(
-                "the layout of the blob positions is missing", field="BlobLayout"
-            )
+            raise CorruptFileError("blobs have no inner layout", field="BlobLayout")
         return decode_blob(
             message, scope, lambda inner: plan_page(message.inner_layout, inner, version)
         )
