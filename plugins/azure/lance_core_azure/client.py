@@ -299,7 +299,7 @@ class AzureClient(RemoteClient):
             failure = self._explained(self._from_sdk(error, unmet))
         except (ServiceRequestError, ServiceResponseError) as error:
             # From a token request: requests to the service itself raise a `RequestError`.
-            failure = RequestError(Failure.UNSENT, f"no token from Entra ID: {_text(error)}")
+            failure = RequestError(Failure.UNSENT, f"no token of Entra ID: {_text(error)}")
         except AzureError as error:
             failure = RequestError(Failure.REFUSED, _text(error))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
