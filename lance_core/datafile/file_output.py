@@ -13,11 +13,11 @@ from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectWriter
+from lance_core.table import storage_version
 
 T = TypeVar("T")
 
-DEFAULT_VERSION = FileVersion.V2_2
-"""File version of new tables and files."""
+DEFAULT_VERSION = FileVersion(storage_version.DEFAULT)
 
 
 def check_positive(name: str, limit: object) -> None:

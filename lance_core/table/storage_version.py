@@ -9,6 +9,9 @@ from collections.abc import Iterable
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
+DEFAULT = "2.2"
+"""File version of new tables and new data files."""
+
 LEGACY = "0.1"
 
 _OLD_PAIRS = {(0, 0): "0.1", (0, 1): "0.1", (0, 2): "0.1", (0, 3): "2.0"}

@@ -21,6 +21,7 @@ from lance_core.table.manifest.manifest_draft import Draft
 from lance_core.table.manifest_parts import THIS_LIBRARY, DataFormat, WriterVersion
 from lance_core.table.paths import DETACHED
 from lance_core.table.storage_version import (
+    DEFAULT,
     LEGACY,
     check_requested,
     check_supported,
@@ -28,9 +29,6 @@ from lance_core.table.storage_version import (
 )
 from lance_core.table.transactions.operations.overwrite import Overwrite
 from lance_core.table.transactions.transaction import Transaction
-
-DEFAULT_STORAGE_VERSION = "2.2"
-"""File version of a new table without data files if the caller does not request one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ def _real_version(manifest: Manifest) -> str:
 
 
 def _data_format(base: ManifestFile | None, draft: Draft) -> DataFormat:
-    version = check_supported(draft.storage_version or DEFAULT_STORAGE_VERSION)
+    version = check_supported(draft.storage_version or DEFAULT)
     if draft.mixed_file_versions and version == LEGACY:
         raise InvalidInputError(
             "a table that may hold files of several versions cannot be one of version 0.1"
