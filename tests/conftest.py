@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, settings
+
 from tests.worker_memory import WorkerMemory
+
+# By default an example fails that takes 200 ms, and a test whose examples take long to make. Both
+# depend on how fast and busy the machine is.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 _LONGEST_NAME = 80
 _memory = WorkerMemory()
