@@ -8,13 +8,18 @@ from lance_core._pb import rowids_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.row_ids.u64_segment import (
+    Bounds,
     Offsets,
     Ranges,
     Segment,
     Uint64s,
     segments_from_proto,
+    smallest_segment,
 )
 from lance_core.table.unknown_fields import parse
+
+MIN_PIECE = 64
+"""Minimum average length of ascending pieces for which each piece becomes its own segment."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +43,16 @@ class RowIdSequence:
     def from_range(cls, first: int, count: int) -> RowIdSequence:
         """The ids of ``count`` new rows, beginning with ``first``."""
         return cls.of([Ranges.of([(first, first + count)])])
+
+    @classmethod
+    def from_ids(cls, ids: Uint64s) -> RowIdSequence:
+        """A compact sequence of ``ids``, which may be in any order."""
+        cuts = np.flatnonzero(ids[1:] <= ids[:-1]) + 1
+        if not len(ids):
+            return cls.of([])
+        if (len(cuts) + 1) * MIN_PIECE > len(ids):
+            return cls.of([smallest_segment(ids)])
+        return cls.of([smallest_segment(piece) for piece in np.split(ids, cuts)])
 
     @classmethod
     def from_bytes(cls, data: bytes, count: int | None = None) -> RowIdSequence:
@@ -64,6 +79,15 @@ class RowIdSequence:
     def count(self) -> int:
         """Number of physical rows."""
         return int(self.ends[-1]) if len(self.ends) else 0
+
+    def ranges(self) -> Bounds:
+        """The ids as ranges, in the order of the rows; at most a few for each stored byte."""
+        bounds = [segment.ranges() for segment in self.segments]
+        if len(bounds) == 1:
+            return bounds[0]
+        empty = np.empty(0, np.uint64)
+        starts = np.concatenate([empty, *(starts for starts, _ in bounds)])
+        return starts, np.concatenate([empty, *(stops for _, stops in bounds)])
 
     def slice(self, start: int, stop: int) -> Uint64s:
         """Ids of the physical rows ``start`` to ``stop`` (exclusive)."""

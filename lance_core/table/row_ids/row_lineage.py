@@ -79,7 +79,7 @@ def with_moved_versions(fragment: Fragment, sources: Iterable[Fragment], version
     return dataclasses.replace(
         fragment,
         last_updated_at_versions=RowVersions.uniform(rows, version).to_bytes(),
-        created_at_versions=_runs(created).to_bytes(),
+        created_at_versions=RowVersions.of_rows(created).to_bytes(),
     )
 
 
@@ -103,7 +103,9 @@ def updated_at(fragment: Fragment, offsets: Offsets, version: int) -> Fragment:
     if len(offsets) and int(offsets.max()) >= rows:
         raise InvalidInputError(f"row {int(offsets.max())} of {rows} rows is updated")
     versions[offsets] = version
-    return dataclasses.replace(fragment, last_updated_at_versions=_runs(versions).to_bytes())
+    return dataclasses.replace(
+        fragment, last_updated_at_versions=RowVersions.of_rows(versions).to_bytes()
+    )
 
 
 def _row_ids(fragment: Fragment) -> RowIdSequence:
@@ -135,9 +137,3 @@ def _bounded(fragment: Fragment) -> int:
     if fragment.row_ids is not None and _row_ids(fragment).count != rows:
         raise CorruptFileError(f"fragment {fragment.id} does not have an id for each row")
     return rows
-
-
-def _runs(versions: Uint64s) -> RowVersions:
-    starts = np.flatnonzero(np.diff(versions, prepend=versions[:1] + np.uint64(1)))
-    ends = np.append(starts[1:], len(versions)).astype(np.int64)
-    return RowVersions(versions[starts], ends[: len(starts)])

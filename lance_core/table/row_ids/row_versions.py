@@ -25,6 +25,13 @@ class RowVersions:
         return cls(np.array([version], dtype=np.uint64), np.array([count], dtype=np.int64))
 
     @classmethod
+    def of_rows(cls, versions: Uint64s) -> RowVersions:
+        """The version of each row, as runs."""
+        starts = np.flatnonzero(np.diff(versions, prepend=versions[:1] + np.uint64(1)))
+        ends = np.append(starts[1:], len(versions)).astype(np.int64)
+        return cls(versions[starts], ends[: len(starts)])
+
+    @classmethod
     def from_bytes(cls, data: bytes, count: int) -> RowVersions:
         """Decode the sequence of a fragment of ``count`` physical rows.
 

@@ -17,6 +17,8 @@ from lance_core.lazy_dataclass import dataclass
 
 Uint64s = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
+Bounds = tuple[Uint64s, Uint64s]
+"""First values, and ends (exclusive), of ranges that are not empty."""
 
 _FIELD = "U64Segment"
 
@@ -52,6 +54,10 @@ class Ranges:
         before = self.ends[which] - (self.stops - self.starts)[which].astype(np.int64)
         return self.starts[which] + (offsets - before).astype(np.uint64)
 
+    def ranges(self) -> Bounds:
+        filled = self.stops > self.starts
+        return self.starts[filled], self.stops[filled]
+
     def to_proto(self) -> list[rowids_pb2.U64Segment]:
         pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
         return [
@@ -77,6 +83,12 @@ class RangeWithHoles:
         ranks = (self.holes - np.uint64(self.start)).astype(np.int64) - np.arange(len(self.holes))
         skipped = np.searchsorted(ranks, offsets, side="right")
         return np.uint64(self.start) + (offsets + skipped).astype(np.uint64)
+
+    def ranges(self) -> Bounds:
+        starts = np.append(np.uint64(self.start), self.holes + np.uint64(1))
+        stops = np.append(self.holes, np.uint64(self.stop))
+        filled = stops > starts
+        return starts[filled], stops[filled]
 
     def to_proto(self) -> list[rowids_pb2.U64Segment]:
         body = rowids_pb2.U64Segment.RangeWithHoles(
@@ -126,6 +138,12 @@ class RangeWithBitmap:
         rank = offsets - (self.ends[which] - _ONES[byte])
         return np.uint64(self.start) + which.astype(np.uint64) * np.uint64(8) + _PLACES[byte, rank]
 
+    def ranges(self) -> Bounds:
+        bits = np.unpackbits(np.frombuffer(self.bitmap, np.uint8), bitorder="little")
+        edges = np.flatnonzero(np.diff(bits, prepend=0, append=0)).astype(np.uint64)
+        edges += np.uint64(self.start)
+        return edges[::2], edges[1::2]
+
     def to_proto(self) -> list[rowids_pb2.U64Segment]:
         body = rowids_pb2.U64Segment.RangeWithBitmap(
             start=self.start, end=self.stop, bitmap=self.bitmap
@@ -147,6 +165,15 @@ class Array:
     def take(self, offsets: Offsets) -> Uint64s:
         return self.values[offsets]
 
+    def ranges(self) -> Bounds:
+        if not len(self.values):
+            return self.values, self.values
+        # The difference wraps around at 2**64, so a value that follows 2**64 - 1 needs the test.
+        follows = (np.diff(self.values) == 1) & (self.values[1:] > self.values[:-1])
+        cuts = np.flatnonzero(~follows)
+        starts = self.values[np.append(0, cuts + 1)]
+        return starts, self.values[np.append(cuts, -1)] + np.uint64(1)
+
     def to_proto(self) -> list[rowids_pb2.U64Segment]:
         body = _encoded(self.values)
         if self.is_sorted:
@@ -155,6 +182,29 @@ class Array:
 
 
 Segment = Ranges | RangeWithHoles | RangeWithBitmap | Array
+
+
+def smallest_segment(values: Uint64s) -> Segment:
+    """The segment for ``values`` (at least one) that takes the fewest bytes.
+
+    Values that do not strictly ascend are an `Array`. The estimated sizes, and the choice among
+    equal ones, are those of other writers of the format.
+    """
+    start, stop = int(values[0]), int(values[-1]) + 1
+    if (values[1:] <= values[:-1]).any() or stop >= 1 << 64:
+        return Array(values, False)
+    slots, count = stop - start, len(values)
+    if slots == count:
+        return Ranges.of([(start, stop)])
+    with_holes, with_bitmap, plain = 4 * (slots - count), -(-slots // 8), 2 * count
+    if plain < min(with_holes, with_bitmap):
+        return Array(values, True)
+    present = np.zeros(slots, np.bool_)
+    present[values - np.uint64(start)] = True
+    if with_holes <= with_bitmap:
+        holes = np.flatnonzero(~present).astype(np.uint64) + np.uint64(start)
+        return RangeWithHoles(start, stop, holes)
+    return RangeWithBitmap.of(start, stop, np.packbits(present, bitorder="little").tobytes())
 
 
 def segments_from_proto(messages: list[rowids_pb2.U64Segment]) -> list[Segment]:

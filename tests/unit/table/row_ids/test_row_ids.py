@@ -11,6 +11,7 @@ from lance_core._pb import rowids_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
+from lance_core.table.row_ids.u64_segment import smallest_segment
 
 Segment = rowids_pb2.U64Segment
 Encoded = rowids_pb2.EncodedU64Array
@@ -138,6 +139,86 @@ def test_holes_and_bitmaps_mean_the_same_as_plain_values(values: list[int], dens
     assert ids.slice(0, len(wanted)).tolist() == [value + 7 for value in wanted]
     again = RowIdSequence.from_bytes(ids.to_bytes(), len(wanted))
     assert again.slice(0, len(wanted)).tolist() == ids.slice(0, len(wanted)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ([5, 6, 7], range_(5, 8)),
+        ([20, 30], bitmap(20, 31, "0104")),
+        ([*range(90), *range(91, 400)], holes(0, 400, u16(90, 0))),
+        ([0, 1 << 20], Segment(sorted_array=Encoded(
+            u32_array=Encoded.U32Array(offsets=np.array([0, 1 << 20], "<u4").tobytes())
+        ))),
+        ([3, 1], Segment(array=u16(1, 2, 0))),
+        ([4, 4], Segment(array=u16(4, 0, 0))),
+        ([0, (1 << 64) - 1], Segment(array=u64(0, (1 << 64) - 1))),
+    ],
+)  # fmt: skip
+def test_ids_get_the_segment_that_other_writers_choose(
+    ids: list[int], expected: rowids_pb2.U64Segment
+) -> None:
+    written = RowIdSequence.from_ids(np.array(ids, np.uint64)).to_bytes()
+    assert rowids_pb2.RowIdSequence.FromString(written).segments == [expected]
+
+
+def size_of(kind: str, ids: list[int]) -> int:
+    slots = ids[-1] + 1 - ids[0]
+    sizes = {
+        "range": 16 if slots == len(ids) else 1 << 60,
+        "range_with_holes": 24 + 4 * (slots - len(ids)),
+        "range_with_bitmap": 24 + -(-slots // 8),
+        "sorted_array": 24 + 2 * len(ids),
+    }
+    return sizes[kind]
+
+
+@given(st.lists(st.integers(0, 3000), min_size=1, max_size=400, unique=True))
+def test_no_other_segment_for_ascending_ids_is_smaller(values: list[int]) -> None:
+    ids = sorted(values)
+    (segment,) = smallest_segment(np.array(ids, np.uint64)).to_proto()
+    kinds = ("range", "range_with_holes", "range_with_bitmap", "sorted_array")
+    best = min(kinds, key=lambda kind: size_of(kind, ids))
+    assert segment.WhichOneof("segment") == best
+
+
+def runs_of(ids: list[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for id_ in ids:
+        if runs and runs[-1][1] == id_:
+            runs[-1] = (runs[-1][0], id_ + 1)
+        else:
+            runs.append((id_, id_ + 1))
+    return runs
+
+
+PIECES = st.lists(st.lists(st.integers(0, 500), min_size=1, unique=True).map(sorted), max_size=4)
+
+
+@given(PIECES, st.sampled_from([1, 70, 1000]))
+def test_ids_in_any_order_are_kept_and_their_ranges_cover_them(
+    pieces: list[list[int]], length: int
+) -> None:
+    long = [list(range(piece[0], piece[0] + length)) for piece in pieces[:2]]
+    ids = [id_ for piece in [*pieces, *long] for id_ in piece]
+    found = RowIdSequence.from_bytes(
+        RowIdSequence.from_ids(np.array(ids, np.uint64)).to_bytes(), len(ids)
+    )
+    assert found.slice(0, len(ids)).tolist() == ids
+    starts, stops = found.ranges()
+    pairs = zip(starts.tolist(), stops.tolist(), strict=True)
+    assert [id_ for start, stop in pairs for id_ in range(start, stop)] == ids
+    assert len(starts) <= len(runs_of(ids)) + len(found.segments)
+
+
+@pytest.mark.parametrize(("segments", "expected"), GOOD)
+def test_each_kind_of_segment_has_ranges(
+    segments: list[rowids_pb2.U64Segment], expected: list[int]
+) -> None:
+    starts, stops = RowIdSequence.from_bytes(sequence(*segments)).ranges()
+    pairs = list(zip(starts.tolist(), stops.tolist(), strict=True))
+    assert [id_ for start, stop in pairs for id_ in range(start, stop)] == expected
+    assert all(start < stop for start, stop in pairs)
 
 
 def versions(*runs: tuple[rowids_pb2.U64Segment, int]) -> bytes:
