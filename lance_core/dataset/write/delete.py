@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
@@ -11,9 +10,8 @@ from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.deletions import Deletions
-from lance_core.dataset.write.discard_on_failure import discard_deletion_files, discard_on_failure
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
-from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Delete
 from lance_core.table.transactions.transaction import Transaction
@@ -87,14 +85,4 @@ class _Delete:
         transaction = Transaction(snapshot.version, name, operation)
         with discard_on_failure(snapshot.root) as files:
             files.deletions += written.updated
-            made = files.commit(snapshot, transaction, options)
-        discard_deletion_files(snapshot.root, _superseded(written, made))
-        return made
-
-
-def _superseded(written: Deletions, made: Snapshot) -> Iterator[Fragment]:
-    """The written fragments whose deletion files a merge with concurrent deletes has replaced."""
-    for fragment in written.updated:
-        current = made.manifest.fragments.by_id(fragment.id)
-        if current is None or current.deletion_file != fragment.deletion_file:
-            yield fragment
+            return files.commit(snapshot, transaction, options)

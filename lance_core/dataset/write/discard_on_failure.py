@@ -39,9 +39,21 @@ class NewFiles:
     def commit(
         self, base: Snapshot | None, transaction: Transaction, options: CommitOptions
     ) -> Snapshot:
-        """Commit a version that references the files; see `commit.commit`."""
+        """Commit a version that references the files; see `commit.commit`.
+
+        Deletion files that the commit has merged into newer ones are removed.
+        """
         self.is_sent = True
-        return commit(self.root, base, transaction, options)
+        made = commit(self.root, base, transaction, options)
+        discard_deletion_files(self.root, self._superseded(made))
+        return made
+
+    def _superseded(self, made: Snapshot) -> Iterator[Fragment]:
+        """The fragments whose deletion files a merge with concurrent deletes has replaced."""
+        for fragment in self.deletions:
+            current = made.manifest.fragments.by_id(fragment.id)
+            if current is None or current.deletion_file != fragment.deletion_file:
+                yield fragment
 
     def discard(self) -> None:
         """Remove all these files."""

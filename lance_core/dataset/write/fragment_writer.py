@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -81,9 +81,9 @@ class WriteOptions:
 
 
 def write_fragments(
-    root: TableRoot, reader: pa.RecordBatchReader, schema: Schema, options: WriteOptions
+    root: TableRoot, batches: Iterable[pa.RecordBatch], schema: Schema, options: WriteOptions
 ) -> list[Fragment]:
-    """Write all rows of ``reader`` as fragments; columns are matched to ``schema`` by name.
+    """Write all rows of ``batches`` as fragments; columns are matched to ``schema`` by name.
 
     Without rows there are no fragments. After a failure the files written so far are removed,
     because no transaction references them yet.
@@ -93,7 +93,7 @@ def write_fragments(
         discard_on_failure(root) as files,
         _FragmentWriter(root, schema, options, files.data) as writer,
     ):
-        for batch in reader:
+        for batch in batches:
             for part in _ingested(root, align_batch(batch, schema), schema, options):
                 writer.write(part)
     return files.data
