@@ -15,7 +15,7 @@ from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFe
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
-from lance_core.table.row_ids.u64_segment import Offsets, Ranges, Uint64s
+from lance_core.table.row_ids.u64_segment import Offsets, Ranges
 
 _ROW_LIMIT = 1 << 26
 """Maximum number of rows in a fragment whose ids and versions are expanded in memory.
