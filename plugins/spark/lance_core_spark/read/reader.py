@@ -92,9 +92,11 @@ class LanceReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, planning.LancePartition)
         limit_threads_to_task()
-        names = self._schema.names
-        scanned = [ROW_ADDRESS if name == self._computed else name for name in names]
-        scanner = self._dataset().scanner(
+        dataset, names = self._dataset(), self._schema.names
+        # The reader computes the fragment id unless a stored column has its name.
+        computed = {FRAGMENT_ID} - set(dataset.schema.names)
+        scanned = [ROW_ADDRESS if name in computed else name for name in names]
+        scanner = dataset.scanner(
             list(dict.fromkeys(scanned)),
             filter=self._pushed if self._options.filter is None else self._options.filter,
             limit=self._options.limit,
@@ -104,21 +106,18 @@ class LanceReader(DataSourceReader):
         )
         for scanned_batch in scanner.to_batches():
             for batch in split_batch(scanned_batch):
-                columns = [self._values(batch, name) for name in names]
+                columns = [
+                    _fragment_ids(batch) if name in computed else batch.column(name)
+                    for name in names
+                ]
                 yield convert_batch(columns, self._schema, batch.num_rows)
-
-    def _values(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        if name != self._computed:
-            return batch.column(name)
-        return pc.shift_right(batch.column(ROW_ADDRESS), pa.scalar(32, pa.uint64()))
-
-    @property
-    def _computed(self) -> str | None:
-        """The name of the fragment id column, None if a stored column has this name."""
-        return None if FRAGMENT_ID in self._dataset().schema.names else FRAGMENT_ID
 
     def _dataset(self) -> lance_core.LanceDataset:
         return open_version(self._table, self._version)
+
+
+def _fragment_ids(batch: pa.RecordBatch) -> pa.Array:
+    return pc.shift_right(batch.column(ROW_ADDRESS), pa.scalar(32, pa.uint64()))
 
 
 def _is_supported(dataset: lance_core.LanceDataset, pushed: pc.Expression) -> bool:

@@ -28,10 +28,11 @@ def _stored_columns(
     dataset: lance_core.LanceDataset, options: LanceReadOptions
 ) -> dict[str, pa.Field]:
     schema, names = dataset.schema, options.columns
+    known = set(schema.names)
     if names is not None:
-        names = tuple(n for n in names if n in schema.names or n not in META_COLUMNS.values())
+        names = tuple(n for n in names if n in known or n not in META_COLUMNS.values())
     # A scanner imports the modules that read files, which a planning process does not need.
-    if options.blob_handling is None and set(names or ()) <= set(schema.names):
+    if options.blob_handling is None and set(names or ()) <= known:
         fields = {name: schema.field(name) for name in (schema.names if names is None else names)}
         if not any(has_blobs(field) for field in fields.values()):
             return fields
