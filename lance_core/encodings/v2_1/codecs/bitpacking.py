@@ -198,14 +198,17 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
     bits = words.itemsize * 8
     whole, rest = np.divmod(counts, CHUNK)
     # The levels after whole units are packed only if that takes fewer bytes, see `packs_tail`.
-    is_packed = packs_tail(width, bits, rest) & (rest > 0)
+    is_packed = packs_tail(width, bits, rest)
     units = whole + is_packed
     raw = np.where(is_packed, 0, rest) * words.itemsize
     packed = units * packed_bytes(width)
     sizes = packed + raw
-    if not rest[:-1].any() and (not rest.size or is_packed[-1] or not rest[-1]):
+    if not rest[:-1].any():
         # Only the last block has remaining values, so units are adjacent: pack all with one call.
-        data = kernels.pack_fastlanes(_padded(words) if rest.any() else words, width)
+        stop = len(words) - int(raw.sum()) // words.itemsize
+        data = kernels.pack_fastlanes(_padded(words[:stop]), width)
+        if stop < len(words):
+            data = np.concatenate([data, words[stop:].view(np.uint8)])
     else:
         # Pad the packed words of each block to a multiple of 1024, so that one call packs all. Then
         # interleave packed and raw bytes of the blocks with a mask of the output bytes.
@@ -244,8 +247,8 @@ def _integers(values: Values) -> Words:
 
 
 def _padded(words: Words) -> Words:
-    """``words`` padded with zeros to whole chunks, at least one."""
-    missing = -len(words) % CHUNK if len(words) else CHUNK
+    """``words`` padded with zeros to whole chunks."""
+    missing = -len(words) % CHUNK
     return np.concatenate([words, np.zeros(missing, words.dtype)]) if missing else words
 
 
