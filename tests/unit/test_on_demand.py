@@ -165,7 +165,11 @@ def count(verb):
 
 count("import")
 column = pa.arange(0, 1000)
-lance.write_dataset(pa.table([column, column.cast(pa.string())], ["x", "s"]), uri)
+texts = column.cast(pa.string())
+long = pa.compute.binary_join_element_wise(*[texts] * 20)
+same = pa.concat_arrays([long[:10]] * 100)
+columns = {"x": column, "s": texts, "long": long, "same": same}
+lance.write_dataset(pa.table(columns), uri)
 count("write")
 dataset = lance.dataset(uri)
 count("open")
@@ -175,6 +179,10 @@ dataset.to_table(filter="x > 5")
 count("filter")
 dataset.take([3, 500])
 count("take")
+dataset.take([500, 3, 500])
+dataset.take(list(range(1000))[::-1])
+dataset.scanner().take([500, 3])
+count("take in any order")
 dataset.delete("x > 900")
 count("delete")
 print(json.dumps({"modules": counts, "pandas": "pandas" in sys.modules}))
@@ -187,6 +195,7 @@ MOST_MODULES = {
     "read": 30,
     "filter": 28,
     "take": 2,
+    "take in any order": 2,
     "delete": 2,
 }
 """Modules of this package that each verb may import after those before it, with little to spare."""

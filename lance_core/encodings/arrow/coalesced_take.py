@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.memory_pool import empty
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
@@ -133,7 +134,7 @@ def span_take(
             [None, pa.py_buffer(edges), buffer],
             0,
         )
-        parts.append(both.take(pa.array(np.arange(0, 2 * count, 2))))
+        parts.append(both.take(from_numpy(np.arange(0, 2 * count, 2))))
     kind = pa.binary() if small else pa.large_binary()
     parts = [part if part.type == kind else part.cast(kind) for part in parts]
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
@@ -156,7 +157,7 @@ def take_variable(
         raise CorruptFileError(f"the offsets of values do not ascend within {len(data)} bytes")
     buffers = [None, pa.py_buffer(part), pa.py_buffer(data)]
     values = pa.Array.from_buffers(pa.large_binary(), len(part) - 1, buffers, 0)
-    _, edges, text = values.take(pa.array(places - first)).buffers()
+    _, edges, text = values.take(from_numpy(places - first)).buffers()
     taken = np.frombuffer(edges, np.int64, len(places) + 1)
     return text.slice(0, int(taken[-1])) if taken[-1] else pa.py_buffer(b""), taken
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, Rows
 from lance_core.errors import CorruptFileError
@@ -50,7 +51,7 @@ class OrderedRows:
     def taken_from(self, array: pa.Array) -> pa.Array:
         """The requested rows from an array of the distinct rows; raises as `reorder` does."""
         self.check(len(array))
-        return take_rows(array, pa.array(self.places))
+        return take_rows(array, from_numpy(self.places))
 
     def check(self, found: int) -> None:
         """Raise `CorruptFileError` unless ``found`` equals the number of distinct rows."""
@@ -73,5 +74,5 @@ def reorder(decoding: Decoding[list[pa.Array]], rows: OrderedRows) -> Decoding[l
     rows.check(sum(map(len, arrays)))
     # Arrow's take on a table reads chunked arrays without concatenating them.
     table = pa.table([pa.chunked_array(arrays)], names=[""])
-    chunks: list[pa.Array] = take_rows(table, pa.array(rows.places)).column(0).chunks
+    chunks: list[pa.Array] = take_rows(table, from_numpy(rows.places)).column(0).chunks
     return chunks

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from lance_core._pb.foreign_pb2 import ForeignValues
 from lance_core.encodings.arrow.coalesced_take import span_ranges
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
@@ -151,7 +152,7 @@ class ForeignBlocks:
         block = self._checked(count, lambda: self.spec.decoder(data, self.type, count))
         if isinstance(at, slice):
             return block.slice(at.start, wanted)
-        return take_rows(block, pa.array(at))
+        return take_rows(block, from_numpy(at))
 
     def _checked(self, count: int, decode: Callable[[], pa.Array]) -> pa.Array:
         """The array that ``decode`` returns, checked for length, type and nulls."""

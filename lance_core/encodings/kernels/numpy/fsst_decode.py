@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.kernels.numpy.variable_chunks import (
     VariableChunks,
@@ -48,7 +49,7 @@ def fsst_decode(
     if ((indices >= len(lengths)) & (indices < 256)).any():
         raise CorruptFileError(f"an FSST code has no symbol among {len(lengths)}")
     # Arrow's take gathers and concatenates the symbols in one pass.
-    taken = _lookup_table(symbols, lengths).take(pa.array(indices))
+    taken = _lookup_table(symbols, lengths).take(from_numpy(indices))
     _, places, data = taken.buffers()
     edges = np.frombuffer(places, np.int64, len(taken) + 1)
     return data.slice(0, int(edges[-1])), edges.take(ends)
@@ -93,6 +94,9 @@ def escaped_places(codes: npt.NDArray[np.uint8]) -> Int64Array:
 def _lookup_table(symbols: bytes, lengths: bytes) -> pa.Array:
     """Items 0 to 255: the symbols by code. Items 256 to 511: the single bytes, for literals."""
     texts = [symbols[8 * code : 8 * code + length] for code, length in enumerate(lengths)]
-    unused = [b""] * (256 - len(texts))
-    literals = [bytes([octet]) for octet in range(256)]
-    return pa.array([*texts, *unused, *literals], pa.large_binary())
+    sizes = np.ones(512, np.int64)
+    sizes[:256] = [*lengths, *[0] * (256 - len(lengths))]
+    edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    data = b"".join([*texts, bytes(range(256))])
+    buffers = [None, pa.py_buffer(edges), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers, 0)

@@ -60,11 +60,13 @@ def dictionary_values(
         return pa.nulls(len(indices), type_)
     if not pa.types.is_dictionary(type_):
         _check_size(indices, items)
-        return pc.take(items, pa.array(indices), memory_pool=memory_pool())
+        return pc.take(items, from_numpy(indices), memory_pool=memory_pool())
     keys = indices.astype(type_.index_type.to_pandas_dtype())
     if len(keys) and (int(keys.max()) != int(indices.max()) or int(keys.min()) < 0):
         raise CorruptFileError(f"index {int(indices.max())} in a column of {type_}")
-    return pa.DictionaryArray.from_arrays(pa.array(keys), items, ordered=type_.ordered, safe=False)
+    return pa.DictionaryArray.from_arrays(
+        from_numpy(keys), items, ordered=type_.ordered, safe=False
+    )
 
 
 def _check_size(indices: Words, items: pa.Array) -> None:
