@@ -186,7 +186,7 @@ def _version_lines(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _schema_lines(options: argparse.Namespace) -> Iterator[str]:
-    for depth, field in _nested(_open(options).lance_schema.fields):
+    for depth, field in _nested(_open(options).snapshot.schema.fields):
         null = "" if field.nullable else " not null"
         name, kind = printable(field.name), printable(field.logical_type)
         yield f"{field.id:>4}  {'  ' * depth}{name}: {kind}{null}"

@@ -1,5 +1,9 @@
 """Callbacks that report the progress of writing fragments."""
 
-from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
+from lance_core.dataset.values.progress import (
+    FileSystemFragmentWriteProgress,
+    FragmentWriteProgress,
+    NoopFragmentWriteProgress,
+)
 
-__all__ = ["FragmentWriteProgress", "NoopFragmentWriteProgress"]
+__all__ = ["FileSystemFragmentWriteProgress", "FragmentWriteProgress", "NoopFragmentWriteProgress"]

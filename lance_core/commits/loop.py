@@ -110,8 +110,10 @@ class _Attempts:
         self._verification = CommitVerification(handler, store, transaction, options)
 
     def run(self) -> Version:
-        if self._transaction.read_version & DETACHED:
-            raise UnsupportedFeatureError("a detached version cannot be committed to")
+        if self._transaction.read_version & DETACHED and not self._options.detached:
+            raise UnsupportedFeatureError(
+                "only another detached version can follow a detached version: pass detached=True"
+            )
         try:
             return self._commit()
         except IdentityTakenError:
@@ -231,8 +233,8 @@ class _Attempts:
             if before is None or before.manifest.version <= read:
                 raise
             raise RetryableCommitConflictError(
-                f"commit conflict: what was computed from version {read} does not fit version "
-                f"{before.manifest.version}: {error}"
+                f"Commit conflict for version {before.manifest.version}: what was computed from "
+                f"version {read} does not fit it: {error}"
             ) from error
 
     def _publish_detached(self, read: ManifestLocation, elapsed: Callable[[], float]) -> Version:

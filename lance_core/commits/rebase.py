@@ -166,7 +166,7 @@ class _Merge:
 
     def _conflict(self, fragment_id: int, reason: str) -> RetryableCommitConflictError:
         return RetryableCommitConflictError(
-            f"commit conflict: fragment {fragment_id} {reason}, in version {self._base.version}; "
+            f"Commit conflict for version {self._base.version}: fragment {fragment_id} {reason}; "
             "retry on the newest version"
         )
 

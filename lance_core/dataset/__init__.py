@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
     from lance_core.dataset.values.index import Index, IndexFile
     from lance_core.dataset.values.operations import LanceOperation
-    from lance_core.dataset.values.transaction import Transaction
+    from lance_core.dataset.values.transaction import LANCE_COMMIT_MESSAGE_KEY, Transaction
     from lance_core.dataset.write.commit_batch import BulkCommitResult
     from lance_core.dataset.write.write import discard_fragments, write_fragments
 
 __all__ = [
+    "LANCE_COMMIT_MESSAGE_KEY",
     "AutoCleanupConfig",
     "Blob",
     "BlobArray",

@@ -14,7 +14,7 @@ from lance_core.dataset.maintenance_methods import MaintenanceMethods
 from lance_core.dataset.read_methods import ReadMethods
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.statistics import LanceStats
-from lance_core.schema import Schema
+from lance_core.schema import LanceSchema
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets
 
@@ -63,9 +63,9 @@ class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethod
         return self._snapshot.schema.to_arrow()
 
     @property
-    def lance_schema(self) -> Schema:
+    def lance_schema(self) -> LanceSchema:
         """The schema with field ids, as the manifest stores it."""
-        return self._snapshot.schema
+        return LanceSchema(self._snapshot.schema)
 
     @property
     def version(self) -> int:

@@ -28,6 +28,7 @@ HOMES = {
     "FragmentMetadata": "lance_core.dataset.values.fragment_metadata",
     "Index": "lance_core.dataset.values.index",
     "IndexFile": "lance_core.dataset.values.index",
+    "LANCE_COMMIT_MESSAGE_KEY": "lance_core.dataset.values.transaction",
     "LanceOperation": "lance_core.dataset.values.operations",
     "Transaction": "lance_core.dataset.values.transaction",
     "BulkCommitResult": "lance_core.dataset.write.commit_batch",

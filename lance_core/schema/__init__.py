@@ -16,6 +16,7 @@ from lance_core.schema.blob import (
 )
 from lance_core.schema.compatible import append_schema
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, DictionaryValues, Field
+from lance_core.schema.lance_schema import LanceField, LanceSchema, stored_schema
 from lance_core.schema.path import format_path, parse_path
 from lance_core.schema.proto import decode_metadata, encode_metadata
 from lance_core.schema.storable import RESERVED_NAMES, check_storable
@@ -32,6 +33,8 @@ __all__ = [
     "BlobThresholds",
     "DictionaryValues",
     "Field",
+    "LanceField",
+    "LanceSchema",
     "Schema",
     "align_batch",
     "append_schema",
@@ -48,6 +51,7 @@ __all__ = [
     "json_to_schema",
     "parse_path",
     "schema_to_json",
+    "stored_schema",
     "to_storage",
     "upgraded",
     "wrap",

@@ -359,6 +359,14 @@ def test_detached_versions_are_read_by_both_and_are_no_part_of_the_history(
         assert said(seen.get_transactions()) == [said(made.read_transaction(made.version))]
         with pytest.raises((OSError, NotImplementedError)):
             lib.write_dataset(rows(0), seen, mode="append")
+        after = lib.LanceOperation.Append([fragment(lib, dataset, 30)])
+        second = lib.LanceDataset.commit(
+            dataset.uri, after, read_version=made.version, detached=True
+        )
+        assert second.version >> 63 == 1
+        assert second.version != made.version
+        for other in LIBRARIES:
+            assert other.dataset(dataset.uri, version=second.version).count_rows() == 8 + 3
         with pytest.raises((OSError, NotImplementedError, ValueError)):
             lib.LanceDataset.commit(
                 str(tmp_path / "new"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
@@ -13,6 +14,18 @@ from lance_core.table.fragments import data_file as stored
 from lance_core.table.fragments import fragment as table_fragment
 from lance_core.table.fragments.deletion_file import DeletionFile as StoredDeletionFile
 from lance_core.table.fragments.deletion_file import DeletionFileType
+
+
+class CallablePath(str):
+    """A path. Calling it returns it, with a warning: old releases of pylance have a method here."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        warnings.warn(
+            "DataFile.path() is deprecated: use DataFile.path", DeprecationWarning, stacklevel=2
+        )
+        return str(self)
 
 
 @dataclass
@@ -26,6 +39,9 @@ class DataFile:
     file_minor_version: int = 0
     file_size_bytes: int | None = None
     base_id: int | None = None
+
+    def __post_init__(self) -> None:
+        self.path = CallablePath(self.path)
 
     def field_ids(self) -> list[int]:
         """Ids of the fields in the file."""
@@ -44,6 +60,10 @@ class DeletionFile:
     file_type: str
     num_deleted_rows: int
     base_id: int | None = None
+
+    def asdict(self) -> dict[str, Any]:
+        """The attributes as a dict."""
+        return dict(vars(self))
 
 
 @dataclass

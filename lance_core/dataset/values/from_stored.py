@@ -8,6 +8,7 @@ from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata, file_of
 from lance_core.dataset.values.index import Index
 from lance_core.dataset.values.operations import UPDATE_MODES, LanceOperation
+from lance_core.schema import LanceSchema
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.transactions import operations as stored
 
@@ -21,7 +22,7 @@ def operation_of(operation: stored.Operation) -> LanceOperation.BaseOperation:
             return LanceOperation.Append(_fragments(operation.fragments))
         case stored.Overwrite():
             return LanceOperation.Overwrite(
-                operation.schema,
+                LanceSchema(operation.schema),
                 _fragments(operation.fragments),
                 [DatasetBasePath.of(base) for base in operation.initial_bases] or None,
             )
@@ -32,11 +33,13 @@ def operation_of(operation: stored.Operation) -> LanceOperation.BaseOperation:
             return _update(operation)
         case stored.Merge():
             fragments, safe = _fragments(operation.fragments), operation.preserves_nullability
-            return LanceOperation.Merge(fragments, operation.schema, safe)
+            return LanceOperation.Merge(fragments, LanceSchema(operation.schema), safe)
         case stored.Restore():
             return LanceOperation.Restore(operation.version)
         case stored.Project():
-            return LanceOperation.Project(operation.schema, operation.preserves_nullability)
+            return LanceOperation.Project(
+                LanceSchema(operation.schema), operation.preserves_nullability
+            )
         case stored.UpdateConfig():
             return _update_config(operation)
         case _:

@@ -18,12 +18,11 @@ from lance_core.dataset.values.to_stored import (
     checked_updates,
     to_bases,
     to_fragments,
-    to_schema,
     to_version,
 )
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Schema
+from lance_core.schema import LanceSchema, stored_schema
 from lance_core.table.indices.index_metadata import IndexDetails
 from lance_core.table.transactions import operations as stored
 
@@ -65,7 +64,7 @@ class LanceOperation:
         ``initial_bases``: base paths of a new table.
         """
 
-        new_schema: pa.Schema | Schema
+        new_schema: LanceSchema | pa.Schema
         fragments: list[FragmentMetadata]
         initial_bases: list[DatasetBasePath] | None = None
 
@@ -77,7 +76,7 @@ class LanceOperation:
         def to_stored(self) -> stored.Operation:
             bases = to_bases(self.initial_bases)
             return stored.Overwrite(
-                to_fragments(self.fragments), to_schema(self.new_schema), {}, bases
+                to_fragments(self.fragments), stored_schema(self.new_schema), {}, bases
             )
 
     @dataclass
@@ -145,7 +144,7 @@ class LanceOperation:
         """
 
         fragments: list[FragmentMetadata]
-        schema: Schema | pa.Schema
+        schema: LanceSchema | pa.Schema
         preserves_nullability: bool = False
 
         def __post_init__(self) -> None:
@@ -158,7 +157,7 @@ class LanceOperation:
             check_fragments(self.fragments)
 
         def to_stored(self) -> stored.Operation:
-            fragments, schema = to_fragments(self.fragments), to_schema(self.schema)
+            fragments, schema = to_fragments(self.fragments), stored_schema(self.schema)
             return stored.Merge(fragments, schema, self.preserves_nullability)
 
     @dataclass
@@ -300,11 +299,11 @@ class LanceOperation:
         ``preserves_nullability``: True if every nullable column is still nullable.
         """
 
-        schema: Schema
+        schema: LanceSchema | pa.Schema
         preserves_nullability: bool = False
 
         def to_stored(self) -> stored.Operation:
-            return stored.Project(to_schema(self.schema), self.preserves_nullability)
+            return stored.Project(stored_schema(self.schema), self.preserves_nullability)
 
     @dataclass
     class UpdateMap:

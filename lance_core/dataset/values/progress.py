@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import posixpath
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,3 +32,41 @@ class NoopFragmentWriteProgress(FragmentWriteProgress):
 
     def complete(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
         """Do nothing."""
+
+
+class FileSystemFragmentWriteProgress(FragmentWriteProgress):
+    """Writes two files for each fragment to a folder: its metadata, and a mark while it is written.
+
+    ``fragment_<id>.json`` has the fragment's metadata; ``fragment_<id>.in_progress`` exists until
+    the fragment is complete and has ``metadata``, for example the name of the worker.
+    """
+
+    PROGRESS_EXT = ".in_progress"
+
+    def __init__(self, base_uri: str, metadata: Mapping[str, str] | None = None) -> None:
+        """``base_uri``: URI or absolute path of the folder, for a file system of pyarrow.
+
+        Raises ``pyarrow.ArrowInvalid`` for other URIs.
+        """
+        from pyarrow.fs import FileSystem
+
+        self._fs, self._folder = FileSystem.from_uri(base_uri)
+        self._metadata = dict(metadata or {})
+
+    def begin(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
+        """Write both files."""
+        self._fs.create_dir(self._folder, recursive=True)
+        mark = {"fragment_id": fragment.id, "metadata": self._metadata}
+        self._write(self._path(fragment, self.PROGRESS_EXT), mark)
+        self._write(self._path(fragment, ".json"), fragment.to_json())
+
+    def complete(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
+        """Remove the mark."""
+        self._fs.delete_file(self._path(fragment, self.PROGRESS_EXT))
+
+    def _path(self, fragment: FragmentMetadata, ending: str) -> str:
+        return posixpath.join(self._folder, f"fragment_{fragment.id}{ending}")
+
+    def _write(self, path: str, content: object) -> None:
+        with self._fs.open_output_stream(path) as file:
+            file.write(json.dumps(content).encode())

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
-
 from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.errors import InvalidInputError
-from lance_core.schema import Schema
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest_parts import BasePath
 
@@ -59,18 +56,6 @@ def to_bases(bases: Sequence[DatasetBasePath] | None) -> tuple[BasePath, ...]:
         if not isinstance(base, DatasetBasePath):
             raise TypeError(f"a base path is a DatasetBasePath, got {type(base).__name__}")
     return tuple(base.to_stored() for base in bases or ())
-
-
-def to_schema(schema: Schema | pa.Schema) -> Schema:
-    """``schema`` with field ids, which an Arrow schema gets in depth-first order.
-
-    Raises ``TypeError`` for other classes.
-    """
-    if isinstance(schema, pa.Schema):
-        return Schema.from_arrow(schema)
-    if not isinstance(schema, Schema):
-        raise TypeError(f"schema must be a LanceSchema, got {type(schema).__name__}")
-    return schema
 
 
 def to_version(version: int) -> int:

@@ -15,6 +15,9 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.table.transactions.transaction import COMMIT_MESSAGE
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
+LANCE_COMMIT_MESSAGE_KEY = COMMIT_MESSAGE
+"""The transaction property that holds the commit message; the name is pylance's."""
+
 _UUID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 """Valid UUIDs of transactions; restricted because the UUID is part of a file name."""
 

@@ -112,10 +112,8 @@ def _draft(base: ManifestFile | None, transaction: Transaction, facts: CommitFac
             source=facts.source,
         )
     check_writable(base.manifest.flags)
-    if base.manifest.version + 1 >= DETACHED:
-        raise InvalidInputError(
-            f"version {base.manifest.version} is detached: nothing can follow it"
-        )
+    if base.manifest.version + 1 == DETACHED:
+        raise InvalidInputError(f"no version number follows {base.manifest.version}")
     draft = dataclasses.replace(
         Draft.following(base.manifest, base.index_section),
         read_version=transaction.read_version,

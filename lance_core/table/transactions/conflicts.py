@@ -177,19 +177,20 @@ def check(transaction: Transaction, committed: Transaction | None, version: int)
     based = f"{ours} computed from version {transaction.read_version}"
     if committed is None:
         raise CommitConflictError(
-            f"commit conflict: {based} meets version {version}, whose transaction is not known"
+            f"Commit conflict for version {version}: {based} meets a version whose transaction is "
+            "not known"
         )
     found = verdict(transaction.operation, committed.operation)
     theirs = _names(committed.operation)
     if found is Verdict.RETRYABLE:
         raise RetryableCommitConflictError(
-            f"commit conflict: {based} was overtaken by {theirs}, committed as version {version}; "
+            f"Commit conflict for version {version}: {based} was overtaken by {theirs}; "
             "retry on the newest version"
         )
     if found is Verdict.INCOMPATIBLE:
         raise CommitConflictError(
-            f"commit conflict: {based} is incompatible with {theirs}, "
-            f"committed as version {version}"
+            f"Commit conflict for version {version}: {based} is incompatible with {theirs}, "
+            "committed in the meantime"
         )
 
 

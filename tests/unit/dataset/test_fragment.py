@@ -63,7 +63,7 @@ def test_a_fragment_names_its_files(sample: Sample) -> None:
     (file,) = fragment.data_files()
     assert (root / "data" / file.path).stat().st_size == file.file_size_bytes
     assert (file.file_major_version, file.file_minor_version) == (2, 2)
-    leaves = [field.id for field in sample.dataset.lance_schema.walk() if not field.children]
+    leaves = [field.id for field in sample.dataset.snapshot.schema.walk() if not field.children]
     assert file.field_ids() == leaves
     assert fragment.deletion_file() is not None
     assert (root / str(fragment.deletion_file())).is_file()

@@ -250,7 +250,7 @@ def test_a_dataset_tells_what_the_table_is(uri: str, some_rows: Rows) -> None:
     assert dataset.schema_metadata == {"made by": "hand"}
     assert dataset.uri == uri
     assert dataset.data_storage_version == "2.2"
-    assert dataset.max_field_id == len(list(dataset.lance_schema.walk())) - 1
+    assert dataset.max_field_id == len(list(dataset.snapshot.schema.walk())) - 1
     assert not dataset.has_stable_row_ids
     assert dataset.metadata == {}
     assert dataset.config() == {}

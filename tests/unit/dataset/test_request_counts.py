@@ -168,7 +168,7 @@ def test_a_scan_reads_the_pages_of_its_columns_once(
     assert client.counts.keys() == {"get"}
     assert client.counts["get"] <= 1 + 2 * len(columns)
     on_disk = {field.id: field.bytes_on_disk for field in opened.stats.data_stats().fields}
-    ids = {field.name: field.id for field in opened.lance_schema.fields}
+    ids = {field.name: field.id for field in opened.snapshot.schema.fields}
     wanted = sum(on_disk[ids[name]] for name in columns)
     read = sum(one.length for one in client.ranges[1:])
     assert read <= wanted * 1.02 + (64 << 10)

@@ -35,7 +35,7 @@ def test_every_field_has_statistics_also_one_that_is_not_stored(uri: str, some_r
     lance.write_dataset(some_rows(5), uri, data_storage_version="2.0")
     dataset = lance.write_dataset(some_rows(5).select(["i"]), uri, mode="append")
     fields = dataset.stats.data_stats().fields
-    assert [field.id for field in fields] == dataset.lance_schema.field_ids
+    assert [field.id for field in fields] == dataset.snapshot.schema.field_ids
     assert fields[0].bytes_on_disk == 80
 
 

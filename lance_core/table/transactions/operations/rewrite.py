@@ -185,8 +185,8 @@ class Rewrite(Operation):
         missing = rewritten.keys() - {index.uuid for index in indices}
         if missing and draft.version > draft.read_version + 1:
             raise RetryableCommitConflictError(
-                f"commit conflict: the rewritten index {min(missing)} does not exist in version "
-                f"{draft.version - 1}; retry on the newest version"
+                f"Commit conflict for version {draft.version - 1}: the rewritten index "
+                f"{min(missing)} does not exist in it; retry on the newest version"
             )
         if missing or len(rewritten) < len(self.rewritten_indices):
             raise InvalidInputError("a rewritten index is not in the table or is named twice")

@@ -148,10 +148,10 @@ def test_blobs_of_version_2_need_files_of_version_2_2(uri: str, version: str) ->
 )
 def test_all_forms_of_blobs_can_be_appended(uri: str, base: Any, data: pa.Table) -> None:
     made = lance.write_dataset(base([b"a"]), uri, data_storage_version="2.2")
-    fields = [part.id for part in made.lance_schema.walk()]
+    fields = [part.id for part in made.snapshot.schema.walk()]
     longer = lance.write_dataset(data, uri, mode="append")
     assert blobs.as_bytes(longer) == [b"a", b"bb", None]
-    assert [part.id for part in longer.lance_schema.walk()] == fields
+    assert [part.id for part in longer.snapshot.schema.walk()] == fields
 
 
 def test_thresholds_of_a_table_are_not_changed_by_an_append(uri: str) -> None:

@@ -14,7 +14,7 @@ import lance_core as lance
 from lance_core.dataset import DataFile, FragmentMetadata
 from lance_core.dataset.values.index import Index, IndexFile
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.schema import Schema
+from lance_core.schema import LanceSchema
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions import operations as stored
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
@@ -24,7 +24,7 @@ Op = lance.LanceOperation
 FRAGMENT = FragmentMetadata(
     3, [DataFile("a.lance", [0, 1], [0, 1], 2, 0, 99, 5)], 10, None, b"\x08\x01"
 )
-SCHEMA = Schema.from_arrow(pa.schema({"a": pa.int64(), "s": pa.struct({"x": pa.string()})}))
+SCHEMA = LanceSchema.from_pyarrow(pa.schema({"a": pa.int64(), "s": pa.struct({"x": pa.string()})}))
 INDEX = Index(
     str(uuid4()),
     "of a",

@@ -336,5 +336,5 @@ def test_an_operation_that_does_several_things_meets_the_worst_of_them() -> None
 
 
 def test_a_version_without_a_known_transaction_is_incompatible() -> None:
-    with pytest.raises(CommitConflictError, match="version 4, whose transaction is not known"):
+    with pytest.raises(CommitConflictError, match=r"for version 4: .* transaction is not known"):
         check(Transaction(3, "u", APPEND), None, 4)

@@ -229,7 +229,9 @@ def test_a_rewrite_whose_index_went_meanwhile_can_be_tried_again() -> None:
         (RewrittenIndex(removed.uuid, uuids.UUID(int=77)),),
     )
     late = Transaction(before.manifest.version, "u", operation)
-    with pytest.raises(RetryableCommitConflictError, match="does not exist in version 3"):
+    with pytest.raises(
+        RetryableCommitConflictError, match=r"for version 3: .* does not exist in it"
+    ):
         apply(after, late, FACTS)
     with pytest.raises(InvalidInputError, match="not in the table"):
         commit(after, operation)
