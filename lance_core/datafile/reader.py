@@ -83,7 +83,8 @@ class FileReader:
             else:
                 tail = Tail(store, path, size)
             content = read_content(tail)
-            load(Part.FILES_2_0 if content.version is FileVersion.V2_0 else Part.FILES_2_1)
+            if content.version is not FileVersion.V0_1:
+                load(Part.FILES_2_0 if content.version is FileVersion.V2_0 else Part.FILES_2_1)
             reader = cls(store, path, content, registry, source)
         except CorruptFileError as error:
             raise error.at(path=path) from error
