@@ -28,7 +28,7 @@ from lance_core.dataset.read.window_sizing import (
     WindowSizer,
     count_sizer,
     fixed_bytes,
-    late_pace,
+    late_sizer,
     probable_bytes,
     stream_sizer,
 )
@@ -65,7 +65,7 @@ def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches; each has rows of one fragment unless ``plan.exact``."""
     sizer = stream_sizer(_read_fields(plan), plan.batch_size)
-    late = late_pace(plan.projection.fields, _wanted(plan, plan.batch_size))
+    late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
     found = _found(snapshot, plan, sizer, late, is_stream=True)
     sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2)
     return in_batches(found, plan.projection.schema, sizes)
@@ -166,12 +166,13 @@ def _found(
 ) -> Iterator[ScannedRows]:
     """The result window by window, cut to offset and limit.
 
-    For a stream and for a large result, windows save memory at the cost of time (``spares``). An
-    I/O-bound scan of a whole result does not, because it also keeps read-ahead data in memory.
+    For a stream and for a large result, windows save memory at the cost of time: they use
+    ``low_retention``. An I/O-bound scan of a whole result does not, because it also keeps
+    read-ahead data in memory.
     """
     plan = _narrowed(snapshot, plan)
-    spares = is_stream or (not snapshot.is_io_bound and _is_large(plan))
-    window = Window(snapshot, plan, sizer, spares=spares)
+    low_retention = is_stream or (not snapshot.is_io_bound and _is_large(plan))
+    window = Window(snapshot, plan, sizer, low_retention=low_retention)
     skip, left = plan.offset, plan.limit
     if left == 0:
         return

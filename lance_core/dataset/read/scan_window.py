@@ -57,18 +57,18 @@ class PendingRows(NamedTuple):
 class Window:
     """The reader of all windows of a scan, shared by its threads.
 
-    ``spares``: True returns unused memory to the system after each window, which costs time.
+    ``low_retention``: True returns unused memory to the system after each window, which costs time.
     ``nothing``: an empty table with the schema of the result.
     """
 
     def __init__(
-        self, snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer, *, spares: bool = False
+        self, snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer, *, low_retention: bool = False
     ) -> None:
         self._snapshot = self._chosen_snapshot = snapshot
         if plan.filter is None or plan.limit is None:
             self._snapshot, self._chosen_snapshot = reading_ahead(snapshot, plan.spans)
         self._sizer = sizer
-        self._spares = spares
+        self._low_retention = low_retention
         self._projection = projection = plan.projection
         self._filter = plan.filter
         self._use_statistics = plan.use_statistics
@@ -132,7 +132,7 @@ class Window:
 
     @contextmanager
     def _memory(self) -> Iterator[None]:
-        if not self._spares:
+        if not self._low_retention:
             yield
             return
         with low_retention_pool():

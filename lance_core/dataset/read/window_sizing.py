@@ -104,7 +104,7 @@ def count_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
     return _sizer(fields, batch_size, STREAM_WINDOW_BYTES)
 
 
-def late_pace(fields: Sequence[Field], most: int) -> WindowSizer:
+def late_sizer(fields: Sequence[Field], most: int) -> WindowSizer:
     """The sizer for late materialisation in a stream, with at most ``most`` rows for each read."""
     width = fixed_bytes(fields)
     first = _UNKNOWN_ROWS if width is None else STREAM_WINDOW_BYTES // width

@@ -60,7 +60,7 @@ def low_retention_pool() -> Iterator[None]:
     default pool is mimalloc. With any other default pool, which the user has chosen, that pool
     stays in use; call `release_unused` to shrink it.
     """
-    before = _pool.set(_sparing_pool())
+    before = _pool.set(_low_retention())
     try:
         yield
     finally:
@@ -73,11 +73,11 @@ def release_unused() -> None:
     Memory in use stays valid. The pool also keeps memory per thread, so call this function in the
     thread that decodes. It does nothing if `low_retention_pool` uses jemalloc instead.
     """
-    if _sparing_pool() is None:
+    if _low_retention() is None:
         pa.default_memory_pool().release_unused()
 
 
-def _sparing_pool() -> pa.MemoryPool | None:
+def _low_retention() -> pa.MemoryPool | None:
     if pa.default_memory_pool().backend_name != "mimalloc":
         return None
     return _jemalloc()
