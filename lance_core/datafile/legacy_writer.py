@@ -14,7 +14,12 @@ import pyarrow as pa
 
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
-from lance_core.datafile.file_output import DEFAULT_FILE_OPTIONS, FileOutput, FileWriteResult
+from lance_core.datafile.file_output import (
+    DEFAULT_FILE_OPTIONS,
+    FileOptions,
+    FileOutput,
+    FileWriteResult,
+)
 from lance_core.datafile.footer import MAGIC
 from lance_core.datafile.legacy_metadata import FOOTER, LENGTH
 from lance_core.encodings.plugin_values.value_encoding import refuse_value_encodings
@@ -40,11 +45,7 @@ class LegacyFileWriter(FileOutput):
     """Writes one 0.1 file. Rows are buffered until they fill a batch."""
 
     def __init__(
-        self,
-        writer: ObjectWriter,
-        schema: Schema,
-        *,
-        rows_per_group: int = DEFAULT_FILE_OPTIONS.max_rows_per_group,
+        self, writer: ObjectWriter, schema: Schema, options: FileOptions = DEFAULT_FILE_OPTIONS
     ) -> None:
         """Dictionary fields of ``schema`` must have ``dictionary_values``.
 
@@ -53,7 +54,7 @@ class LegacyFileWriter(FileOutput):
         super().__init__(writer, schema, FileVersion.V0_1)
         refuse_value_encodings(schema.fields, self.version)
         self._pages = _Pages(writer)
-        self._rows_per_group = rows_per_group
+        self._rows_per_group = options.max_rows_per_group
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self._edges = [0]

@@ -176,8 +176,7 @@ class _FragmentWriter:
     def _open(self, target: ObjectWriter) -> FileWriter | LegacyFileWriter:
         files = self._options.files
         if files.version is FileVersion.V0_1:
-            rows = files.max_rows_per_group
-            return legacy_writer.LegacyFileWriter(target, self._schema, rows_per_group=rows)
+            return legacy_writer.LegacyFileWriter(target, self._schema, files)
         registry = self._root.registry
         return FileWriter(target, self._schema, files, registry=registry, blobs=self._side)
 

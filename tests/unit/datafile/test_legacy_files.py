@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lance_core._pb.file_pb2 import Metadata
 from lance_core.datafile import FileReader
+from lance_core.datafile.file_output import FileOptions
 from lance_core.datafile.legacy_writer import LegacyFileWriter
 from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
@@ -47,7 +48,8 @@ def written(table: pa.Table, rows_per_group: int = 1024, store: Any = None) -> F
         for array, field in zip(batch.columns, schema.fields, strict=True):
             known.update({one.id: values for one, values in held(array, field)})
     schema = with_values(schema, known)
-    writer = LegacyFileWriter(store.open_writer(PATH), schema, rows_per_group=rows_per_group)
+    options = FileOptions(max_rows_per_group=rows_per_group)
+    writer = LegacyFileWriter(store.open_writer(PATH), schema, options)
     for batch in aligned:
         writer.write_batch(batch)
     result = writer.finish()
