@@ -171,5 +171,5 @@ class CatchUp:
             try:
                 return file.transaction in self._store.get(location.path).to_pybytes()
             except ObjectNotFoundError:
-                return True  # removed by a cleanup meanwhile
+                return True  # removed by a cleanup in the meantime
         return read_version(self._store, location).file == file

@@ -4,8 +4,8 @@ Manifests are removed first, the newest one last. So after a crash the table ope
 newest version, or it has no version. Then the other files are removed. Transaction files are last,
 because they identify the folder as a table whose drop was interrupted.
 
-No process may write to the table meanwhile: a version that is added while its files are removed
-remains.
+No process may write to the table at the same time: a version that is added while its files are
+removed remains.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def newest_manifest(store: ObjectStore) -> ManifestLocation | None:
         newest = _newest_name(list(store.list_names(VERSIONS)))
         if newest is None:
             return None
-        with contextlib.suppress(ObjectNotFoundError):  # removed meanwhile: a newer one exists
+        with contextlib.suppress(ObjectNotFoundError):  # if it was removed, a newer one exists
             meta = store.head(newest.path)
             return replace(newest, size=meta.size, etag=meta.etag)
     raise StoreError("manifests vanish faster than they are found")

@@ -1,12 +1,12 @@
 """Rename the manifests of a table from naming scheme V1 to V2.
 
 Manifests are renamed one by one, the newest first: each is written under its new name, then the old
-name is removed. Meanwhile, and after a crash, the table has names of both schemes, which readers
-refuse to open; a reader that lists only a few names and sees only new ones finds the newest
+name is removed. During the migration, and after a crash, the table has names of both schemes, which
+readers refuse to open; a reader that lists only a few names and sees only new ones finds the newest
 version. Repeating the migration completes an interrupted one.
 
-No process may write to the table meanwhile: a writer that has seen the old names continues to use
-them.
+No process may write to the table at the same time: a writer that has seen the old names continues
+to use them.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class CommitVerification:
             number = made.location.version
             raise CommitUnknownError(
                 f"version {number} was published, but cannot be read: {error.path!r} was removed "
-                "meanwhile, and others may have followed it; restore an older version",
+                "in the meantime, and others may have followed it; restore an older version",
                 self._transaction.uuid,
                 number,
                 stalled=True,

@@ -127,8 +127,8 @@ class ThreadPool:
 
         If the iterator is closed or an item fails, items that wait for a thread are cancelled.
         Items in progress continue without being waited for, and their results or errors are
-        ignored. A child that was forked meanwhile processes the items again that were in progress
-        in the parent.
+        ignored. A child that was forked at that time processes the items again that were in
+        progress in the parent.
         """
         if is_pool_thread():
             yield from map(work, items)

@@ -46,7 +46,9 @@ class Branches:
         return [(name, _described(branch)) for name, branch in ordered]
 
     def delete(self, branch: str, *, force: bool = False) -> None:
-        """Remove a branch with all its versions and files. No process may write to it meanwhile.
+        """Remove a branch with all its versions and files.
+
+        No process may write to the branch at the same time.
 
         ``force``: if the branch does not exist, remove the files that an interrupted creation or
         deletion (by any library) left. Raises `RefNotFoundError`, and `RefConflictError` if a tag
@@ -87,7 +89,7 @@ def create_branch(snapshot: Snapshot, name: str, reference: Reference = None) ->
         snapshot = open_table.open_version(start, target.version)
     refs.create_branch(table.store, name, target)
     try:
-        # A cleanup that did not see the branch's record may have removed the version meanwhile.
+        # A cleanup that did not see the branch's record may have removed the version by now.
         open_table.locate(snapshot.root, target.version)
         _refuse_leftovers(root, name)
         return clone_to(root, snapshot, target.branch, name)

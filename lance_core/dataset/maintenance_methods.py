@@ -87,9 +87,9 @@ class MaintenanceMethods(Opened):
     def migrate_manifest_paths_v2(self) -> None:
         """Rename the manifests to the V2 naming scheme, and open the newest version.
 
-        No other process may write to the table meanwhile, and writers that had it open must open it
-        again. `lance_core.dataset.migrate_manifest_paths_v2` completes an interrupted migration.
-        Raises `UnsupportedFeatureError` if an external manifest store keeps the names.
+        No other process may write to the table at the same time, and writers that had it open must
+        open it again. `lance_core.dataset.migrate_manifest_paths_v2` completes an interrupted
+        migration. Raises `UnsupportedFeatureError` if an external manifest store keeps the names.
         """
         naming_migration.migrate(self._snapshot.root)
         self._snapshot = open_table.open_version(self._snapshot.root)
@@ -100,9 +100,9 @@ class MaintenanceMethods(Opened):
         storage_options: Mapping[str, str] | None = None,
         ignore_not_found: bool | None = None,
     ) -> None:
-        """Remove a table and all files in its folder. No process may write to it meanwhile.
+        """Remove a table and all files in its folder.
 
-        A second call completes an interrupted drop. Raises `DatasetNotFoundError`, unless
+        No process may write to the table at the same time. A second call completes an interrupted drop. Raises `DatasetNotFoundError`, unless
         ``ignore_not_found``, and `InvalidInputError` if the folder is not a table.
         """
         storage_options = hide_secrets(storage_options)

@@ -226,8 +226,8 @@ class ObjectStore(ABC):
         """All objects below the folder ``prefix`` ("" is the root), at any depth.
 
         ``start_after``: list only paths that sort after it (full paths, compared as UTF-8 bytes). A
-        folder that does not exist is empty. Objects that are added or removed meanwhile may or may
-        not be listed.
+        folder that does not exist is empty. Objects that are added or removed at the same time may
+        or may not be listed.
         """
 
     def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:

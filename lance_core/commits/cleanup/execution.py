@@ -135,7 +135,7 @@ class _Execution:
         )
 
     def _remove_versions(self, batch: list[VersionToRemove]) -> None:
-        """Remove manifests, except those of tagged versions; restore those tagged meanwhile."""
+        """Remove manifests, except those of tagged versions; restore those that got a tag."""
         named = self._named()
         contents = dict(zip(batch, self._scope.each(self._content, batch), strict=True))
         going = [version for version in batch if version.location.version not in named]

@@ -156,7 +156,7 @@ class _Planning:
         own = survey.grace
         for version, successor in zip(found, survey.locations[1:], strict=True):
             if version is None:
-                continue  # another cleanup removed it meanwhile
+                continue  # another cleanup removed it in the meantime
             before, own = own, _grace(version.file)
             number = version.location.version
             made = version.file.manifest.timestamp

@@ -68,5 +68,5 @@ class ExternalManifestStore(ABC):
     def delete(self, base_uri: str) -> None:
         """Remove all rows of a table; not an error if there are none.
 
-        Rows that are added meanwhile may remain.
+        Rows that are added at the same time may remain.
         """

@@ -72,7 +72,7 @@ class LockCommitHandler(DirectoryCommitHandler):
             raise
         problem = _leave(held, None, None, None)
         if problem is not None:
-            # The lock may have been lost meanwhile; reading the manifest shows the outcome.
+            # The lock may have been lost before that; reading the manifest shows the outcome.
             raise OutcomeUnknownError(f"leaving the commit lock failed: {problem}") from problem
         return location
 

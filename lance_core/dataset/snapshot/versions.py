@@ -26,7 +26,7 @@ def describe_all(root: TableRoot) -> list[dict[str, Any]]:
 
 
 def _manifests(locations: Iterable[ManifestLocation], root: TableRoot) -> Iterator[Manifest]:
-    """The manifests at ``locations``; manifests that a cleanup removes meanwhile are left out."""
+    """The manifests at ``locations``; manifests that a cleanup has removed are left out."""
     for location in locations:
         with contextlib.suppress(DatasetNotFoundError):
             yield open_table.load(root, location).manifest

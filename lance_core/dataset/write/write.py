@@ -139,7 +139,7 @@ def _committed(job: _Job, files: NewFiles) -> Snapshot:
             raise RetryableCommitConflictError(
                 "commit conflict: another writer made the table in the meantime; write again"
             ) from error
-    # Another writer has created the table meanwhile: append the rows to that table.
+    # Another writer has created the table in the meantime: append the rows to that table.
     late = job.on(open_table.open_version(job.root))
     return files.commit(late.base, late.transaction(files.data), late.commit_options)
 

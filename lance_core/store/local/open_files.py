@@ -151,7 +151,7 @@ class OpenFiles:
 
 
 def _read(descriptor: int, start: int, stop: int) -> pa.Buffer:
-    """Bytes of a file; fewer if the file became shorter meanwhile."""
+    """Bytes of a file; fewer if the file became shorter."""
     content = os.pread(descriptor, stop - start, start)
     if start + len(content) == stop or not content:
         return pa.py_buffer(content)

@@ -26,7 +26,8 @@ def walk(root: Root, folder: str, start_after: str | None) -> Iterator[ObjectMet
     """All objects below ``folder`` after ``start_after``, sorted by path.
 
     Does not follow links to folders. Files whose names are not valid path segments are not objects.
-    Files that are removed meanwhile are skipped. Raises `OSError` for folders that cannot be read.
+    Files that are removed during the walk are skipped. Raises `OSError` for folders that cannot be
+    read.
     """
     pending = [iter(_sorted_entries(root, folder, start_after))]
     while pending:

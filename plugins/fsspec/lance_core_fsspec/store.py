@@ -124,7 +124,7 @@ class FsspecStore(ObjectStore):
         mount = self._source.mount()
         for path in sorted(found):
             if start_after is None or path > start_after:
-                # An object removed meanwhile need not be listed.
+                # An object removed since then need not be listed.
                 with contextlib.suppress(ObjectNotFoundError):
                     yield self._meta(mount, path, found[path])
 

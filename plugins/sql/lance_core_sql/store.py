@@ -110,7 +110,7 @@ class SqlManifestStore(ExternalManifestStore):
         except SQLAlchemyError as error:
             if not database.has_table():
                 return None
-            # Another process may have created the table meanwhile.
+            # Another process may have created the table in the meantime.
             try:
                 found = _first(database, statement)
             except SQLAlchemyError:
