@@ -102,8 +102,9 @@ class MaintenanceMethods(Opened):
     ) -> None:
         """Remove a table and all files in its folder.
 
-        No process may write to the table at the same time. A second call completes an interrupted drop. Raises `DatasetNotFoundError`, unless
-        ``ignore_not_found``, and `InvalidInputError` if the folder is not a table.
+        No process may write to the table at the same time. A second call completes an interrupted
+        drop. Raises `DatasetNotFoundError`, unless ``ignore_not_found``, and `InvalidInputError` if
+        the folder is not a table.
         """
         storage_options = hide_secrets(storage_options)
         drop.drop(base_uri, storage_options, bool(ignore_not_found))
