@@ -45,7 +45,8 @@ class ReadMethods(Opened):
         """A scan of the open version; the methods of `LanceScanner` run it.
 
         ``columns``: names (``"a"``, nested ``"s.x"``, meta columns ``_rowid``, ``_rowaddr``,
-        ``_rowoffset``), or a mapping from names to SQL expressions; all columns if None.
+        ``_rowoffset``, ``_row_created_at_version``, ``_row_last_updated_at_version``), or a mapping
+        from names to SQL expressions; all columns if None.
         ``filter``: SQL or a pyarrow expression; ``limit`` and ``offset`` count rows that match it.
         ``batch_size``: maximum rows of a batch. Further options: ``with_row_id``,
         ``with_row_address``, ``fragments``, ``row_ranges``, ``blob_handling``, and pylance's hints,

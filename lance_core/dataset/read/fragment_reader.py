@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.datafile.reader import FileReader
@@ -16,15 +14,13 @@ from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.versions import as_in_file, as_version_2
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.zero_column_tables import zero_column_table
-from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, ROW_OFFSET
+from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.ordered_rows import AnyRows
-from lance_core.encodings.decoding import RowRange
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.fragments.data_file import DataFile
-from lance_core.table.fragments.fragment import Fragment, check_fragment_id
-from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.storage_version import LEGACY
 
 
@@ -271,37 +267,3 @@ def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
     mask = array.is_null() if array.null_count else None
     kinds = [child.to_arrow() for child in field.children]
     return pa.StructArray.from_arrays(members, fields=kinds, mask=mask)
-
-
-def meta_column(
-    snapshot: Snapshot, fragment: Fragment, name: str, rows: AnyRows
-) -> npt.NDArray[np.uint64]:
-    """Values of a meta column for physical ``rows``.
-
-    ``_rowaddr`` is ``fragment id << 32 | physical offset``; ``_rowid`` is the same unless the table
-    has stable row ids; ``_rowoffset`` is the position among all live rows of the table. Raises
-    `UnsupportedFeatureError` if the manifest does not contain the fragment's row ids.
-    """
-    offsets = physical_offsets(rows)
-    if name == ROW_ID and snapshot.manifest.uses_stable_row_ids:
-        if not isinstance(fragment.row_ids, bytes):
-            raise UnsupportedFeatureError(
-                f"fragment {fragment.id} has no row ids, or they are not in the manifest"
-            )
-        count = snapshot.physical_rows(fragment)
-        return RowIdSequence.from_bytes(fragment.row_ids, count).take(offsets.astype(np.int64))
-    if name in (ROW_ID, ROW_ADDRESS):
-        check_fragment_id(fragment.id)
-        return offsets + np.uint64(fragment.id << 32)
-    assert name == ROW_OFFSET
-    start = snapshot.row_starts[snapshot.fragment_positions[fragment.id]]
-    deleted = snapshot.deleted_offsets(fragment)
-    before = 0 if deleted is None else np.searchsorted(deleted, offsets).astype(np.uint64)
-    return (offsets - before + np.uint64(start)).astype(np.uint64)
-
-
-def physical_offsets(rows: AnyRows) -> npt.NDArray[np.uint64]:
-    """The offsets of ``rows`` as an array."""
-    if isinstance(rows, RowRange):
-        return np.arange(rows.start, rows.stop, dtype=np.uint64)
-    return rows.numbers.astype(np.uint64)

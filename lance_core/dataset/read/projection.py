@@ -25,7 +25,9 @@ from lance_core.schema.project import project_lineages
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
 ROW_OFFSET = "_rowoffset"
-META_COLUMNS = (ROW_ID, ROW_ADDRESS, ROW_OFFSET)
+CREATED_AT_VERSION = "_row_created_at_version"
+LAST_UPDATED_AT_VERSION = "_row_last_updated_at_version"
+META_COLUMNS = (ROW_ID, ROW_ADDRESS, ROW_OFFSET, CREATED_AT_VERSION, LAST_UPDATED_AT_VERSION)
 
 META_FIELDS = {name: pa.field(name, pa.uint64()) for name in META_COLUMNS}
 

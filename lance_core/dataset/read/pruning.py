@@ -1,8 +1,9 @@
-"""Pruning: a filtered scan does not read batches of rows whose statistics exclude the filter.
+"""Pruning: a filtered scan does not read rows whose statistics exclude the filter.
 
-Only files of version 0.1 have such statistics. Pruning never changes a result: see
-`lance_core.dataset.expressions.sql.interval_analysis`. Bounds include deleted rows, which makes
-pruning less effective, but not wrong.
+The manifest has the bounds of meta columns, such as row ids and row versions. Files of version 0.1
+have statistics of stored columns, for batches of rows; newer files have none. Pruning never changes
+a result: see `lance_core.dataset.expressions.sql.interval_analysis`. Bounds include deleted rows,
+which makes pruning less effective, but not wrong.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core.dataset.read.meta_columns import meta_bounds
+from lance_core.dataset.read.projection import META_COLUMNS
 from lance_core.on_demand import lazy_module
 from lance_core.table.storage_version import LEGACY
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.expressions.sql import interval_analysis
     from lance_core.dataset.expressions.sql.interval_analysis import Bounds
     from lance_core.dataset.expressions.sql.node import ColumnNode, Node
+    from lance_core.dataset.read.plan import Span
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
     from lance_core.table.fragments.fragment import Fragment
@@ -60,6 +64,30 @@ def rows_left(
     edges = np.unique(np.clip(edges, start, stop))
     keep = _may_pass(node, found, edges[:-1])
     return Skipped(_ranges(edges, keep), len(keep), int(np.count_nonzero(~keep)))
+
+
+def spans_left(snapshot: Snapshot, condition: Filter, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """The ``spans`` that may have rows for which ``condition`` is true, by their meta columns."""
+    stored = set(snapshot.schema.names)
+    names = {path[0] for path in condition.columns}.intersection(META_COLUMNS) - stored
+    node = _node(condition) if names and spans else None
+    if node is None:
+        return spans
+    found = {(name,): _meta_bounds(snapshot, name, spans) for name in names}
+    may_pass = interval_analysis.may_be_true(node, lambda c: found.get(c.path), len(spans))
+    return tuple(span for span, keep in zip(spans, may_pass.tolist(), strict=True) if keep)
+
+
+def _meta_bounds(snapshot: Snapshot, name: str, spans: Sequence[Span]) -> Bounds:
+    bounds = [
+        meta_bounds(snapshot, span.fragment, name, span.start, span.stop)
+        if span.stop > span.start
+        else (0, 0)
+        for span in spans
+    ]
+    lowest, highest = (pa.array(ends, pa.uint64()) for ends in zip(*bounds, strict=True))
+    never = np.zeros(len(spans), np.bool_)
+    return interval_analysis.Bounds(lowest, highest, never, never)
 
 
 def _node(condition: Filter) -> Node | None:

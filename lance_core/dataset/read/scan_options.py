@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lance_core.dataset.expressions.filters import as_filter
 from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span, all_spans
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
+from lance_core.dataset.read.pruning import spans_left
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -134,12 +135,13 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     schema = snapshot.schema_with_descriptions
     if handling == BLOBS_AS_BYTES:
         schema = snapshot.schema_with_bytes
-    condition = None
+    condition, spans = None, _spans(snapshot, options)
     if options.filter is not None:
         condition = as_filter(options.filter, queryable(schema))
+        spans = spans_left(snapshot, condition, spans)
     return ScanPlan(
         projection=select(schema, options.columns, extra),
-        spans=_spans(snapshot, options),
+        spans=spans,
         filter=condition,
         limit=not_negative(options.limit, "Limit"),
         offset=not_negative(options.offset, "Offset") or 0,

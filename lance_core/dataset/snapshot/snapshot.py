@@ -33,6 +33,8 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest_parts import BasePath
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_versions import RowVersions
 
 MAX_FRAGMENT_ROWS = 1 << 32
 """Maximum rows of a fragment: a row address has 32 bits for the offset in the fragment."""
@@ -45,6 +47,9 @@ MAX_OPEN_BASES = 256
 
 MAX_DELETION_BYTES = 128 << 20
 """Maximum bytes of cached offsets of deleted rows for each opened table."""
+
+MAX_ROW_ID_BYTES = 128 << 20
+"""Maximum bytes of cached row ids, and of cached row versions, for each opened table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,12 @@ class TableRoot:
         default_factory=lambda: LruCache(
             MAX_DELETION_BYTES, lambda offsets: offsets.nbytes, made_once=True
         )
+    )
+    row_ids: LruCache[bytes, RowIdSequence] = field(
+        default_factory=lambda: LruCache(MAX_ROW_ID_BYTES, lambda ids: ids.nbytes)
+    )
+    row_versions: LruCache[bytes, RowVersions] = field(
+        default_factory=lambda: LruCache(MAX_ROW_ID_BYTES, lambda versions: versions.nbytes)
     )
     bases: LruCache[tuple[str | None, str], ObjectStore] = field(
         default_factory=lambda: LruCache(MAX_OPEN_BASES)

@@ -80,6 +80,11 @@ class RowIdSequence:
         """Number of physical rows."""
         return int(self.ends[-1]) if len(self.ends) else 0
 
+    @property
+    def nbytes(self) -> int:
+        """The size in memory."""
+        return self.ends.nbytes + sum(segment.nbytes for segment in self.segments)
+
     def ranges(self) -> Bounds:
         """The ids as ranges, in the order of the rows; at most a few for each stored byte."""
         bounds = [segment.ranges() for segment in self.segments]

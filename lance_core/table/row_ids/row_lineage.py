@@ -14,7 +14,7 @@ import numpy as np
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.row_ids.row_ids import RowIdSequence
-from lance_core.table.row_ids.row_versions import RowVersions
+from lance_core.table.row_ids.row_versions import FIRST_VERSION, RowVersions
 from lance_core.table.row_ids.u64_segment import Offsets, Ranges
 
 _ROW_LIMIT = 1 << 26
@@ -70,7 +70,7 @@ def with_moved_versions(fragment: Fragment, sources: Iterable[Fragment], version
     for source in sources:
         source_rows = _bounded(source)
         source_ids = _row_ids(source).slice(0, source_rows)
-        versions = _versions(source, version).take(np.arange(source_rows, dtype=np.int64))
+        versions = _versions(source).take(np.arange(source_rows, dtype=np.int64))
         order = np.argsort(source_ids, kind="stable")
         places = np.searchsorted(source_ids, ids, sorter=order)
         found = places < source_rows
@@ -117,11 +117,11 @@ def _row_ids(fragment: Fragment) -> RowIdSequence:
         raise InvalidInputError(f"row ids of fragment {fragment.id}: {error}") from None
 
 
-def _versions(fragment: Fragment, default: int) -> RowVersions:
-    """Creation versions of the rows; ``default`` for tables of releases that do not store them."""
+def _versions(fragment: Fragment) -> RowVersions:
+    """Creation versions of the rows."""
     rows = fragment.physical_rows or 0
     if not isinstance(fragment.created_at_versions, bytes):
-        return RowVersions.uniform(rows, default)
+        return RowVersions.uniform(rows, FIRST_VERSION)
     return RowVersions.from_bytes(fragment.created_at_versions, rows)
 
 

@@ -10,6 +10,9 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.table.row_ids.u64_segment import Offsets, Ranges, Uint64s, segments_from_proto
 from lance_core.table.unknown_fields import parse
 
+FIRST_VERSION = 1
+"""The version of rows in fragments that do not store their versions."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowVersions:
@@ -49,6 +52,11 @@ class RowVersions:
             )
         versions = np.array([run.version for run in message.runs], dtype=np.uint64)
         return cls(versions, np.cumsum(np.array(counts, dtype=np.int64)))
+
+    @property
+    def nbytes(self) -> int:
+        """The size in memory."""
+        return self.versions.nbytes + self.ends.nbytes
 
     def to_bytes(self) -> bytes:
         message = rowids_pb2.RowDatasetVersionSequence()

@@ -49,6 +49,10 @@ class Ranges:
     def count(self) -> int:
         return int(self.ends[-1]) if len(self.ends) else 0
 
+    @property
+    def nbytes(self) -> int:
+        return self.starts.nbytes + self.stops.nbytes + self.ends.nbytes
+
     def take(self, offsets: Offsets) -> Uint64s:
         which = np.searchsorted(self.ends, offsets, side="right")
         before = self.ends[which] - (self.stops - self.starts)[which].astype(np.int64)
@@ -77,6 +81,10 @@ class RangeWithHoles:
     @property
     def count(self) -> int:
         return self.stop - self.start - len(self.holes)
+
+    @property
+    def nbytes(self) -> int:
+        return self.holes.nbytes
 
     def take(self, offsets: Offsets) -> Uint64s:
         # ranks[i] is the number of values below hole i; values from this offset on skip the hole.
@@ -132,6 +140,10 @@ class RangeWithBitmap:
     def count(self) -> int:
         return int(self.ends[-1]) if len(self.ends) else 0
 
+    @property
+    def nbytes(self) -> int:
+        return len(self.bitmap) + self.ends.nbytes
+
     def take(self, offsets: Offsets) -> Uint64s:
         which = np.searchsorted(self.ends, offsets, side="right")
         byte = np.frombuffer(self.bitmap, np.uint8)[which]
@@ -161,6 +173,10 @@ class Array:
     @property
     def count(self) -> int:
         return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
 
     def take(self, offsets: Offsets) -> Uint64s:
         return self.values[offsets]
