@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
     from lance_core.dataset import fragment as fragments
     from lance_core.dataset.fragment import LanceFragment
+    from lance_core.dataset.read import row_addresses
     from lance_core.dataset.read import take_blobs as blob_take
 else:
+    row_addresses = lazy_module("lance_core.dataset.read.row_addresses")
     fragments = lazy_module("lance_core.dataset.fragment")
     blob_take = lazy_module("lance_core.dataset.read.take_blobs")
 
@@ -106,6 +108,26 @@ class ReadMethods(Opened):
         """
         projection = taking.columns_of(self._snapshot, columns)
         return taking.take(self._snapshot, indices, projection)
+
+    def _take_rows(
+        self,
+        row_ids: taking.Indices,
+        columns: Columns = None,
+        *,
+        ignore_deletions: bool = False,
+        **kargs: Any,
+    ) -> pa.Table:
+        """Rows by id (``_rowid``), in the order of ``row_ids``, without deleted and unknown ids.
+
+        Without stable row ids, an id is the row's address, and one outside of all fragments raises
+        `InvalidInputError`. ``ignore_deletions``: ids are known to be live, which saves reads of
+        deletion files; a deleted row may then be returned. ``columns``: see `take`. Other arguments
+        have no effect.
+        """
+        projection = taking.columns_of(self._snapshot, columns)
+        return row_addresses.take_ids(
+            self._snapshot, row_ids, projection, ignore_deletions=ignore_deletions
+        )
 
     def take_blobs(
         self,

@@ -55,8 +55,8 @@ def meta_bounds(
     ones.
     """
     if name == ROW_ID and snapshot.manifest.uses_stable_row_ids:
-        starts, stops = row_ids(snapshot, fragment).ranges()
-        return int(starts.min()), int(stops.max()) - 1
+        first, end = row_ids(snapshot, fragment).span
+        return first, end - 1
     if name in (CREATED_AT_VERSION, LAST_UPDATED_AT_VERSION):
         versions = row_versions(snapshot, fragment, name).versions
         return int(versions.min()), int(versions.max())

@@ -73,8 +73,8 @@ def spans_left(snapshot: Snapshot, condition: Filter, spans: tuple[Span, ...]) -
     node = _node(condition) if names and spans else None
     if node is None:
         return spans
-    found = {(name,): _meta_bounds(snapshot, name, spans) for name in names}
-    may_pass = interval_analysis.may_be_true(node, lambda c: found.get(c.path), len(spans))
+    found = {name: _meta_bounds(snapshot, name, spans) for name in names}
+    may_pass = interval_analysis.may_be_true(node, lambda c: found.get(c.path[0]), len(spans))
     return tuple(span for span, keep in zip(spans, may_pass.tolist(), strict=True) if keep)
 
 

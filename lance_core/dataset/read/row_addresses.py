@@ -6,8 +6,13 @@ import enum
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from lance_core.dataset.read.live_rows import live
+from lance_core.concurrency.lru_cache import LruCache
+from lance_core.concurrency.pools import IO_THREADS, in_order
+from lance_core.dataset.read.meta_columns import row_ids
+from lance_core.dataset.read.projection import Projection
 from lance_core.dataset.read.take import (
     FragmentPositions,
     Indices,
@@ -16,13 +21,13 @@ from lance_core.dataset.read.take import (
     by_position,
     check_below,
     distinct,
+    gather,
     runs,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_id_index import OFFSET_BITS, RowIdIndex, overlapping
 
 
 class Selector(enum.Enum):
@@ -44,61 +49,127 @@ def picks_of(
     Raises `InvalidInputError` for a row that does not exist or is deleted.
     """
     wanted = as_indices(rows)
-    if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
-        wanted = _addresses_of(snapshot, wanted)
-    numbers, order = distinct(wanted)
     if selector is Selector.INDICES:
+        numbers, order = distinct(wanted)
         check_below(snapshot.num_rows, numbers, "the table")
         picks = list(by_position(snapshot, numbers))
     else:
-        picks = list(_by_address(snapshot, numbers))
+        places = _places(snapshot, selector, wanted)
+        if (places < 0).any():
+            raise InvalidInputError(f"row id {wanted[places < 0][0]} is deleted or not there")
+        numbers, order = distinct(places)
+        picks = list(_by_place(snapshot, numbers))
+        for pick in picks:
+            is_live = _is_live(snapshot, pick)
+            if not is_live.all():
+                offset = pick.offsets[np.argmin(is_live)]
+                raise InvalidInputError(
+                    f"row {offset} of fragment {pick.fragment.id} is deleted or not there"
+                )
     return picks, np.arange(len(wanted)) if order is None else order
 
 
-def _by_address(snapshot: Snapshot, addresses: Int64Array) -> Iterator[FragmentPositions]:
-    """The rows at ascending addresses, by fragment."""
-    for fragment_id, part in runs(addresses >> 32, addresses):
-        if fragment_id not in snapshot.fragment_positions:
-            raise InvalidInputError(f"there is no row at address {part[0]}")
-        fragment = snapshot.fragment(fragment_id)
+def take_ids(
+    snapshot: Snapshot, ids: Indices, projection: Projection, *, ignore_deletions: bool = False
+) -> pa.Table:
+    """The rows with these ids, in that order, without rows that do not exist or are deleted.
+
+    ``ignore_deletions``: skip the search for deleted rows, so that the result may have some. Raises
+    `InvalidInputError` for an address that is not in a fragment, if ids are addresses.
+    """
+    places = _places(snapshot, Selector.IDS, as_indices(ids))
+    numbers, order = distinct(places[places >= 0])
+    picks = list(_by_place(snapshot, numbers))
+    if not ignore_deletions:
+        picks, order = _without_deleted(snapshot, picks, order)
+    return gather(snapshot, picks, order, projection)
+
+
+def _places(snapshot: Snapshot, selector: Selector, wanted: Int64Array) -> Int64Array:
+    """The place (see `RowIdIndex`) of each row; -1 for a stable row id that no row has."""
+    if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
+        return row_id_index(snapshot).find(wanted.astype(np.uint64))
+    fragments, which = np.unique(wanted >> OFFSET_BITS, return_inverse=True)
+    positions = [snapshot.fragment_positions.get(id_, -1) for id_ in fragments.tolist()]
+    places: Int64Array = np.array(positions, np.int64)[which]
+    if (places < 0).any():
+        raise InvalidInputError(f"there is no row at address {wanted[places < 0][0]}")
+    return (places << OFFSET_BITS) + (wanted & 0xFFFFFFFF)
+
+
+def _by_place(snapshot: Snapshot, places: Int64Array) -> Iterator[FragmentPositions]:
+    """The rows at ascending places, by fragment. Raises `InvalidInputError` behind a fragment."""
+    for position, part in runs(places >> OFFSET_BITS, places):
+        fragment = snapshot.manifest.fragments[position]
         offsets = part & 0xFFFFFFFF
-        _check_live(snapshot, fragment, offsets)
+        count = snapshot.physical_rows(fragment)
+        if offsets[-1] >= count:
+            raise InvalidInputError(
+                f"row {offsets[-1]} is not there: fragment {fragment.id} has {count} rows"
+            )
         yield FragmentPositions(fragment, offsets)
 
 
-def _check_live(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> None:
-    deleted = snapshot.deleted_offsets(fragment)
-    wrong = offsets >= snapshot.physical_rows(fragment)
-    if deleted is not None:
-        wrong |= np.isin(offsets, deleted)
-    if wrong.any():
-        offset = int(offsets[np.argmax(wrong)])
-        raise InvalidInputError(f"row {offset} of fragment {fragment.id} is deleted or not there")
+def _is_live(snapshot: Snapshot, pick: FragmentPositions) -> npt.NDArray[np.bool_]:
+    deleted = snapshot.deleted_offsets(pick.fragment)
+    if deleted is None or not len(deleted):
+        return np.ones(len(pick.offsets), np.bool_)
+    nearest = np.minimum(np.searchsorted(deleted, pick.offsets), len(deleted) - 1)
+    return np.not_equal(deleted[nearest], pick.offsets)
 
 
-def _addresses_of(snapshot: Snapshot, ids: Int64Array) -> Int64Array:
-    """The addresses of the rows with these stable ids."""
-    wanted = np.unique(ids)
-    found = np.full(len(wanted), -1, np.int64)
-    for fragment in snapshot.manifest.fragments:
-        if (found >= 0).all():
-            break
-        rows = live(snapshot, fragment, RowRange(0, snapshot.physical_rows(fragment)))
-        offsets = rows.values if isinstance(rows, RowIndices) else np.arange(rows.start, rows.stop)
-        here = _ids_at(snapshot, fragment, offsets)
-        places = np.searchsorted(wanted, here)
-        places[places == len(wanted)] = 0
-        hits = wanted[places] == here if len(wanted) else np.zeros(0, np.bool_)
-        found[places[hits]] = (fragment.id << 32) + offsets[hits]
-    if (found < 0).any():
-        raise InvalidInputError(f"row id {wanted[np.argmax(found < 0)]} is deleted or not there")
-    return found[np.searchsorted(wanted, ids)]
+def _without_deleted(
+    snapshot: Snapshot, picks: list[FragmentPositions], order: Int64Array | None
+) -> tuple[list[FragmentPositions], Int64Array | None]:
+    """The live rows of ``picks``, and ``order`` without the others."""
+    masks = [_is_live(snapshot, pick) for pick in picks]
+    if all(mask.all() for mask in masks):
+        return picks, order
+    is_live = np.concatenate(masks)
+    if order is not None:
+        order = (np.cumsum(is_live) - 1)[order[is_live[order]]]
+    kept = zip(picks, masks, strict=True)
+    live = [FragmentPositions(pick.fragment, pick.offsets[mask]) for pick, mask in kept]
+    return [pick for pick in live if len(pick.offsets)], order
 
 
-def _ids_at(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> Int64Array:
-    if not isinstance(fragment.row_ids, bytes):
-        raise UnsupportedFeatureError(
-            f"fragment {fragment.id} has no row ids, or they are not in the manifest"
-        )
-    sequence = RowIdSequence.from_bytes(fragment.row_ids, snapshot.physical_rows(fragment))
-    return sequence.take(offsets).astype(np.int64)
+MAX_INDEX_BYTES = 256 << 20
+"""Maximum bytes of cached indices of row ids in this process."""
+
+_Key = tuple[str, str | None, int, int | None, str]
+_indices: LruCache[_Key, RowIdIndex] = LruCache(
+    MAX_INDEX_BYTES, lambda index: index.nbytes, made_once=True
+)
+
+
+def row_id_index(snapshot: Snapshot) -> RowIdIndex:
+    """The index of the stable row ids of this version; tables that are opened again share it."""
+    manifest = snapshot.manifest
+    key = (
+        snapshot.root.base_uri,
+        manifest.branch,
+        manifest.version,
+        manifest.timestamp_ns,
+        manifest.transaction_file,
+    )
+    return _indices.get(key, lambda: _build_index(snapshot))
+
+
+def _build_index(snapshot: Snapshot) -> RowIdIndex:
+    """The index; excludes the deleted rows of fragments that may share ids with others.
+
+    A row that an update moves keeps its id, which its old fragment then has too.
+    """
+    fragments = list(snapshot.manifest.fragments)
+    sequences = [row_ids(snapshot, fragment) for fragment in fragments]
+    overlaps = overlapping([sequence.span for sequence in sequences])
+
+    def deleted(numbered: tuple[Fragment, bool]) -> Int64Array | None:
+        fragment, overlap = numbered
+        offsets = snapshot.deleted_offsets(fragment) if overlap else None
+        return None if offsets is None else offsets.astype(np.int64)
+
+    is_io_bound = snapshot.is_io_bound
+    pairs = zip(fragments, overlaps, strict=True)
+    excluded = in_order(deleted, pairs, IO_THREADS if is_io_bound else 1, is_io_bound=is_io_bound)
+    return RowIdIndex.of(list(zip(sequences, excluded, strict=True)))

@@ -77,7 +77,7 @@ def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Tab
     """Live rows by their position in the table (from 0); a repeated index repeats the row."""
     rows, order = distinct(as_indices(indices))
     check_below(snapshot.num_rows, rows, "the table")
-    return _gather(snapshot, list(by_position(snapshot, rows)), order, projection)
+    return gather(snapshot, list(by_position(snapshot, rows)), order, projection)
 
 
 def take_in_fragment(
@@ -87,7 +87,7 @@ def take_in_fragment(
     rows, order = distinct(as_indices(indices))
     check_below(snapshot.live_rows(fragment), rows, f"fragment {fragment.id}")
     picks = [FragmentPositions(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
-    return _gather(snapshot, picks, order, projection)
+    return gather(snapshot, picks, order, projection)
 
 
 def check_below(count: int, rows: Int64Array, owner: str) -> None:
@@ -138,12 +138,13 @@ def runs(owners: Int64Array, rows: Int64Array) -> Iterator[tuple[int, Int64Array
         yield int(owners[first]), part
 
 
-def _gather(
+def gather(
     snapshot: Snapshot,
     picks: Sequence[FragmentPositions],
     order: Int64Array | None,
     projection: Projection,
 ) -> pa.Table:
+    """The rows of ``picks``, one after another; ``order`` has the index of each returned row."""
     sequence = order if len(picks) == 1 else None
 
     def read(pick: FragmentPositions) -> pa.Table:

@@ -94,6 +94,12 @@ class RowIdSequence:
         starts = np.concatenate([empty, *(starts for starts, _ in bounds)])
         return starts, np.concatenate([empty, *(stops for _, stops in bounds)])
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The lowest id, and the end (exclusive) of the highest; equal if there are no ids."""
+        starts, stops = self.ranges()
+        return (int(starts.min()), int(stops.max())) if len(starts) else (0, 0)
+
     def slice(self, start: int, stop: int) -> Uint64s:
         """Ids of the physical rows ``start`` to ``stop`` (exclusive)."""
         return self.take(np.arange(start, stop, dtype=np.int64))

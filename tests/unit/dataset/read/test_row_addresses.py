@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.dataset.read.row_addresses import row_id_index
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from tests.table_surgery import edit_fragment
+
+
+def written(path: Path, *, stable: bool = True) -> lance.LanceDataset:
+    """Rows 0 to 9 in fragments of 4, 4 and 2 rows; row 5 is deleted."""
+    rows = pa.table({"a": pa.array(range(10)), "b": [f"row {i}" for i in range(10)]})
+    dataset = lance.write_dataset(rows, path, max_rows_per_file=4, enable_stable_row_ids=stable)
+    dataset.delete("a = 5")
+    return dataset
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ([3, 0, 9], [3, 0, 9]),
+        ([0, 1, 8], [0, 1, 8]),
+        ([9, 9, 1, 9], [9, 9, 1, 9]),
+        ([6, 5, 4, 5], [6, 4]),
+        ([77, 2, 1 << 40], [2]),
+        ([5], []),
+        ([], []),
+    ],
+)
+def test_stable_ids_are_taken_in_order_and_missing_ones_left_out(
+    tmp_path: Path, ids: list[int], expected: list[int]
+) -> None:
+    dataset = written(tmp_path / "t")
+    assert dataset._take_rows(ids)["a"].to_pylist() == expected
+    assert dataset._take_rows(pa.array(ids, pa.uint64()))["a"].to_pylist() == expected
+    assert dataset._take_rows(np.array(ids, np.int64))["a"].to_pylist() == expected
+
+
+def test_columns_are_chosen_as_in_take(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "t")
+    assert dataset._take_rows([4, 1], columns=["b"]).to_pydict() == {"b": ["row 4", "row 1"]}
+    assert dataset._take_rows([4], columns={"c": "a + 1"}).to_pydict() == {"c": [5]}
+    meta = dataset._take_rows([9, 6], columns=["_rowid", "_rowaddr", "_rowoffset"])
+    assert meta.to_pydict() == {
+        "_rowid": [9, 6],
+        "_rowaddr": [(2 << 32) + 1, (1 << 32) + 2],
+        "_rowoffset": [8, 5],
+    }
+    assert dataset._take_rows([4, 77], columns=[]).num_rows == 1
+
+
+def test_without_stable_ids_they_are_addresses(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "t", stable=False)
+    second = 1 << 32
+    assert dataset._take_rows([second, 1, second + 1])["a"].to_pylist() == [4, 1]
+    for wrong in (4, second + 4, 9 << 32):
+        with pytest.raises(InvalidInputError, match=r"not there|no row"):
+            dataset._take_rows([0, wrong])
+    taken = dataset._take_rows([second + 1], ignore_deletions=True)
+    assert taken["a"].to_pylist() == [5]
+
+
+def test_ids_are_whole_numbers_from_zero_on(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "t")
+    for wrong in ([-1], [1.5], ["a"], [[1]]):
+        with pytest.raises(InvalidInputError):
+            dataset._take_rows(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="No field named z"):
+        dataset._take_rows([1], columns=["z"])
+
+
+def test_deletion_files_are_read_only_where_rows_are_taken(tmp_path: Path) -> None:
+    dataset = lance.dataset(written(tmp_path / "t").uri)
+    dataset._take_rows([0, 9])
+    dataset._take_rows([4, 6], ignore_deletions=True)
+    assert len(dataset.snapshot.root.deletions) == 0
+    dataset._take_rows([4])
+    assert len(dataset.snapshot.root.deletions) == 1
+
+
+def test_a_table_that_is_opened_again_shares_the_index(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "t")
+    again = lance.dataset(dataset.uri)
+    assert row_id_index(again.snapshot) is row_id_index(dataset.snapshot)
+    older = dataset.checkout_version(1)
+    assert row_id_index(older.snapshot) is not row_id_index(dataset.snapshot)
+    assert older._take_rows([5])["a"].to_pylist() == [5]
+
+
+def test_a_row_that_has_moved_is_found_where_it_is_live(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "t")
+    ids = RowIdSequence.from_ids(np.array([5, 1], np.uint64)).to_bytes()
+    dataset.delete("a = 1")
+    moved = edit_fragment(dataset, lambda one: setattr(one, "inline_row_ids", ids), 2)
+    assert moved._take_rows([1, 0, 5, 4])["a"].to_pylist() == [9, 0, 8, 4]
+
+
+def test_two_live_rows_with_one_id_are_corrupt(tmp_path: Path) -> None:
+    ids = RowIdSequence.from_ids(np.array([0, 1], np.uint64)).to_bytes()
+    dataset = edit_fragment(
+        written(tmp_path / "t"), lambda one: setattr(one, "inline_row_ids", ids), 2
+    )
+    with pytest.raises(CorruptFileError, match="two rows have the row id 0"):
+        dataset._take_rows([7])
