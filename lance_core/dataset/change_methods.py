@@ -28,7 +28,8 @@ from lance_core.dataset.write.retry_on_conflict import (
     RETRY_TIMEOUT,
     ConflictRetries,
 )
-from lance_core.dataset.write.write import write
+from lance_core.dataset.write.update import UpdateResult, update
+from lance_core.dataset.write.write import APPEND, file_version, write
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.secret import hide_secrets
 from lance_core.table.transactions.operations import UpdateBases
@@ -63,6 +64,34 @@ class ChangeMethods(Opened):
         """
         retries = ConflictRetries.of(conflict_retries, retry_timeout)
         self._snapshot, result = delete(self._snapshot, predicate, retries)
+        return result
+
+    def update(
+        self,
+        updates: Mapping[str, str],
+        where: str | pc.Expression | None = None,
+        conflict_retries: int = CONFLICT_RETRIES,
+        retry_timeout: timedelta | None = RETRY_TIMEOUT,
+        data_storage_version: str | None = None,
+    ) -> UpdateResult:
+        """Set columns to SQL values where ``where`` is true, and move to the new version.
+
+        ``updates`` maps names of columns to SQL text, such as ``{"price": "price * 1.1"}``. All
+        values are computed from the old row and cast to the type of their column. Rows for which
+        ``where`` is NULL do not change; without it all rows change. The rows move to the end of
+        the table; with stable row ids they keep their ids. ``data_storage_version``: the version
+        of the new files. If a concurrent writer changes the same rows, the update is computed
+        again on the newest version, see `delete`.
+
+        Raises ``TypeError`` unless names and values are text, `InvalidInputError` and
+        `UnsupportedFeatureError` for invalid columns, SQL and values, `CommitUnknownError` if it is
+        unknown whether the rows are updated, and another `CommitError` if they are not.
+        """
+        retries = ConflictRetries.of(conflict_retries, retry_timeout)
+        version = None
+        if data_storage_version is not None:
+            version = file_version(self._snapshot, APPEND, data_storage_version)
+        self._snapshot, result = update(self._snapshot, updates, where, retries, version=version)
         return result
 
     def restore(self) -> None:

@@ -127,11 +127,12 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     return Filter(condition.columns, condition)
 
 
-def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
+def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | None = None) -> Value:
     """The computed column for a user's SQL text or Arrow expression.
 
-    Text that equals a column's name is that column. Raises the errors of `as_filter`, except for
-    values that are not boolean.
+    Text that equals a column's name is that column. SQL values are cast to ``kind`` if it is given,
+    which drops the extension type of a column. Raises the errors of `as_filter`, except for values
+    that are not boolean.
     """
     computed: Computed
     if isinstance(sql, str):
@@ -139,7 +140,7 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema) -> Value:
         from lance_core.dataset.expressions.sql.expression import value_expression
 
         _refuse_surrogates(sql)
-        computed = value_expression(sql, schema)
+        computed = value_expression(sql, schema, kind)
     elif _is_arrow(sql):
         load(Part.ARROW)
         from lance_core.dataset.expressions.arrow_expression import ArrowExpression

@@ -210,7 +210,7 @@ class _Job:
         root, base = _target(target, mode, arguments.get("storage_options"))
         root = root.with_lock(arguments.get("commit_lock"))
         reader = to_reader(data, schema)
-        version = _file_version(base, mode, arguments.get("data_storage_version"))
+        version = file_version(base, mode, arguments.get("data_storage_version"))
         table = base.schema if base is not None and mode == APPEND else None
         arrow = stored_schema(reader.schema, version, table)
         if table is not None:
@@ -320,7 +320,7 @@ def _initial_bases(
     return tuple(replace(one, id=one.id or place) for place, one in enumerate(to_bases(bases), 1))
 
 
-def _file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
+def file_version(base: Snapshot | None, mode: str, selector: str | None) -> FileVersion:
     """The version of the new files; an append does not change the table's version."""
     if selector is not None and not isinstance(selector, str):
         raise InvalidInputError(f"data_storage_version must be text, got {selector!r}")

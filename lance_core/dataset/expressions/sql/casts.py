@@ -35,6 +35,7 @@ _SIMPLE: dict[str, pa.DataType] = {
 }
 _WITH_UNIT = ("TIMESTAMP", "DATETIME")
 _DECIMAL = ("DECIMAL", "DEC", "NUMERIC", "NUMBER", "FIXED")
+_MAX_DIGITS = 76
 _UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 
 
@@ -48,7 +49,7 @@ def arrow_type(written: TypeName) -> pa.DataType:
         return _SIMPLE[name]
     if name in _WITH_UNIT and (not numbers or numbers[0] in _UNITS):
         return pa.timestamp(_UNITS[numbers[0]] if numbers else "us")
-    if name in _DECIMAL and len(numbers) in (1, 2) and 1 <= numbers[0] <= 76:
+    if name in _DECIMAL and len(numbers) in (1, 2) and 1 <= numbers[0] <= _MAX_DIGITS:
         scale = numbers[1] if len(numbers) == 2 else 0
         make = pa.decimal128 if numbers[0] <= 38 else pa.decimal256
         return make(numbers[0], scale)
@@ -76,6 +77,9 @@ def _cast_node(node: Node, kind: pa.DataType) -> Node:
         return converted(call("CAST", write, node), kind)
     if pa.types.is_integer(kind) and pa.types.is_floating(node.type):
         node = call("CAST", pc.trunc, converted(node, pa.float64()))
+    if pa.types.is_decimal(kind) and pa.types.is_integer(node.type):
+        # Arrow refuses a type that cannot hold all integers, even if it holds the values.
+        return converted(converted(node, pa.decimal256(_MAX_DIGITS, max(0, kind.scale))), kind)
     _refuse(node.type, kind)
     return call(f"CAST as {kind}", functools.partial(_cast, kind=kind), node)
 

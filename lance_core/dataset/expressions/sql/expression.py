@@ -6,6 +6,8 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from lance_core.dataset.expressions.sql.casts import cast
+from lance_core.dataset.expressions.sql.coerce import converted
 from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node, evaluate, paths
 from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
 from lance_core.lazy_dataclass import dataclass
@@ -61,6 +63,11 @@ def _filter(text: str, schema: pa.Schema) -> SqlExpression:
 _kept_filter = lru_cache(maxsize=64)(_filter)
 
 
-def value_expression(text: str, schema: pa.Schema) -> SqlExpression:
-    """The value ``text``, of any type; raises the errors of `filters.as_value`."""
-    return SqlExpression(text, plan_value(text, schema))
+def value_expression(
+    text: str, schema: pa.Schema, kind: pa.DataType | None = None
+) -> SqlExpression:
+    """The value ``text``, cast to ``kind`` if given; raises the errors of `filters.as_value`."""
+    node = plan_value(text, schema)
+    if kind is not None and node.type != kind:
+        node = converted(cast(node, kind), kind)  # a cast of text to a time may have another unit
+    return SqlExpression(text, node)

@@ -1,0 +1,237 @@
+"""`LanceDataset.update`: compute new values of columns for the rows that satisfy a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.options import CommitOptions
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.filters import Value, as_value
+from lance_core.dataset.read.projection import ROW_ADDRESS
+from lance_core.dataset.read.scan import scan_batches
+from lance_core.dataset.read.scan_options import BLOBS_AS_BYTES, ScanOptions, plan_scan
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
+from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
+from lance_core.dataset.write.row_rewrite import move_rows, write_rows
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import Field, has_blobs_v2
+from lance_core.schema.align import check_nulls, to_storage
+from lance_core.suggestions import hint, shortened
+from lance_core.table.fragments.deletion import RowOffsets
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.transactions.operations import Update
+from lance_core.table.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+
+class UpdateResult(TypedDict):
+    """The result of an update."""
+
+    num_rows_updated: int
+
+
+def update(
+    snapshot: Snapshot,
+    updates: Mapping[str, str],
+    where: str | pc.Expression | None,
+    retries: ConflictRetries,
+    *,
+    version: FileVersion | None = None,
+    environment: Environment = SYSTEM,
+) -> tuple[Snapshot, UpdateResult]:
+    """Set the columns ``updates`` to SQL values in the rows that satisfy ``where``, and commit.
+
+    Every value is computed from the old row. Rows for which the condition is NULL do not change;
+    without a condition, all rows change. Returns the new version, which is committed even if no row
+    matches. ``version``: the version of the new files, by default the table's. If another writer
+    has changed the same rows, the update is computed again on the newest version.
+
+    Raises ``TypeError`` unless ``updates`` maps names to SQL text, `InvalidInputError` for an
+    unknown column and invalid SQL, `SchemaMismatchError` for a value that its column cannot have,
+    `UnsupportedFeatureError` for what cannot be computed, and the errors of `commit_transaction`;
+    after all but `CommitUnknownError` the written files are removed.
+    """
+    _check_updates(updates)
+
+    def attempt(base: Snapshot, options: CommitOptions) -> tuple[Snapshot, UpdateResult]:
+        return _Update(base, updates, where, version, environment).run(options)
+
+    return retry_on_conflict("update", snapshot, attempt, retries, environment)
+
+
+def _check_updates(updates: Mapping[str, str]) -> None:
+    if not isinstance(updates, Mapping):
+        raise TypeError(f"updates must map column names to SQL, got {type(updates).__name__}")
+    for name, sql in updates.items():
+        if not isinstance(name, str) or not isinstance(sql, str):
+            raise TypeError(f"updates must map column names to SQL text, got {name!r}: {sql!r}")
+    if not updates:
+        raise InvalidInputError("No updates provided: name at least one column")
+
+
+class _Update:
+    """One attempt of an update, based on one version."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        updates: Mapping[str, str],
+        where: str | pc.Expression | None,
+        version: FileVersion | None,
+        environment: Environment,
+    ) -> None:
+        check_writable(snapshot.manifest.flags)
+        self._snapshot = snapshot
+        self._version = version or snapshot.storage_version
+        self._environment = environment
+        columns = [_new_column(snapshot, name, sql) for name, sql in updates.items()]
+        self._new = {column.field.name: column for column in columns}
+        options = ScanOptions(
+            self._columns_to_read(),
+            where,
+            batch_size=BATCH_ROWS,
+            with_row_address=True,
+            blob_handling=BLOBS_AS_BYTES,
+        )
+        self._plan = plan_scan(snapshot, options)
+        self._addresses: list[pa.Array] = []
+
+    def run(self, options: CommitOptions) -> tuple[Snapshot, UpdateResult]:
+        options = replace(options, age_of_files=self._environment.stopwatch())
+        snapshot = self._snapshot
+        with discard_on_failure(snapshot.root) as files:
+            operation = self._operation(files)
+            name = str(self._environment.new_uuid())
+            made = files.commit(snapshot, Transaction(snapshot.version, name, operation), options)
+        return made, {"num_rows_updated": sum(map(len, self._addresses))}
+
+    def _operation(self, files: NewFiles) -> Update:
+        snapshot = self._snapshot
+        new = write_rows(snapshot, files, self._batches(), version=self._version)
+        rows = rows_by_fragment(self._addresses)
+        operation = move_rows(snapshot, files, rows, new, environment=self._environment)
+        modified = {part.id for column in self._new.values() for part in column.field.walk()}
+        return replace(operation, fields_for_preserving_frag_bitmap=tuple(sorted(modified)))
+
+    def _columns_to_read(self) -> list[str]:
+        """The columns that do not change or that the values need; `ROW_ADDRESS` is not stored."""
+        names = self._snapshot.schema.names
+        if ROW_ADDRESS in names:
+            raise UnsupportedFeatureError(f"updates of a table with a column {ROW_ADDRESS!r}")
+        needed = {path[0] for column in self._new.values() for path in column.value.columns}
+        return [name for name in names if name not in self._new or name in needed]
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The new rows; collects the addresses of the old ones."""
+        for batch in scan_batches(self._snapshot, self._plan):
+            if batch.num_rows:
+                self._addresses.append(batch.column(ROW_ADDRESS))
+                yield self._updated(batch)
+
+    def _updated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        schema = self._snapshot.schema
+        table = pa.Table.from_batches([batch])
+        arrays, fields = [], []
+        for field in schema.fields:
+            new = self._new.get(field.name)
+            array = batch.column(field.name) if new is None else new.of(table, self._version)
+            arrays.append(array)
+            fields.append(pa.field(field.name, array.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+BATCH_ROWS = 1 << 16
+"""Maximum rows of a batch that is computed and written at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NewColumn:
+    """A column with new values. ``value`` has the field's type or one that `of` converts."""
+
+    field: Field
+    value: Value
+
+    def of(self, rows: pa.Table, version: FileVersion) -> pa.Array:
+        """The new values of ``rows``; raises `SchemaMismatchError` if some do not fit."""
+        try:
+            array = combine_chunks(self.value.evaluate(rows))
+            if pa.types.is_dictionary(self.field.storage_type):
+                array = self._encoded(array, version)
+            array = to_storage(array, self.field)
+            check_nulls(array, self.field)
+        except InvalidInputError as error:
+            raise SchemaMismatchError(f"column {self.field.name!r}: {error}") from error
+        return array
+
+    def _encoded(self, array: pa.Array, version: FileVersion) -> pa.Array:
+        """``array`` with a dictionary; in files of version 0.1 that of the table."""
+        kind = self.field.storage_type
+        if version is not FileVersion.V0_1:
+            return array.dictionary_encode().cast(kind)
+        known = self.field.dictionary_values
+        if known is None:
+            raise UnsupportedFeatureError(
+                f"column {self.field.name!r}: updates of dictionaries in files of version 0.1"
+            )
+        import pyarrow.compute as pc
+
+        indices = pc.index_in(array, known)
+        if indices.null_count > array.null_count:
+            raise InvalidInputError(
+                "a value is not in the dictionary of the table, which is of file version 0.1 and "
+                "has one dictionary for all rows of a column"
+            )
+        return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), known)
+
+
+def _new_column(snapshot: Snapshot, name: str, sql: str) -> _NewColumn:
+    """The column ``name`` with the values of ``sql``, cast to the type of the column."""
+    schema = snapshot.schema
+    fields = {field.name: field for field in schema.fields}
+    field = fields.get(name)
+    if field is None:
+        lineage = schema.lineage(name)
+        if lineage:
+            raise InvalidInputError(
+                f"Nested column references are not supported: {shortened(name)}; update the whole "
+                f"column {lineage[0].name!r}"
+            )
+        raise InvalidInputError(
+            f"Column {shortened(name)} does not exist in the table{hint(name, schema.names)}"
+        )
+    if has_blobs_v2([field]):
+        raise UnsupportedFeatureError(f"new values of the blobs of column {name!r}")
+    try:
+        value = as_value(sql, snapshot.schema_with_bytes.to_arrow(), _value_type(field))
+    except (InvalidInputError, UnsupportedFeatureError) as error:
+        raise type(error)(f"column {name!r}: {error}") from error
+    return _NewColumn(field, value)
+
+
+def _value_type(field: Field) -> pa.DataType | None:
+    """The type to which values of ``field`` are cast; JSON is given as text."""
+    if field.is_json:
+        return pa.string()
+    kind = field.storage_type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def rows_by_fragment(addresses: Sequence[pa.Array]) -> dict[int, RowOffsets]:
+    """Row addresses, which ascend in each fragment, as physical offsets by fragment id."""
+    joined = np.concatenate([np.empty(0, np.uint64), *map(np.asarray, addresses)])
+    ids = (joined >> np.uint64(32)).astype(np.int64)
+    offsets = joined.astype(np.uint32)
+    cuts = np.flatnonzero(np.diff(ids)) + 1
+    firsts = ids[np.concatenate([[0], cuts])] if len(ids) else ids
+    return dict(zip(firsts.tolist(), np.split(offsets, cuts), strict=False))
