@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.blobs.file import BlobFile
     from lance_core.dataset.blobs.type import Blob, BlobArray, blob_array, blob_field
     from lance_core.dataset.dataset import LanceDataset
+    from lance_core.dataset.delta import DatasetDelta
     from lance_core.dataset.fragment import LanceFragment
     from lance_core.dataset.maintenance.cleanup import (
         CleanupCandidateFile,
@@ -43,6 +44,7 @@ __all__ = [
     "DataFile",
     "DataStatistics",
     "DatasetBasePath",
+    "DatasetDelta",
     "DeletionFile",
     "FieldStatistics",
     "FragmentMetadata",

@@ -11,6 +11,7 @@ HOMES = {
     "blob_array": "lance_core.dataset.blobs.type",
     "blob_field": "lance_core.dataset.blobs.type",
     "LanceDataset": "lance_core.dataset.dataset",
+    "DatasetDelta": "lance_core.dataset.delta",
     "LanceFragment": "lance_core.dataset.fragment",
     "CleanupCandidateFile": "lance_core.dataset.maintenance.cleanup",
     "CleanupExplanation": "lance_core.dataset.maintenance.cleanup",

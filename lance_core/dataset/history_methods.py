@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     import os
 
     from lance_core.dataset import branches as _branches
+    from lance_core.dataset import delta as _delta
     from lance_core.dataset import tags as _tags
     from lance_core.dataset.branches import Branches
+    from lance_core.dataset.delta import DatasetDelta
     from lance_core.dataset.maintenance import clone
     from lance_core.dataset.snapshot import versions
     from lance_core.dataset.snapshot.open_table import Reference
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.values.transaction import Transaction
 else:
     _branches = lazy_module("lance_core.dataset.branches")
+    _delta = lazy_module("lance_core.dataset.delta")
     _tags = lazy_module("lance_core.dataset.tags")
     clone = lazy_module("lance_core.dataset.maintenance.clone")
     versions = lazy_module("lance_core.dataset.snapshot.versions")
@@ -66,6 +69,22 @@ class HistoryMethods(Opened):
     def get_transactions(self, recent_transactions: int = 10) -> list[Transaction | None]:
         """The transactions of the newest versions up to the open one, newest first."""
         return versions.recent_transactions(self._snapshot, recent_transactions)
+
+    def delta(
+        self,
+        compared_against: int | None = None,
+        *,
+        begin_version: int | None = None,
+        end_version: int | None = None,
+    ) -> DatasetDelta:
+        """The changes between two versions: transactions, and inserted, updated and deleted rows.
+
+        The changes after ``begin_version`` up to and including ``end_version``;
+        ``compared_against`` stands for ``begin_version``, with the open version as end. Raises
+        `InvalidInputError` if a version is missing.
+        """
+        snapshot = self._snapshot
+        return _delta.DatasetDelta.of(snapshot, compared_against, begin_version, end_version)
 
     def version_refs(self) -> list[dict[str, int]]:
         """The numbers of all versions of the open branch, oldest first; reads no manifest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -163,13 +163,23 @@ def _build_index(snapshot: Snapshot) -> RowIdIndex:
     fragments = list(snapshot.manifest.fragments)
     sequences = [row_ids(snapshot, fragment) for fragment in fragments]
     overlaps = overlapping([sequence.span for sequence in sequences])
+    shared = [one for one, overlap in zip(fragments, overlaps, strict=True) if overlap]
+    deleted = deleted_rows(snapshot, shared)
+    return RowIdIndex.of(
+        [
+            (sequence, deleted.get(fragment.id))
+            for fragment, sequence in zip(fragments, sequences, strict=True)
+        ]
+    )
 
-    def deleted(numbered: tuple[Fragment, bool]) -> Int64Array | None:
-        fragment, overlap = numbered
-        offsets = snapshot.deleted_offsets(fragment) if overlap else None
-        return None if offsets is None else offsets.astype(np.int64)
 
-    is_io_bound = snapshot.is_io_bound
-    pairs = zip(fragments, overlaps, strict=True)
-    excluded = in_order(deleted, pairs, IO_THREADS if is_io_bound else 1, is_io_bound=is_io_bound)
-    return RowIdIndex.of(list(zip(sequences, excluded, strict=True)))
+def deleted_rows(snapshot: Snapshot, fragments: Sequence[Fragment]) -> dict[int, Int64Array]:
+    """The sorted offsets of deleted rows by fragment id, for fragments that have any."""
+
+    def read(fragment: Fragment) -> tuple[int, Int64Array]:
+        offsets = snapshot.deleted_offsets(fragment)
+        assert offsets is not None
+        return fragment.id, offsets.astype(np.int64)
+
+    ahead, some = IO_THREADS, [one for one in fragments if one.deletion_file is not None]
+    return dict(in_order(read, some, ahead, is_io_bound=snapshot.is_io_bound))

@@ -43,6 +43,11 @@ class Ranges:
             raise CorruptFileError("a range ends before it starts", field=_FIELD)
         if sum(stop - start for start, stop in bounds) >= 1 << 63:
             raise CorruptFileError("ranges of 2**63 values or more", field=_FIELD)
+        return cls.between(starts, stops)
+
+    @classmethod
+    def between(cls, starts: Uint64s, stops: Uint64s) -> Ranges:
+        """Create ranges from valid arrays, of less than 2**63 values."""
         return cls(starts, stops, np.cumsum((stops - starts).astype(np.int64)))
 
     @property

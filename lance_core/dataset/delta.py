@@ -1,0 +1,172 @@
+"""`DatasetDelta`: the changes between two versions of a table."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.dataset.read.meta_columns import row_ids
+from lance_core.dataset.read.projection import (
+    CREATED_AT_VERSION,
+    LAST_UPDATED_AT_VERSION,
+    ROW_ID,
+    select,
+)
+from lance_core.dataset.read.row_addresses import deleted_rows, take_ids
+from lance_core.dataset.read.scan_options import ScanOptions
+from lance_core.dataset.scanner import LanceScanner
+from lance_core.dataset.snapshot import open_table, versions
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.transaction import Transaction
+from lance_core.errors import InvalidInputError
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.row_ids.row_id_index import RowIdIndex
+from lance_core.table.row_ids.u64_segment import Ranges, Uint64s
+
+META = (ROW_ID, CREATED_AT_VERSION, LAST_UPDATED_AT_VERSION)
+
+ID_BATCH = 1 << 16
+ROW_BATCH = 1 << 13
+"""Rows of a batch of deleted ids, and of deleted rows."""
+
+
+class DatasetDelta:
+    """The changes after version ``begin`` up to and including version ``end``.
+
+    Rows need stable row ids: without them no version of a row is known, so no rows are returned.
+    A row that was inserted and then updated is inserted; one that was inserted and then deleted has
+    not changed. Inserted and updated rows have the content of the open version: those that changed
+    again after ``end`` are not returned unless ``end`` is the open version or one is opened at
+    ``end``.
+    """
+
+    def __init__(self, snapshot: Snapshot, begin: int, end: int) -> None:
+        self._snapshot = snapshot
+        self._begin = begin
+        self._end = end
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, compared_against: object, begin: object, end: object
+    ) -> DatasetDelta:
+        """The delta for the arguments of `LanceDataset.delta`."""
+        if compared_against is not None:
+            return cls(snapshot, _version(compared_against), snapshot.version)
+        if begin is None or end is None:
+            raise InvalidInputError(
+                "delta() needs compared_against, or both begin_version and end_version"
+            )
+        return cls(snapshot, _version(begin), _version(end))
+
+    def list_transactions(self) -> list[Transaction]:
+        """The recorded transactions of the versions, oldest first.
+
+        Raises `DatasetNotFoundError` if one of the versions does not exist any more.
+        """
+        numbers = range(self._begin + 1, self._end + 1)
+        found = (versions.transaction(self._snapshot.root, number) for number in numbers)
+        return [transaction for transaction in found if transaction is not None]
+
+    def get_inserted_rows(self) -> pa.RecordBatchReader:
+        """The rows that were inserted: all columns, ``_rowid``, and both versions of the row."""
+        return self._rows(_between(CREATED_AT_VERSION, self._begin, self._end))
+
+    def get_updated_rows(self) -> pa.RecordBatchReader:
+        """The rows of version ``begin`` that were updated; columns as in `get_inserted_rows`."""
+        updated = _between(LAST_UPDATED_AT_VERSION, self._begin, self._end)
+        return self._rows(f"{CREATED_AT_VERSION} <= {self._begin} AND {updated}")
+
+    def get_deleted_row_ids(self) -> pa.RecordBatchReader:
+        """The row ids in version ``begin`` that version ``end`` does not have: ``_rowid``.
+
+        Raises `InvalidInputError` without stable row ids, and `DatasetNotFoundError` if one of the
+        two versions does not exist any more.
+        """
+        schema = pa.schema([pa.field(ROW_ID, pa.uint64())])
+        ids = self._deleted(ID_BATCH)
+        batches = (pa.record_batch([pa.array(part)], schema=schema) for part in ids)
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def get_deleted_rows(self) -> pa.RecordBatchReader:
+        """The deleted rows with their content in version ``begin``; not part of pylance.
+
+        Columns are those of `get_inserted_rows` for the schema of version ``begin``. Raises the
+        errors of `get_deleted_row_ids`.
+        """
+        before = self._open(self._begin) if self._begin else self._snapshot
+        projection = select(before.schema_with_descriptions, None, META)
+        ids = self._deleted(ROW_BATCH)
+        tables = (take_ids(before, part, projection) for part in ids)
+        batches = (batch for table in tables for batch in table.to_batches())
+        return pa.RecordBatchReader.from_batches(projection.schema, batches)
+
+    def _rows(self, condition: str) -> pa.RecordBatchReader:
+        columns = [*self._snapshot.schema.names, *META]
+        options = ScanOptions(columns=columns, filter=condition)
+        return LanceScanner(self._snapshot, options).to_reader()
+
+    def _open(self, version: int) -> Snapshot:
+        if version == self._snapshot.version:
+            return self._snapshot
+        return open_table.open_version(self._snapshot.root, version)
+
+    def _deleted(self, batch: int) -> Iterator[Uint64s]:
+        """The deleted ids, ascending, in arrays of at most ``batch``."""
+        if self._begin > self._end:
+            raise InvalidInputError(
+                f"begin version {self._begin} is newer than end version {self._end}"
+            )
+        if self._begin == 0:
+            return iter(())
+        before, after = (self._open(version) for version in (self._begin, self._end))
+        for one in (before, after):
+            if not one.manifest.uses_stable_row_ids:
+                raise InvalidInputError(
+                    f"deleted rows are known with stable row ids only, version {one.version} "
+                    "does not use them"
+                )
+        unchanged = _parts(before.manifest.fragments) & _parts(after.manifest.fragments)
+        old, new = _live_ids(before, unchanged), _live_ids(after, unchanged)
+        return _missing(Ranges.between(old.starts, old.stops), new, batch)
+
+
+def _between(column: str, begin: int, end: int) -> str:
+    return f"{column} > {begin} AND {column} <= {end}"
+
+
+def _version(value: object) -> int:
+    version = operator.index(value)  # type: ignore[arg-type]  # raises TypeError for other types
+    if version < 0:
+        raise InvalidInputError(f"a version is not negative, got {version}")
+    return version
+
+
+_Part = tuple[int, object, object]
+
+
+def _part(fragment: Fragment) -> _Part:
+    """What the live ids of a fragment depend on."""
+    return fragment.id, fragment.row_ids, fragment.deletion_file
+
+
+def _parts(fragments: Sequence[Fragment]) -> set[_Part]:
+    return {_part(fragment) for fragment in fragments}
+
+
+def _live_ids(snapshot: Snapshot, unchanged: set[_Part]) -> RowIdIndex:
+    """The index of the rows that are not deleted in fragments that are not ``unchanged``."""
+    fragments = [one for one in snapshot.manifest.fragments if _part(one) not in unchanged]
+    deleted = deleted_rows(snapshot, fragments)
+    return RowIdIndex.of([(row_ids(snapshot, one), deleted.get(one.id)) for one in fragments])
+
+
+def _missing(ids: Ranges, index: RowIdIndex, batch: int) -> Iterator[Uint64s]:
+    """The ``ids`` that ``index`` does not have."""
+    for start in range(0, ids.count, batch):
+        part = ids.take(np.arange(start, min(start + batch, ids.count)))
+        missing = part[index.find(part) < 0]
+        if len(missing):
+            yield missing
