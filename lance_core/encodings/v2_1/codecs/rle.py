@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Rle
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
-from lance_core.encodings.kernels.numpy.runs import RunRule
+from lance_core.encodings.kernels.numpy.runs import LONGEST, RunRule
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
     Chunk,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values, Words
 
-_LONGEST = 255
 _MOST_VALUES = 4096
 _MOST_BYTES = 8186
 _HEAD = 8
@@ -65,14 +63,14 @@ class RunLengthCodec(Codec):
         if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
             raise UnsupportedFeatureError("runs of values that are not integers")
         words = values.words()
-        encoding = _encoding(values.bits)
         if target.place is Place.BLOCK:
             return run_blocks(words, np.array([len(words)]))
         least = {1: 256, 2: 128}.get(words.itemsize, 64)
         rule = RunRule(_MOST_VALUES, least, _MOST_BYTES // (words.itemsize + 1))
         plain, lengths, runs, counts = target.kernels.encode_runs(words, rule)
         buffers = (pa.py_buffer(plain), pa.py_buffer(lengths))
-        return Encoded(encoding, buffers, np.stack([runs * (values.bits // 8), runs]), counts)
+        sizes = np.stack([runs * words.itemsize, runs])
+        return Encoded(_encoding(values.bits), buffers, sizes, counts)
 
     def scalar_at(
         self, message: Rle, place: Place, context: DecodeContext, depth: int
@@ -117,13 +115,13 @@ def _run_bits(message: Rle, chunks: MiniBlockChunks) -> int:
 
 def _two_buffers(block: Block) -> MiniBlockChunks:
     octets = np.frombuffer(block.data, np.uint8)
-    if len(octets) < 8:
+    if len(octets) < _HEAD:
         raise CorruptFileError(f"a block of runs in {len(octets)} bytes")
-    size = int.from_bytes(octets[:8].tobytes(), "little")
-    if size > len(octets) - 8:
+    size = int.from_bytes(octets[:_HEAD].tobytes(), "little")
+    if size > len(octets) - _HEAD:
         raise CorruptFileError(f"{size} bytes of runs in a block of {len(octets)}")
-    starts = np.array([[8], [8 + size]])
-    sizes = np.array([[size], [len(octets) - 8 - size]])
+    starts = np.array([[_HEAD], [_HEAD + size]])
+    sizes = np.array([[size], [len(octets) - _HEAD - size]])
     return MiniBlockChunks(octets, starts, sizes, np.array([block.count]))
 
 
@@ -132,10 +130,14 @@ def run_blocks(words: Words, counts: Int64Array) -> Encoded:
     width, begins = words.itemsize, np.cumsum(counts) - counts
     # Runs end at block ends; empty blocks have no runs.
     starts = run_starts(words, begins[counts > 0])
-    per_run = entries(np.diff(starts, append=len(words)))
-    plain, lengths = split_runs(words, starts)
+    # Split runs longer than LONGEST: all parts have LONGEST values, except the last part.
+    whole = np.diff(starts, append=len(words))
+    parts = entries(whole)
+    stops = np.cumsum(parts)
+    plain, lengths = np.repeat(words[starts], parts), np.full(int(parts.sum()), LONGEST, np.uint8)
+    lengths[stops - 1] = whole - (parts - 1) * LONGEST
     # The number of entries before each block equals that of all runs before its first word.
-    before = np.concatenate([[0], np.cumsum(per_run)])[np.searchsorted(starts, begins)]
+    before = np.concatenate([[0], stops])[np.searchsorted(starts, begins)]
     runs = np.diff(before, append=len(lengths))
     sizes = _HEAD + runs * (width + 1)
     places = np.cumsum(sizes) - sizes
@@ -170,13 +172,4 @@ def run_starts(words: Words, cuts: Int64Array | slice | None = None) -> Int64Arr
 
 def entries(lengths: Int64Array) -> Int64Array:
     """The number of (value, length) pairs for runs of the given lengths."""
-    return -(-lengths // _LONGEST)
-
-
-def split_runs(words: Words, starts: Int64Array) -> tuple[Words, npt.NDArray[np.uint8]]:
-    """Values and lengths of the runs at ``starts``; runs longer than 255 are split."""
-    whole = np.diff(starts, append=len(words))
-    parts = entries(whole)
-    lengths = np.full(int(parts.sum()), _LONGEST, np.uint8)
-    lengths[np.cumsum(parts) - 1] = whole - (parts - 1) * _LONGEST
-    return np.repeat(words[starts], parts), lengths
+    return -(-lengths // LONGEST)
