@@ -132,16 +132,9 @@ def unpack_levels(
 ) -> npt.NDArray[np.uint16]:
     """See `lance_core.encodings.kernels.Kernels.unpack_levels`."""
     check_packed_levels(data, starts, sizes, counts, width)
-    # Levels after the last whole unit of 1024 are either raw (2 bytes each) or one more packed
-    # unit. The size of the chunk tells which.
-    units, rest = np.divmod(counts, CHUNK)
-    unit, raw = packed_bytes(width), 2 * rest
-    tail = sizes - units * unit
-    is_packed = (rest > 0) & (tail != raw)
-    if (tail != np.where(is_packed, unit, raw)).any():
-        raise CorruptFileError("a chunk does not have the stated number of packed levels")
+    units, raw = level_units(sizes, counts, width)
+    unit = packed_bytes(width)
     # Unpack the units of all chunks with one call. ``first`` is the first unit of each chunk.
-    units += is_packed
     first = np.cumsum(units) - units
     where = _each(starts, units, unit)
     packed = rows_at(data, where, unit).reshape(-1) if unit else data[:0]
@@ -155,6 +148,23 @@ def unpack_levels(
             stop = int(starts[number] + sizes[number])
             parts.append(data[stop - int(raw[number]) : stop].view("<u2"))
     return np.concatenate([plain[:0], *parts])
+
+
+def level_units(sizes: Int64Array, counts: Int64Array, width: int) -> tuple[Int64Array, Int64Array]:
+    """For each chunk the packed units, and the bytes of the raw levels after them.
+
+    Levels after the last whole unit of 1024 are either raw (2 bytes each) or one more packed unit;
+    the size of the chunk tells which. Raises `CorruptFileError` if it fits neither.
+    """
+    units, rest = np.divmod(counts, CHUNK)
+    unit, raw = packed_bytes(width), 2 * rest
+    tail = sizes - units * unit
+    is_packed = (rest > 0) & (tail != raw)
+    raw[is_packed] = 0
+    units += is_packed
+    if (sizes != units * unit + raw).any():
+        raise CorruptFileError("a chunk does not have the stated number of packed levels")
+    return units, raw
 
 
 def check_packed_levels(

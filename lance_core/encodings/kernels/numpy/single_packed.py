@@ -13,6 +13,7 @@ from lance_core.encodings.kernels.numpy.bitpacking import (
     Words,
     check_inline,
     check_packed_levels,
+    level_units,
     packed_bytes,
     places_of_rows,
 )
@@ -115,22 +116,16 @@ def pick_levels(
     """See `lance_core.encodings.kernels.Kernels.pick_levels`."""
     check_packed_levels(data, starts, sizes, counts, width)
     check_places(picked, counts)
-    units, rest = np.divmod(counts, CHUNK)
-    body = units * packed_bytes(width)
-    tail, raw = sizes - body, rest * _LEVEL_BYTES
-    # The levels after whole units are raw if the remaining bytes match, else one more packed unit.
-    is_packed = (rest > 0) & (tail != raw)
-    if (np.where(is_packed, tail != packed_bytes(width), tail != raw)).any():
-        raise CorruptFileError("a chunk does not have the stated number of packed levels")
+    units = level_units(sizes, counts, width)[0].take(picked.chunk)
     unit, position = np.divmod(picked.position, CHUNK)
-    is_raw = ((rest > 0) & ~is_packed).take(picked.chunk) & (unit == units.take(picked.chunk))
+    is_raw = unit == units
     begins = starts.take(picked.chunk)
     # Unpack raw levels with width 0, which reads no bytes, and overwrite them below.
     at = begins + np.where(is_raw, 0, unit * packed_bytes(width))
     packed = Packed(data, at, np.where(is_raw, 0, width), 8 * _LEVEL_BYTES)
     levels = packed.values(position).astype(np.uint16, copy=False)
     if is_raw.any():
-        places = (begins + body.take(picked.chunk) + position * _LEVEL_BYTES)[is_raw]
+        places = (begins + units * packed_bytes(width) + position * _LEVEL_BYTES)[is_raw]
         levels[is_raw] = bytes_at(data, places, _LEVEL_BYTES).view("<u2")
     return levels
 
