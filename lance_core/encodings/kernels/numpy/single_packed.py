@@ -62,7 +62,7 @@ class Packed(NamedTuple):
         """The value at ``positions[i]`` of unit i."""
         bits, word = self.bits, self.bits // 8
         # In its lane, the value starts at bit row * width, in word ``number`` at bit ``shift``.
-        rows, lanes = _rows_and_lanes(bits)
+        rows, lanes = rows_and_lanes(bits)
         first = rows.take(positions) * self.widths
         number, shift = np.divmod(first, bits)
         is_split = shift + self.widths > bits
@@ -159,7 +159,7 @@ def check_places(picked: PackedPositions, counts: Int64Array) -> None:
 
 
 @cache
-def _rows_and_lanes(bits: int) -> tuple[Int64Array, Int64Array]:
+def rows_and_lanes(bits: int) -> tuple[Int64Array, Int64Array]:
     """The row and the lane of each of the 1024 values of a chunk."""
     lanes = CHUNK // bits
     rows, within = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)

@@ -26,8 +26,8 @@ from lance_core.encodings.kernels.numpy.bitpacking import (
     CHUNK,
     WIDTHS,
     packed_bytes,
-    places_of_rows,
 )
+from lance_core.encodings.kernels.numpy.single_packed import rows_and_lanes
 from lance_core.encodings.v2_1.codecs.base import (
     MAX_UNBACKED_BYTES,
     Block,
@@ -255,21 +255,16 @@ def _padded(words: Words) -> Words:
 def _unpacked(data: memoryview, start: int, width: int, bits: int, position: int) -> bytes:
     """One of the 1024 values that are packed at byte ``start``.
 
-    Each of ``lanes`` lanes is a bit stream of values, cut into words. Word k of all lanes takes 128
-    bytes and is followed by word k + 1 of all lanes.
+    Each lane is a bit stream of values, cut into words. Word k of all lanes takes 128 bytes and is
+    followed by word k + 1 of all lanes.
     """
-    word, lanes = bits // 8, CHUNK // bits
-    step, within = divmod(position, 128)
-    block, lane = divmod(within, lanes)
-    number, shift = divmod((_ROW_OF_BLOCK[block * lanes // 16] + step) * width, bits)
-    at = start + number * 128 + lane * word
+    word = bits // 8
+    rows, lanes = rows_and_lanes(bits)
+    number, shift = divmod(rows.item(position) * width, bits)
+    at = start + number * 128 + lanes.item(position) * word
     if shift + width <= bits:
         found = int.from_bytes(data[at : at + word], "little") >> shift
     else:  # the value continues in the next word of its lane
         high = int.from_bytes(data[at + 128 : at + 128 + word], "little")
         found = int.from_bytes(data[at : at + word], "little") >> shift | high << (bits - shift)
     return (found & ((1 << width) - 1)).to_bytes(word, "little")
-
-
-_ROW_OF_BLOCK = tuple(places_of_rows(64)[::8].index(16 * block) * 8 for block in range(8))
-"""For each block of 16 values (of 64 bits), the row at which its values start."""
