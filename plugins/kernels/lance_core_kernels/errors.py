@@ -11,12 +11,6 @@ Bytes = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
 LevelArray = npt.NDArray[np.uint16]
 
-CHUNK = 1024
-"""Values per packed chunk."""
-
-WORDS = (8, 16, 32, 64)
-"""Possible widths in bits of packed and run-length encoded integers."""
-
 
 class Failing:
     """A context manager that converts a ``ValueError`` of C code into another error."""

@@ -5,17 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from lance_core.encodings.arrow.memory_pool import empty
-from lance_core.encodings.kernels.numpy.bitpacking import Words, check_inline, check_packed_levels
+from lance_core.encodings.kernels.numpy.bitpacking import (
+    CHUNK,
+    WIDTHS,
+    Words,
+    check_inline,
+    check_packed_levels,
+)
 from lance_core.encodings.kernels.numpy.byte_streams import check_streams
 from lance_core.encodings.kernels.numpy.runs import RunRule, check_rule, check_runs
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, check_places
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import (
-    CHUNK,
     CORRUPT,
     INVALID,
-    WORDS,
     Bytes,
     Int64Array,
     LevelArray,
@@ -27,7 +31,7 @@ from lance_core_kernels.errors import (
 def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
     """See `lance_core.encodings.kernels.Kernels.unpack_fastlanes`."""
     if (
-        bits not in WORDS
+        bits not in WIDTHS
         or not 0 <= width <= bits
         or chunks < 0
         or len(data) != chunks * CHUNK * width // 8
@@ -44,7 +48,7 @@ def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
 def pack_fastlanes(values: Words, width: int) -> Bytes:
     """See `lance_core.encodings.kernels.Kernels.pack_fastlanes`."""
     bits = values.dtype.itemsize * 8
-    if bits not in WORDS or not 0 <= width <= bits:
+    if bits not in WIDTHS or not 0 <= width <= bits:
         raise InvalidInputError(f"values of {bits} bits cannot be packed to {width} bits")
     if len(values) % CHUNK:
         raise InvalidInputError(f"{len(values)} values are not whole chunks of {CHUNK}")
@@ -60,7 +64,7 @@ def unpack_inline(
 ) -> Words:
     """See `lance_core.encodings.kernels.Kernels.unpack_inline`."""
     total = int(counts.sum())
-    if bits not in WORDS or not 0 <= total <= CHUNK * len(counts):
+    if bits not in WIDTHS or not 0 <= total <= CHUNK * len(counts):
         check_inline(data, starts, sizes, counts, bits)  # raises with the exact reason
         raise CorruptFileError(f"{total} packed values in {len(counts)} chunks")
     values = empty(total, f"<u{bits // 8}")
@@ -79,7 +83,7 @@ def pick_inline(
     bits: int,
 ) -> Words:
     """See `lance_core.encodings.kernels.Kernels.pick_inline`."""
-    if bits not in WORDS:
+    if bits not in WIDTHS:
         raise CorruptFileError(f"packed values cannot have {bits} bits")
     values = empty(len(picked.position), f"<u{bits // 8}")
     chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)

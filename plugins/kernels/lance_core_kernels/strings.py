@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.fsst_train import MAX_SYMBOLS
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
 from lance_core_kernels import _native
@@ -17,7 +18,6 @@ from lance_core_kernels.chunks import checked
 from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, contiguous
 
 _ROOM = 128  # bytes that the C decoder may write after the end of its result
-_SYMBOLS = 255
 
 
 def fsst_decode(
@@ -70,7 +70,7 @@ def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
     """See `lance_core.encodings.kernels.Kernels.fsst_train`."""
     offsets = np.zeros(len(sample) + 1, np.int64)
     np.cumsum([len(text) for text in sample], out=offsets[1:])
-    symbols, lengths = bytearray(8 * _SYMBOLS), bytearray(_SYMBOLS)
+    symbols, lengths = bytearray(8 * MAX_SYMBOLS), bytearray(MAX_SYMBOLS)
     with INVALID:
         count = _native.fsst_train(b"".join(sample), offsets, symbols, lengths)
     return tuple(bytes(symbols[8 * i : 8 * i + lengths[i]]) for i in range(count))

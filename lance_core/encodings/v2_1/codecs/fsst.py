@@ -12,6 +12,7 @@ import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
 from lance_core.encodings.compression import fsst
+from lance_core.encodings.kernels.numpy.fsst_decode import ESCAPE
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
 from lance_core.encodings.v2_1.codecs.base import (
     ChunkPositions,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.base import Encoded, Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
-_ESCAPE = 255
-"""The code that marks the next byte as a literal."""
 _LEAST_TEXT = 32 << 10
 _MOST_SHORT = 256
 """Maximum bytes of codes to decode in Python; for more, a kernel call is faster."""
@@ -144,7 +143,7 @@ class _Symbols:
             if escaped:
                 parts.append(bytes((code,)))
                 escaped = False
-            elif code == _ESCAPE:
+            elif code == ESCAPE:
                 escaped = True
             elif code >= len(symbols):
                 raise CorruptFileError(f"an FSST code has no symbol among {len(symbols)}")

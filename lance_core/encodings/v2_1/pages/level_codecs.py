@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.kernels.numpy.bitpacking import packed_bytes
+from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, packed_bytes
 from lance_core.encodings.v2_1.codecs.base import Block, MiniBlockChunks, decode, take
 from lance_core.encodings.v2_1.codecs.values import Values, as_fixed
 from lance_core.errors import CorruptFileError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.levels.repdef import LevelArray
 
 _BYTES = 2
-_UNIT = 1024
 
 _LIKE_VALUES = frozenset({"flat", "inline_bitpacking"})
 """Encodings with the same form in blocks and chunks; all chunks are decoded with one call."""
@@ -115,7 +114,7 @@ class ChunkLevelDecoder:
     ) -> LevelArray:
         """The ``count`` levels at ``place`` (start and size), which is within ``data``."""
         start, size = place
-        units, unit = -(-count // _UNIT), packed_bytes(self._width)
+        units, unit = -(-count // CHUNK), packed_bytes(self._width)
         if self._width >= 0 and size == units * unit:
             octets = data[start : start + size]
             unpacked = context.kernels.unpack_fastlanes(octets, self._width, 16, units)
