@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core.errors import StoreError
 from lance_core.store.base import ByteRange
 from lance_core.store.ranges import check_ranges
+from lance_core.store.read_planning import plan_reads
 from lance_core_fsspec.listing import is_folder
 from lance_core_fsspec.mount import Mount
 
@@ -21,9 +22,10 @@ def read_ranges(mount: Mount, path: str, ranges: Sequence[ByteRange], gap: int) 
     system.
     """
     check_ranges(ranges, sys.maxsize, path)
-    spans = _spans(ranges, gap)
-    if not spans:
-        return [pa.py_buffer(b"") for _ in ranges]
+    plan = plan_reads(ranges, gap, sys.maxsize)
+    if not plan.extents:
+        return plan.cut(())
+    spans = [ByteRange(*extent) for extent in plan.extents]
     key = mount.key(path)
     with mount.lock:
         answers = mount.filesystem.cat_ranges(
@@ -36,32 +38,7 @@ def read_ranges(mount: Mount, path: str, ranges: Sequence[ByteRange], gap: int) 
         _checked(mount, path, ranges, span, answer)
         for span, answer in zip(spans, answers, strict=True)
     ]
-    return _parts(ranges, spans, buffers)
-
-
-def _spans(ranges: Sequence[ByteRange], gap: int) -> list[ByteRange]:
-    """The spans to request: ascending, disjoint, and covering all of ``ranges``."""
-    spans: list[ByteRange] = []
-    for start, stop in sorted({one for one in ranges if one.start < one.stop}):
-        if spans and start - spans[-1].stop < gap:
-            spans[-1] = ByteRange(spans[-1].start, max(spans[-1].stop, stop))
-        else:
-            spans.append(ByteRange(start, stop))
-    return spans
-
-
-def _parts(
-    ranges: Sequence[ByteRange], spans: Sequence[ByteRange], buffers: Sequence[pa.Buffer]
-) -> list[pa.Buffer]:
-    from bisect import bisect_right
-
-    starts = [span.start for span in spans]
-    parts = []
-    for start, stop in ranges:
-        at = max(bisect_right(starts, start) - 1, 0)
-        offset = start - starts[at] if stop > start else 0
-        parts.append(buffers[at].slice(offset, stop - start))
-    return parts
+    return plan.cut(buffers)
 
 
 def _checked(
