@@ -133,7 +133,7 @@ class AzureClient(RemoteClient):
         return RemoteObject(key, found.size, found.last_modified, tag(found.etag))
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
-        data, condition = _join(body), IF_ABSENT if if_absent else {}
+        data, condition = b"".join(body), IF_ABSENT if if_absent else {}
         self._send(
             lambda: self._blob(key).upload_blob(
                 data, length=len(data), overwrite=True, **condition
@@ -181,7 +181,7 @@ class AzureClient(RemoteClient):
         self, key: str, upload: str, number: int, body: Sequence[memoryview]
     ) -> UploadedPart:
         # All blocks of an object must have names of equal length.
-        block, data = f"{upload}{number:06}", _join(body)
+        block, data = f"{upload}{number:06}", b"".join(body)
         self._send(lambda: self._blob(key).stage_block(block, data, length=len(data)))
         return UploadedPart(number, block)
 
@@ -338,7 +338,3 @@ class AzureClient(RemoteClient):
 
 def _text(error: AzureError) -> str:
     return redact(" ".join(str(error.message).split())[:600])
-
-
-def _join(body: Sequence[memoryview]) -> bytes:
-    return body[0].tobytes() if len(body) == 1 else b"".join(body)
