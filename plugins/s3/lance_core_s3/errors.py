@@ -158,9 +158,8 @@ _MISTAKES = (
 
 def _reason(error: Exception) -> str:
     """The type name of the innermost cause, such as ConnectionRefusedError."""
-    cause: BaseException = error
     kept = getattr(error, "kwargs", {}).get("error")
-    cause = kept if isinstance(kept, BaseException) else error
+    cause: BaseException = kept if isinstance(kept, BaseException) else error
     while isinstance(cause.__cause__ or cause.__context__, BaseException):
         cause = cause.__cause__ or cause.__context__  # type: ignore[assignment] # as was just asked
     return type(cause).__name__
