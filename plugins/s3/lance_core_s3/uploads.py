@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from lance_core.store.remote.retries import Sender
-from lance_core.store.remote.settings import ALIASES, RemoteSettings
 from lance_core.store.secret import Secret, hide_secrets
 from lance_core.store.uri import parse_uri
 from lance_core_s3.client import S3Client, open_store
@@ -72,13 +71,11 @@ def drop_unfinished_uploads(
 def _opened(uri: str, options: Mapping[str, str | Secret] | None) -> tuple[S3Client, Sender, str]:
     """A client of the bucket, a sender for its requests, and the key prefix of the folder."""
     (spec,) = lance_object_stores()
-    aliases = {**ALIASES, **spec.option_aliases}
-    lower = {name.lower(): value for name, value in (options or {}).items()}
-    known = {aliases.get(name, name): value for name, value in lower.items()}
     url = parse_uri(uri)
-    client = open_store(url, known).client
-    assert isinstance(client, S3Client)
-    return client, Sender(client, RemoteSettings.of(known)), f"{url.path}/" if url.path else ""
+    store = open_store(url, spec.canonical_options(options or {}))
+    assert isinstance(store.client, S3Client)
+    sender = Sender(store.client, store.settings)
+    return store.client, sender, f"{url.path}/" if url.path else ""
 
 
 def _listed(client: S3Client, sender: Sender, folder: str) -> list[UnfinishedUpload]:
