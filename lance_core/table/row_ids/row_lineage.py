@@ -13,6 +13,7 @@ import numpy as np
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.row_ids.row_id_index import RowIdIndex
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import FIRST_VERSION, RowVersions
 from lance_core.table.row_ids.u64_segment import Offsets, Ranges
@@ -58,24 +59,25 @@ def with_row_ids(
     return dataclasses.replace(fragment, row_ids=filled.to_bytes()), missing
 
 
-def with_moved_versions(fragment: Fragment, sources: Iterable[Fragment], version: int) -> Fragment:
+def with_moved_versions(
+    fragment: Fragment, sources: Iterable[Fragment], next_row_id: int, version: int
+) -> Fragment:
     """``fragment`` with row versions: all rows are last updated in ``version``.
 
     A row whose id is in one of ``sources`` keeps its creation version; other rows are created in
-    ``version``.
+    ``version``. Ids from ``next_row_id`` on are new. ``sources`` are read until all ids are found.
     """
-    rows = fragment.physical_rows or 0
-    ids = _row_ids(fragment).slice(0, _bounded(fragment))
+    rows = _bounded(fragment)
+    ids = _row_ids(fragment).slice(0, rows)
     created = np.full(rows, version, dtype=np.uint64)
+    missing = np.flatnonzero(ids < next_row_id)
     for source in sources:
-        source_rows = _bounded(source)
-        source_ids = _row_ids(source).slice(0, source_rows)
-        versions = _versions(source).take(np.arange(source_rows, dtype=np.int64))
-        order = np.argsort(source_ids, kind="stable")
-        places = np.searchsorted(source_ids, ids, sorter=order)
-        found = places < source_rows
-        found[found] = source_ids[order[places[found]]] == ids[found]
-        created[found] = versions[order[places[found]]]
+        if not len(missing):
+            break
+        offsets = RowIdIndex.of([(_source_ids(source), None)]).find(ids[missing])
+        found = offsets >= 0
+        created[missing[found]] = _created_versions(source).take(offsets[found])
+        missing = missing[~found]
     return dataclasses.replace(
         fragment,
         last_updated_at_versions=RowVersions.uniform(rows, version).to_bytes(),
@@ -117,8 +119,14 @@ def _row_ids(fragment: Fragment) -> RowIdSequence:
         raise InvalidInputError(f"row ids of fragment {fragment.id}: {error}") from None
 
 
-def _versions(fragment: Fragment) -> RowVersions:
-    """Creation versions of the rows."""
+def _source_ids(fragment: Fragment) -> RowIdSequence:
+    ids = _row_ids(fragment)
+    if ids.count != (fragment.physical_rows or 0):
+        raise CorruptFileError(f"fragment {fragment.id} does not have an id for each row")
+    return ids
+
+
+def _created_versions(fragment: Fragment) -> RowVersions:
     rows = fragment.physical_rows or 0
     if not isinstance(fragment.created_at_versions, bytes):
         return RowVersions.uniform(rows, FIRST_VERSION)
@@ -128,12 +136,9 @@ def _versions(fragment: Fragment) -> RowVersions:
 def _bounded(fragment: Fragment) -> int:
     """Number of physical rows of the fragment.
 
-    Raises `UnsupportedFeatureError` above `_ROW_LIMIT` and `CorruptFileError` if the number of row
-    ids differs.
+    Raises `UnsupportedFeatureError` above `_ROW_LIMIT`.
     """
     rows = fragment.physical_rows or 0
     if rows > _ROW_LIMIT:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has more than {_ROW_LIMIT} rows")
-    if fragment.row_ids is not None and _row_ids(fragment).count != rows:
-        raise CorruptFileError(f"fragment {fragment.id} does not have an id for each row")
     return rows

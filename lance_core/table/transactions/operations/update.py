@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,9 +44,10 @@ class Update(Operation):
 
     ``fields_modified`` are the ids of the fields with new values. An index on one of
     ``fields_for_preserving_frag_bitmap`` still covers the moved rows. ``updated_fragment_offsets``
-    has, by fragment id, a Roaring bitmap of the changed physical row offsets. ``affected_rows`` are
-    the physical offsets by fragment id of the moved or deleted rows, if known; they are not stored.
-    ``unknown`` includes known fields that this library does not interpret.
+    has, by fragment id, a Roaring bitmap of the physical row offsets that new columns change.
+    ``affected_rows`` are the physical offsets by fragment id of the moved or deleted rows, if
+    known; they are not stored. ``unknown`` includes known fields that this library does not
+    interpret.
     """
 
     removed_fragment_ids: tuple[int, ...]
@@ -77,6 +79,9 @@ class Update(Operation):
         touched = self._touched(draft)
         removed = frozenset(self.removed_fragment_ids)
         given = {fragment.id: fragment for fragment in self.updated_fragments}
+        others = self.updated_fragment_offsets.keys() - given.keys()
+        if others:
+            raise InvalidInputError(f"rows of fragment {min(others)}, which is not updated")
         updated = {
             id_: self._updated(draft, touched[id_], fragment) for id_, fragment in given.items()
         }
@@ -85,20 +90,27 @@ class Update(Operation):
         kept = draft.fragments.changed(updated, removed)
         after = draft.with_new_fragments(kept, self.new_fragments, fill_row_ids=True)
         if draft.stable_row_ids:
-            placed = [
-                fragment
-                if before.row_ids is None
-                else with_moved_versions(fragment, touched.values(), draft.version)
-                for before, fragment in zip(
-                    self.new_fragments, after.fragments[len(kept) :], strict=True
-                )
-            ]
+            placed = self._placed(draft, touched.values(), after.fragments[len(kept) :])
             after = dataclasses.replace(after, fragments=kept + FragmentList.of(placed))
         after = dataclasses.replace(after, has_deletion_files=None)
         if draft.index_section is not None:
             pruned = without_fragments(draft.indices, self.fields_modified, given)
             after = after.with_indices(pruned).with_retained_indices()
         return after
+
+    def _placed(
+        self, draft: Draft, touched: Collection[Fragment], new: Sequence[Fragment]
+    ) -> Iterator[Fragment]:
+        """The ``new`` fragments, where moved rows have the versions of their creation.
+
+        They come from ``touched``, unless a caller names ids of rows that it does not delete.
+        """
+        for given, fragment in zip(self.new_fragments, new, strict=True):
+            if given.row_ids is None:
+                yield fragment
+            else:
+                sources = itertools.chain(touched, draft.fragments)
+                yield with_moved_versions(fragment, sources, draft.next_row_id, draft.version)
 
     def _touched(self, draft: Draft) -> dict[int, Fragment]:
         """The current fragments of ``draft`` that the operation updates or removes, by id."""
@@ -130,7 +142,8 @@ class Update(Operation):
         )
         _ = changed.num_rows
         offsets = self.updated_fragment_offsets.get(given.id)
-        if not draft.stable_row_ids or not offsets:
+        in_place = self.update_mode is UpdateMode.REWRITE_COLUMNS
+        if not draft.stable_row_ids or not in_place or not offsets:
             return changed
         rows = np.array(decode_fragment_ids(offsets).to_array(), dtype=np.int64)
         return updated_at(changed, rows, draft.version)

@@ -20,6 +20,7 @@ from lance_core.schema.tree import Schema
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.indices.index_metadata import (
     IndexDetails,
     IndexMetadata,
@@ -57,6 +58,7 @@ from lance_core.table.transactions.operations import (
     UpdateMap,
 )
 from lance_core.table.transactions.operations.base import OperationKind
+from lance_core.table.transactions.operations.update import UpdateMode
 from lance_core.table.transactions.transaction import Transaction
 from tests.each_case import each_case
 
@@ -273,7 +275,9 @@ def test_an_update_of_columns_ends_the_coverage_of_their_indices() -> None:
     files = (dataclasses.replace(FILE, fields=(0, -2)), DataFile("b.lance", (1,), (0,), 2, 0))
     changed = Fragment(1, files, None, 10)
     bitmap = encode_fragment_ids(BitMap([2, 3]))
-    update = Update((), (changed,), (), (1,), updated_fragment_offsets={1: bitmap})
+    mode = UpdateMode.REWRITE_COLUMNS
+    offsets = {1: bitmap}
+    update = Update((), (changed,), (), (1,), update_mode=mode, updated_fragment_offsets=offsets)
     after = commit(table(stable=True), update)
     assert coverage(after) == {"by 0": [0, 1, 2], "by 1": [0]}
     assert fragment(after, 1).files == files
@@ -283,6 +287,37 @@ def test_an_update_of_columns_ends_the_coverage_of_their_indices() -> None:
     )
     with pytest.raises(InvalidInputError, match="row 10 of 10"):
         commit(table(stable=True), beyond)
+    elsewhere = dataclasses.replace(update, updated_fragment_offsets={0: bitmap})
+    with pytest.raises(InvalidInputError, match="fragment 0, which is not updated"):
+        commit(table(stable=True), elsewhere)
+
+
+def test_offsets_of_changed_rows_count_for_updates_of_columns_only() -> None:
+    bitmap = encode_fragment_ids(BitMap([2, 3]))
+    changed = Fragment(1, (FILE,), None, 10)
+    update = Update((), (changed,), (), updated_fragment_offsets={1: bitmap})
+    after = commit(table(stable=True), update)
+    assert versions(fragment(after, 1).last_updated_at_versions, 10) == [1] * 10
+
+
+def test_a_moved_row_keeps_its_creation_version_wherever_it_was_before() -> None:
+    appended = commit(table(stable=True), Append((NEW,)))
+    update = Update((), (Fragment(0, (FILE,), DELETION, 10),), (moved(32, 7, 15, 90),))
+    after = commit(appended, update)
+    created = versions(after.manifest.fragments[-1].created_at_versions, 4)
+    assert created == [appended.manifest.version, 1, 1, after.manifest.version]
+
+
+def test_rows_of_tables_that_recorded_no_versions_were_created_in_the_first() -> None:
+    base = table(stable=True)
+    without = [
+        dataclasses.replace(one, created_at_versions=None, last_updated_at_versions=None)
+        for one in base.manifest.fragments
+    ]
+    manifest = dataclasses.replace(base.manifest, fragments=FragmentList.of(without))
+    update = Update((), (Fragment(0, (FILE,), DELETION, 10),), (moved(7),))
+    after = commit(dataclasses.replace(base, manifest=manifest), update)
+    assert versions(after.manifest.fragments[-1].created_at_versions, 1) == [1]
 
 
 def test_an_update_does_not_bring_back_what_was_dropped_meanwhile() -> None:
