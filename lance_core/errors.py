@@ -4,6 +4,7 @@
 
     LanceError
     ├── InvalidInputError (ValueError)          the caller's argument cannot be used
+    │   ├── InvalidTypeError (TypeError)        an argument of the wrong Python type
     │   ├── SchemaMismatchError (OSError)       data does not fit the table's schema
     │   ├── InvalidPathError                    a path that is absolute, empty or leaves its root
     │   └── InvalidRefError (OSError)           an invalid name of a tag or branch
@@ -53,6 +54,10 @@ class LanceError(Exception):
 
 class InvalidInputError(LanceError, ValueError):
     """An argument of the caller is invalid; nothing was written."""
+
+
+class InvalidTypeError(InvalidInputError, TypeError):
+    """An argument has the wrong Python type."""
 
 
 class SchemaMismatchError(InvalidInputError, OSError):

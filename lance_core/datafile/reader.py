@@ -105,6 +105,14 @@ class FileReader:
         source = FileReadAhead(store, content, rows, kept, growth)
         return FileReader(store, self.path, content, self._context.registry, source)
 
+    def on(self, store: ObjectStore) -> FileReader:
+        """The same open file, read through ``store``; what is in memory is not read again."""
+        source = None if self._source is self._store else self._source
+        assert not isinstance(source, ObjectStore)
+        reader = FileReader(store, self.path, self._content, self._context.registry, source)
+        reader._whole = self._whole
+        return reader
+
     @property
     def version(self) -> FileVersion:
         """The file version."""

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
         CleanupStats,
     )
     from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
-    from lance_core.dataset.scanner import LanceScanner
+    from lance_core.dataset.read.row_masks import serialize_row_addrs
+    from lance_core.dataset.read.scan_metrics import ScanStatistics
+    from lance_core.dataset.read.sort_keys import ColumnOrdering
+    from lance_core.dataset.scanner import LanceScanner, TaggedRecordBatch
+    from lance_core.dataset.scanner_builder import ScannerBuilder
     from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
     from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig
     from lance_core.dataset.values.base_path import DatasetBasePath
@@ -41,6 +45,7 @@ __all__ = [
     "CleanupExplanation",
     "CleanupReferencedBranch",
     "CleanupStats",
+    "ColumnOrdering",
     "DataFile",
     "DataStatistics",
     "DatasetBasePath",
@@ -55,11 +60,15 @@ __all__ = [
     "LanceOperation",
     "LanceScanner",
     "LanceStats",
+    "ScanStatistics",
+    "ScannerBuilder",
+    "TaggedRecordBatch",
     "Transaction",
     "blob_array",
     "blob_field",
     "discard_fragments",
     "migrate_manifest_paths_v2",
+    "serialize_row_addrs",
     "write_dataset",
     "write_fragments",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from lance_core.dataset.read import take as taking
 from lance_core.dataset.read.projection import Columns
 from lance_core.dataset.read.scan_options import options_of, split_options
 from lance_core.dataset.scanner import LanceScanner
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
@@ -50,11 +50,15 @@ class ReadMethods(Opened):
         ``_rowoffset``, ``_row_created_at_version``, ``_row_last_updated_at_version``), or a mapping
         from names to SQL expressions; all columns if None.
         ``filter``: SQL or a pyarrow expression; ``limit`` and ``offset`` count rows that match it.
-        ``batch_size``: maximum rows of a batch. Further options: ``with_row_id``,
-        ``with_row_address``, ``fragments``, ``row_ranges``, ``blob_handling``, and pylance's hints,
-        which are ignored.
+        ``batch_size``: maximum rows of a batch. Further options: ``batch_size_bytes``,
+        ``strict_batch_size``, ``with_row_id``, ``with_row_address``, ``order_by`` (names or
+        `ColumnOrdering` objects), ``fragments``, ``row_ranges``, ``include_deleted_rows``,
+        ``late_materialization``, ``row_addr_allowlist``, ``row_addr_blocklist``,
+        ``blob_handling``, ``use_stats``, ``scan_stats_callback``, and pylance's hints, which are
+        ignored.
 
-        Raises `InvalidInputError`, and `UnsupportedFeatureError` for searches and orderings.
+        Raises `InvalidInputError`, ``TypeError`` for an unknown option, and
+        `UnsupportedFeatureError` for searches.
         """
         arguments = {
             "columns": columns,
@@ -185,10 +189,14 @@ class ReadMethods(Opened):
         ordered = preserve_order is not False
         return blob_take.read_blob_ranges(self._snapshot, blob_column, requests, selector, ordered)
 
+    def join(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Not supported, as in pylance; join the results of scans."""
+        raise UnsupportedFeatureError("datasets cannot be joined: join the results of scans")
+
     def sample(
         self, num_rows: int, columns: Columns = None, randomize_order: bool = True
     ) -> pa.Table:
-        """Distinct random rows."""
+        """Distinct random rows, in random order or in the order of the table."""
         count = self.count_rows()
         if not 0 <= num_rows <= count:
             raise InvalidInputError(f"cannot sample {num_rows} of {count} rows")
@@ -199,7 +207,8 @@ class ReadMethods(Opened):
         """The number of rows that satisfy ``filter``; without a filter, reads only the manifest."""
         if filter is None and not options:
             return self._snapshot.num_rows
-        return self.scanner(columns=[], filter=filter, **options).count_rows()
+        arguments = {"columns": [], "filter": filter, **options}
+        return LanceScanner(self._snapshot, options_of(arguments)).count_rows()
 
     def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
         """The fragments, in the order of a scan."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.zero_column_tables import zero_column_table
+from lance_core.dataset.expressions.zero_column_tables import sliced, zero_column_table
 from lance_core.dataset.read import blob_frames, scan
+from lance_core.dataset.read.scan_metrics import ScanMetrics
 from lance_core.dataset.read.scan_options import (
     BLOBS_AS_BYTES,
     ScanOptions,
@@ -18,12 +21,32 @@ from lance_core.dataset.read.scan_options import (
 )
 from lance_core.dataset.read.take import Indices, as_indices
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from lance_core.dataset import dataset as datasets
+    from lance_core.dataset import fragment as fragments
+    from lance_core.dataset.fragment import LanceFragment
+    from lance_core.dataset.read import plan_text
+    from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.read.plan_text import PlanText
+else:
+    datasets = lazy_module("lance_core.dataset.dataset")
+    fragments = lazy_module("lance_core.dataset.fragment")
+    plan_text = lazy_module("lance_core.dataset.read.plan_text")
+
+_log = logging.getLogger(__name__)
+
+
+class TaggedRecordBatch(NamedTuple):
+    """A batch, and the fragment of its rows; None for a result that is sorted."""
+
+    record_batch: pa.RecordBatch
+    fragment: LanceFragment | None
 
 
 class LanceScanner:
@@ -33,6 +56,9 @@ class LanceScanner:
         self._snapshot = snapshot
         self._options = options
         self._plan = plan_scan(snapshot, options)
+
+    def __repr__(self) -> str:
+        return f"LanceScanner of {self._snapshot.root.redacted_uri}\n{self.explain_plan()}"
 
     @property
     def projected_schema(self) -> pa.Schema:
@@ -46,11 +72,39 @@ class LanceScanner:
 
     def to_table(self) -> pa.Table:
         """The whole result."""
-        return scan.scan_table(self._snapshot, self._plan)
+        return self._table(self._plan)
+
+    def _table(self, plan: ScanPlan) -> pa.Table:
+        plan = self._measured(plan)
+        found = scan.scan_table(self._snapshot, plan)
+        self._report(plan)
+        return found
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The result as record batches; memory does not depend on the size of the table."""
-        return scan.scan_batches(self._snapshot, self._plan)
+        if self._options.scan_stats_callback is None:
+            return scan.scan_batches(self._snapshot, self._plan)
+        return self._reported_batches()
+
+    def _reported_batches(self) -> Iterator[pa.RecordBatch]:
+        plan = self._measured(self._plan)
+        yield from scan.scan_batches(self._snapshot, plan)
+        self._report(plan)
+
+    def _measured(self, plan: ScanPlan) -> ScanPlan:
+        """``plan`` with new metrics if the caller wants statistics."""
+        wanted = self._options.scan_stats_callback is not None
+        return replace(plan, metrics=ScanMetrics()) if wanted else plan
+
+    def _report(self, plan: ScanPlan) -> None:
+        """Call the caller's callback, if any; log its errors."""
+        callback = self._options.scan_stats_callback
+        if callback is None or plan.metrics is None:
+            return
+        try:
+            callback(plan.metrics.statistics())
+        except Exception:
+            _log.exception("scan_stats_callback failed")
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The result as an Arrow stream."""
@@ -60,9 +114,26 @@ class LanceScanner:
         """The result as an Arrow C stream, for any library that reads one."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
-    def scan_batches(self) -> Iterator[pa.RecordBatch]:
-        """Same as `to_batches`."""
-        return self.to_batches()
+    def scan_batches(self) -> Iterator[TaggedRecordBatch]:
+        """Same as `to_batches`, each batch with the fragment of its rows."""
+        plan, skip, left = self._plan, self._plan.offset, self._plan.limit
+        if plan.order:
+            yield from (TaggedRecordBatch(batch, None) for batch in self.to_batches())
+            return
+        dataset = datasets.LanceDataset.of(self._snapshot)
+        for span in plan.spans:
+            if left == 0:
+                return
+            most = None if left is None else left + skip
+            part = replace(plan, spans=(span,), offset=0, limit=most)
+            fragment = fragments.LanceFragment(dataset, span.fragment.id)
+            for batch in scan.scan_batches(self._snapshot, part):
+                kept = sliced(pa.Table.from_batches([batch]), skip) if skip else batch
+                skip = max(0, skip - batch.num_rows)
+                if left is not None:
+                    left -= kept.num_rows
+                for one in kept.to_batches() if isinstance(kept, pa.Table) else [kept]:
+                    yield TaggedRecordBatch(one, fragment)
 
     def to_pandas(self, *, blob_mode: str = blob_frames.LAZY, **kwargs: Any) -> pd.DataFrame:
         """The whole result as a data frame; ``kwargs`` are those of `pyarrow.Table.to_pandas`.
@@ -87,7 +158,7 @@ class LanceScanner:
         """The first rows of the result."""
         wanted = not_negative(num_rows, "Limit") or 0
         limit = wanted if self._plan.limit is None else min(wanted, self._plan.limit)
-        return scan.scan_table(self._snapshot, replace(self._plan, limit=limit))
+        return self._table(replace(self._plan, limit=limit))
 
     def take(self, indices: Indices) -> pa.Table:
         """Rows of the result by position."""
@@ -97,25 +168,49 @@ class LanceScanner:
                 f"row {rows.max()} is out of range: the result has {table.num_rows} rows"
             )
         return (
-            take_rows(table, from_numpy(rows))
-            if table.num_columns
-            else zero_column_table(len(rows))
+            take_rows(table, pa.array(rows)) if table.num_columns else zero_column_table(len(rows))
         )
 
-    def explain_plan(self, verbose: bool = False) -> str:
-        """A description of the scan's steps for humans.
+    def explain_plan(self, verbose: bool = False) -> PlanText:
+        """The steps of the scan, the last one first.
 
-        ``verbose``: also read the statistics and state how many stored batches they exclude.
+        ``verbose``: also read the statistics of files and state how many stored batches they
+        exclude.
         """
-        steps = [f"read {', '.join(f.name for f in self._plan.projection.fields) or 'no columns'}"]
-        steps.append(f"of {len(self._plan.spans)} fragments of version {self._snapshot.version}")
-        if self._plan.filter is not None:
-            steps.append(f"where {self._options.filter}")
-        if self._plan.limit is not None or self._plan.offset:
-            steps.append(f"offset {self._plan.offset} limit {self._plan.limit}")
-        if verbose:
-            steps.append(f"batches of {self._plan.batch_size} rows")
-            runs, skipped = scan.skipped_runs(self._snapshot, self._plan)
-            if runs:
-                steps.append(f"skipping {skipped} of {runs} stored batches by their statistics")
-        return "LanceScan: " + ", ".join(steps)
+        return plan_text.PlanText.of(self._steps(self._plan, verbose))
+
+    def analyze_plan(self, count_rows: bool = False) -> PlanText:
+        """Run the scan, discard its result, and return the plan with metrics.
+
+        Each step has its rows, bytes, requests and processing time, the sum over all threads.
+        ``count_rows``: measure `count_rows` instead.
+        """
+        plan = replace(self._plan, metrics=ScanMetrics())
+        start = time.perf_counter()
+        if count_rows:
+            scan.count(self._snapshot, plan)
+        else:
+            for _ in scan.scan_batches(self._snapshot, plan):
+                pass
+        seconds = time.perf_counter() - start
+        return plan_text.analyzed(self._steps(plan, count_rows=count_rows), plan, seconds)
+
+    def _steps(
+        self, plan: ScanPlan, verbose: bool = False, count_rows: bool = False
+    ) -> list[plan_text.PlanStep]:
+        return plan_text.plan_steps(self._snapshot, plan, self._options.filter, verbose, count_rows)
+
+    @staticmethod
+    def from_dataset(*args: Any, **kwargs: Any) -> NoReturn:
+        """Not supported; use `LanceDataset.scanner`."""
+        raise UnsupportedFeatureError("from_dataset: use LanceDataset.scanner")
+
+    @staticmethod
+    def from_fragment(*args: Any, **kwargs: Any) -> NoReturn:
+        """Not supported; use `LanceFragment.scanner`."""
+        raise UnsupportedFeatureError("from_fragment: use LanceFragment.scanner")
+
+    @staticmethod
+    def from_batches(*args: Any, **kwargs: Any) -> NoReturn:
+        """Not supported; a scanner reads a table."""
+        raise UnsupportedFeatureError("from_batches: a scanner reads a table")

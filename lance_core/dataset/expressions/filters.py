@@ -76,10 +76,14 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression to compute for each row. ``columns`` has the meaning of `Filter.columns`."""
+    """An expression to compute for each row, with the ``text`` that describes it.
+
+    ``columns`` has the meaning of `Filter.columns`.
+    """
 
     columns: tuple[tuple[str, ...], ...]
     computed: Computed
+    text: str
 
     @property
     def type(self) -> pa.DataType:
@@ -150,7 +154,7 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
         raise InvalidInputError(
             f"a value is an SQL string or a pyarrow.compute.Expression, got {type(sql)}"
         )
-    return Value(computed.columns, computed)
+    return Value(computed.columns, computed, str(sql))
 
 
 def _refuse_surrogates(sql: str) -> None:

@@ -22,12 +22,14 @@ class BatchSizes(NamedTuple):
     """The limits of a batch: ``most_rows``, which with ``exact`` all batches but the last have.
 
     Without ``exact``, a batch has rows of one fragment only, and a batch of at least
-    ``enough_bytes`` does not wait for more rows.
+    ``enough_bytes`` does not wait for more rows. ``most_bytes``: a batch of several rows has at
+    most about this many bytes.
     """
 
     most_rows: int
     exact: bool
     enough_bytes: int
+    most_bytes: int | None = None
 
 
 def in_batches(
@@ -36,7 +38,27 @@ def in_batches(
     """The rows of ``found`` as batches of ``schema``; copies only at chunk borders in a batch."""
     for table in _whole(found, schema, sizes):
         for start in range(0, table.num_rows, sizes.most_rows):
-            yield _batch(table, schema, start, min(start + sizes.most_rows, table.num_rows))
+            batch = _batch(table, schema, start, min(start + sizes.most_rows, table.num_rows))
+            if sizes.most_bytes is None:
+                yield batch
+            else:
+                yield from _of_size(batch, sizes.most_bytes)
+
+
+def _of_size(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
+    """The rows of ``batch`` in batches of about ``most`` bytes, and of at least one row."""
+    size, rows = batch.nbytes, batch.num_rows
+    if size <= most or rows <= 1:
+        yield batch
+        return
+    step = max(1, min(rows // 2, most * rows // size))
+    for start in range(0, rows, step):
+        part = batch.slice(start, step)
+        # Rows of different sizes: a part that is far too large is divided again.
+        if part.nbytes > 2 * most:
+            yield from _of_size(part, most)
+        else:
+            yield part
 
 
 def _whole(

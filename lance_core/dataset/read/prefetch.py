@@ -52,16 +52,24 @@ class SnapshotReadAhead(Snapshot):
         return ahead
 
 
-def reading_ahead(snapshot: Snapshot, spans: Iterable[Span]) -> tuple[Snapshot, Snapshot]:
-    """Two snapshots for a scan of ``spans``: for reads of all rows, and of rows after a filter."""
+def reading_ahead(
+    snapshot: Snapshot, chosen: Snapshot, spans: Iterable[Span]
+) -> tuple[Snapshot, Snapshot]:
+    """Both snapshots with read-ahead for a scan of ``spans``.
+
+    ``snapshot`` is for reads of all rows, ``chosen`` for reads of rows after a filter.
+    """
     if not snapshot.root.store.read_ahead:
-        return snapshot, snapshot
+        return snapshot, chosen
     kept, rows = Kept(), _rows_of_files(spans)
-    parts = (snapshot.root, snapshot.file, snapshot.location)
-    return (
-        SnapshotReadAhead(*parts, rows, None, kept),
-        SnapshotReadAhead(*parts, rows, CHOSEN_GROWTH, kept),
-    )
+    return _ahead(snapshot, rows, None, kept), _ahead(chosen, rows, CHOSEN_GROWTH, kept)
+
+
+def _ahead(
+    snapshot: Snapshot, rows: Mapping[str, RowRange], growth: int | None, kept: Kept
+) -> SnapshotReadAhead:
+    parts = (snapshot.root, snapshot.file, snapshot.location, snapshot.reads)
+    return SnapshotReadAhead(*parts, rows, growth, kept)
 
 
 def windows_ahead(snapshot: Snapshot, *, is_stream: bool = False, may_end: bool = False) -> int:

@@ -21,6 +21,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, format_path
 from lance_core.schema.blob_views import result_field
 from lance_core.schema.project import project_lineages
+from lance_core.suggestions import did_you_mean
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -120,7 +121,7 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
     elif isinstance(columns, Mapping):
         outputs = [_computed(schema, name, text) for name, text in columns.items()]
     else:
-        outputs = [_named(schema, name) for name in _checked(columns)]
+        outputs = [stored_column(schema, name) for name in _checked(columns)]
     names = {output.field.name for output in outputs}
     outputs += [Output(META_FIELDS[name], (name,)) for name in extra if name not in names]
     _refuse_repeats([output.field.name for output in outputs])
@@ -173,7 +174,8 @@ def _is_meta(schema: Schema, name: str) -> bool:
     return name in META_FIELDS and all(field.name != name for field in schema.fields)
 
 
-def _named(schema: Schema, name: str) -> Output:
+def stored_column(schema: Schema, name: str) -> Output:
+    """The stored or meta column ``name``; raises `InvalidInputError` for an unknown one."""
     if _is_meta(schema, name):
         return Output(META_FIELDS[name], (name,))
     fields = schema.lineage(name)
@@ -223,8 +225,10 @@ def queryable(schema: Schema) -> pa.Schema:
 
 
 def _no_column(schema: Schema, name: str) -> InvalidInputError:
-    valid = ", ".join([*schema.names, *META_COLUMNS])
-    return InvalidInputError(f"No field named {name}. Valid fields are {valid}.")
+    known = [*schema.names, *META_COLUMNS]
+    similar = did_you_mean(name, known)
+    text = f"No field named {name}{similar or '.'}"
+    return InvalidInputError(f"{text} Valid fields are {', '.join(known)}.")
 
 
 def _refuse_repeats(names: Sequence[str]) -> None:

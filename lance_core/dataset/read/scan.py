@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -34,9 +35,15 @@ from lance_core.dataset.read.window_sizing import (
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowRange
+from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
+
+if TYPE_CHECKING:
+    from lance_core.dataset.read import ordered_scan
+else:
+    ordered_scan = lazy_module("lance_core.dataset.read.ordered_scan")
 
 SEARCH_WINDOW_ROWS = 1 << 16
 """Rows of a window of a whole result under a filter and a limit."""
@@ -55,25 +62,46 @@ LARGE_RESULT = 64 << 20
 
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result as one table."""
-    rows = SEARCH_WINDOW_ROWS if plan.filter and plan.limit is not None else _table_rows(plan)
+    if plan.order:
+        return _ordered(snapshot, plan)
+    return concatenated(list(_tables(snapshot, plan)), plan.projection.schema)
+
+
+def _tables(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.Table]:
+    """The whole result in parts, ignoring the order."""
+    rows = SEARCH_WINDOW_ROWS if plan.is_selective and plan.limit is not None else _table_rows(plan)
     late = _wanted(plan, LATE_ROWS)
     found = _found(snapshot, plan, WindowSizer(rows, rows), WindowSizer(late, late))
-    tables = [table for table, _ in found if table.num_rows]
-    return concatenated(tables, plan.projection.schema)
+    return (table for table, _ in found if table.num_rows)
+
+
+def _ordered(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
+    return ordered_scan.ordered_rows(snapshot, plan, lambda some: _tables(snapshot, some))
 
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """The result as a stream of batches; each has rows of one fragment unless ``plan.exact``."""
+    """The result as a stream of batches.
+
+    Each has rows of one fragment, unless ``plan.exact`` or there is an order.
+    """
+    sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2, plan.batch_bytes)
+    if plan.order:
+        found: Iterator[ScannedRows] = _all_at_once(snapshot, plan)
+        return in_batches(found, plan.projection.schema, sizes)
     sizer = stream_sizer(_read_fields(plan), plan.batch_size)
     late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
     found = _found(snapshot, plan, sizer, late, is_stream=True)
-    sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2)
     return in_batches(found, plan.projection.schema, sizes)
+
+
+def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
+    """The result of a plan with an order; reads when the first part is requested."""
+    yield ScannedRows(_ordered(snapshot, plan), is_last=True)
 
 
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """The number of rows that the scan returns."""
-    plan = _narrowed(snapshot, plan)
+    plan = narrowed(snapshot, plan)
     sizer = count_sizer(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, sizer)
     windows, ahead = sizer.windows(plan.spans), windows_ahead(snapshot)
@@ -170,7 +198,7 @@ def _found(
     ``low_retention``. An I/O-bound scan of a whole result does not, because it also keeps
     read-ahead data in memory.
     """
-    plan = _narrowed(snapshot, plan)
+    plan = narrowed(snapshot, plan)
     low_retention = is_stream or (not snapshot.is_io_bound and _is_large(plan))
     window = Window(snapshot, plan, sizer, low_retention=low_retention)
     skip, left = plan.offset, plan.limit
@@ -181,7 +209,7 @@ def _found(
     def read(span: Span) -> WindowResult:
         return WindowResult(window.read(span), (span.fragment.id, span.stop) in ends)
 
-    may_end = plan.filter is not None and plan.limit is not None
+    may_end = plan.is_selective and plan.limit is not None
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     windows = _read_windows(snapshot, plan, sizer)
     parts = in_order(read, windows, ahead, is_io_bound=snapshot.is_io_bound)
@@ -213,21 +241,26 @@ def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
     return sum(one.num_runs for one in found), sum(one.num_skipped for one in found)
 
 
-def _narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
+def narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
     """The plan with spans reduced to offset and limit, which is possible without a filter."""
-    if plan.filter is not None or (plan.limit is None and not plan.offset):
+    if plan.is_selective or (plan.limit is None and not plan.offset):
         return plan
     skip, left = plan.offset, plan.limit
     spans = []
     for span in plan.spans:
-        rows = count_live(snapshot, span.fragment, RowRange(span.start, span.stop))
+        rows = span.stop - span.start
+        if not plan.includes_deleted:
+            rows = count_live(snapshot, span.fragment, RowRange(span.start, span.stop))
         if skip >= rows:
             skip -= rows
             continue
         if left == 0:
             break
         stop = rows if left is None else min(rows, skip + left)
-        spans.append(_cut(snapshot, span, skip, stop))
+        if plan.includes_deleted:
+            spans.append(Span(span.fragment, span.start + skip, span.start + stop))
+        else:
+            spans.append(_cut(snapshot, span, skip, stop))
         left = None if left is None else left - (stop - skip)
         skip = 0
     return replace(plan, spans=tuple(spans), offset=0)

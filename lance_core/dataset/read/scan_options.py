@@ -9,12 +9,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lance_core.dataset.expressions.filters import as_filter
 from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span, all_spans
-from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Columns, queryable, select
+from lance_core.dataset.read.projection import (
+    ROW_ADDRESS,
+    ROW_ID,
+    Columns,
+    Output,
+    queryable,
+    select,
+    stored_column,
+)
 from lance_core.dataset.read.pruning import spans_left
+from lance_core.dataset.read.row_masks import row_mask
+from lance_core.dataset.read.scan_metrics import StatisticsCallback
+from lance_core.dataset.read.sort_keys import ColumnOrdering, as_orderings, check_sortable
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
+from lance_core.schema import Schema
+from lance_core.suggestions import did_you_mean, shortened, unknown_argument
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -30,20 +43,26 @@ class HasFragmentId(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """The arguments of `LanceDataset.scanner` that change the result.
+    """The arguments of `LanceDataset.scanner` that have an effect.
 
-    ``filter``: SQL or a pyarrow expression. ``limit`` and ``offset`` count rows that satisfy it.
-    ``fragments``: scan only these, in this order. ``row_ranges``: scan only these physical rows, as
-    (fragment id, first offset, end offset), in this order. ``strict_batch_size``: True if all
-    batches but the last must have ``batch_size`` rows. ``use_stats``: False disables pruning by the
-    statistics of files of version 0.1, which changes no result.
+    ``filter``: SQL, a pyarrow expression, or a dictionary with one of them as ``expr_filter``.
+    ``limit`` and ``offset`` count rows that satisfy it. ``fragments``: scan only these, in this
+    order. ``row_ranges``: scan only these physical rows, as (fragment id, first offset, end
+    offset), in this order. ``order_by``: the order of the result. ``strict_batch_size``: True if
+    all batches but the last must have ``batch_size`` rows. ``batch_size_bytes``: approximate
+    maximum bytes of a batch. ``late_materialization``: which columns are read after the filter, see
+    `ScanPlan.late`. ``include_deleted_rows``: also return deleted rows, with a null row id.
+    ``row_addr_allowlist`` and ``row_addr_blocklist``: bytes of `serialize_row_addrs`.
+    ``scan_stats_callback``: called with `ScanStatistics` after the scan. ``use_stats``: False
+    disables pruning by the statistics of files of version 0.1, which changes no result.
     """
 
     columns: Columns = None
-    filter: str | pc.Expression | None = None
+    filter: str | pc.Expression | Mapping[str, Any] | None = None
     limit: int | None = None
     offset: int | None = None
     batch_size: int | None = None
+    batch_size_bytes: int | None = None
     strict_batch_size: bool | None = None
     fragments: Sequence[HasFragmentId] | None = None
     row_ranges: Sequence[tuple[int, int, int]] | None = None
@@ -51,6 +70,12 @@ class ScanOptions:
     with_row_address: bool | None = None
     blob_handling: str | None = None
     use_stats: bool | None = None
+    late_materialization: bool | Sequence[str] | None = None
+    include_deleted_rows: bool | None = None
+    order_by: Sequence[ColumnOrdering | str] | None = None
+    row_addr_allowlist: bytes | None = None
+    row_addr_blocklist: bytes | None = None
+    scan_stats_callback: StatisticsCallback | None = None
 
 
 BLOBS_AS_BYTES = "all_binary"
@@ -65,105 +90,176 @@ MAX_BATCH_SIZE = 2**32 - 1
 HINTS = frozenset(
     {
         "batch_readahead",
-        "fragment_readahead",
-        "scan_in_order",
-        "prefilter",
+        "disable_scoring_autoprojection",
         "fast_search",
+        "fragment_readahead",
         "io_buffer_size",
-        "late_materialization",
+        "prefilter",
+        "scan_in_order",
         "use_scalar_index",
     }
 )
-"""Arguments of pylance that tune the performance of its scans; they are ignored."""
+"""Arguments of pylance without an effect here: they tune its scans, or concern its searches."""
 
 
-UNSUPPORTED = frozenset(
-    {
-        "nearest",
-        "full_text_query",
-        "index_segments",
-        "batch_size_bytes",
-        "include_deleted_rows",
-        "scan_stats_callback",
-        "order_by",
-        "disable_scoring_autoprojection",
-        "row_addr_allowlist",
-        "row_addr_blocklist",
-    }
-)
+MIN_HINTS = {"batch_readahead": 1, "fragment_readahead": 0, "io_buffer_size": 0}
+"""Minimum values of hints that are numbers."""
+
+
+UNSUPPORTED = frozenset({"nearest", "full_text_query", "index_segments"})
 
 
 _OPTIONS = frozenset(field.name for field in fields(ScanOptions))
+
+KNOWN = _OPTIONS | HINTS | UNSUPPORTED
+
+
+BUILDER_NAMES = {
+    "full_text_search": "full_text_query",
+    "with_fragments": "fragments",
+    "with_index_segments": "index_segments",
+}
+"""Options whose names in a `ScannerBuilder`, and so in default scan options, are others."""
 
 
 def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None) -> ScanOptions:
     """The options from keyword arguments; arguments that are None get their value in ``defaults``.
 
-    Raises `UnsupportedFeatureError` for pylance's arguments that are not supported yet, and
-    ``TypeError`` for unknown ones.
+    Raises `UnsupportedFeatureError` for pylance's arguments that are not supported yet,
+    ``TypeError`` for unknown ones, and `InvalidInputError` for unknown names in ``defaults``.
     """
-    given = {name: value for name, value in (defaults or {}).items() if value is not None}
+    given = {}
+    for name, value in (defaults or {}).items():
+        if name not in KNOWN and name not in BUILDER_NAMES:
+            raise InvalidInputError(f"Unknown option {shortened(name)}{did_you_mean(name, KNOWN)}")
+        if value is not None:
+            given[BUILDER_NAMES.get(name, name)] = value
     given.update({name: value for name, value in arguments.items() if value is not None})
-    for name in sorted(given):
-        if name in UNSUPPORTED:
-            if given[name] is False:
-                continue
+    for name, value in sorted(given.items()):
+        if name in UNSUPPORTED and value is not False:
             raise UnsupportedFeatureError(f"scans do not support {name!r} yet")
-        if name not in _OPTIONS and name not in HINTS:
-            raise TypeError(f"unknown scan option {name!r}")
+        if name not in KNOWN:
+            raise unknown_argument(name, KNOWN)
+        if name in MIN_HINTS and whole(value, name) < MIN_HINTS[name]:
+            least = "greater than 0" if MIN_HINTS[name] else "non-negative"
+            raise InvalidInputError(f"{name} must be {least}, got {value}")
     return ScanOptions(**{name: value for name, value in given.items() if name in _OPTIONS})
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments of a scan, and all other arguments."""
-    names = _OPTIONS | HINTS | UNSUPPORTED
-    of_scan = {name: value for name, value in options.items() if name in names}
-    return of_scan, {name: value for name, value in options.items() if name not in names}
+    of_scan = {name: value for name, value in options.items() if name in KNOWN}
+    return of_scan, {name: value for name, value in options.items() if name not in KNOWN}
 
 
 def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     """The plan of a scan of ``snapshot``; raises `InvalidInputError` for invalid options."""
     load(Part.FILES)
-    handling = options.blob_handling or BLOBS_AS_DESCRIPTIONS[0]
-    if handling != BLOBS_AS_BYTES and handling not in BLOBS_AS_DESCRIPTIONS:
-        raise InvalidInputError(
-            f"Invalid blob_handling: {handling}. Expected one of: "
-            f"{', '.join(sorted([BLOBS_AS_BYTES, *BLOBS_AS_DESCRIPTIONS]))}"
-        )
+    schema = _schema_with_blobs(snapshot, options.blob_handling)
     extra = [ROW_ID] if options.with_row_id else []
     extra += [ROW_ADDRESS] if options.with_row_address else []
-    schema = snapshot.schema_with_descriptions
-    if handling == BLOBS_AS_BYTES:
-        schema = snapshot.schema_with_bytes
-    condition, spans = None, _spans(snapshot, options)
-    if options.filter is not None:
-        condition = as_filter(options.filter, queryable(schema))
-        spans = spans_left(snapshot, condition, spans)
+    projection = select(schema, options.columns, extra)
+    condition = _condition(options.filter)
+    callback = options.scan_stats_callback
+    if callback is not None and not callable(callback):
+        raise InvalidInputError(f"scan_stats_callback must be callable, got {callback!r}")
+    if options.include_deleted_rows and ROW_ID not in projection.schema.names:
+        raise InvalidInputError("include_deleted_rows is set but with_row_id is false")
+    spans, filter_ = _spans(snapshot, options), None
+    if condition is not None:
+        filter_ = as_filter(condition, queryable(schema))
+        spans = spans_left(snapshot, filter_, spans)
     return ScanPlan(
-        projection=select(schema, options.columns, extra),
+        projection=projection,
         spans=spans,
-        filter=condition,
+        filter=filter_,
+        mask=row_mask(options.row_addr_allowlist, options.row_addr_blocklist),
         limit=not_negative(options.limit, "Limit"),
         offset=not_negative(options.offset, "Offset") or 0,
+        order=_order(schema, options.order_by),
         batch_size=_batch_size(options.batch_size),
+        batch_bytes=_batch_bytes(options),
         exact=bool(options.strict_batch_size),
         schema=schema,
+        includes_deleted=bool(options.include_deleted_rows),
+        late=_late(schema, options.late_materialization),
         use_statistics=options.use_stats is not False,
     )
 
 
-def _whole(value: object, name: str) -> int:
+def _schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:
+    """The schema with blobs as ``blob_handling`` asks for them."""
+    if handling == BLOBS_AS_BYTES:
+        return snapshot.schema_with_bytes
+    if handling is None or handling in BLOBS_AS_DESCRIPTIONS:
+        return snapshot.schema_with_descriptions
+    raise InvalidInputError(
+        f"Invalid blob_handling: {handling}. Expected one of: "
+        f"{', '.join(sorted([BLOBS_AS_BYTES, *BLOBS_AS_DESCRIPTIONS]))}"
+    )
+
+
+def _condition(filter: Any) -> Any:
+    """The condition in the option ``filter``, which may be a dictionary."""
+    if not isinstance(filter, Mapping):
+        return filter
+    for name in filter:
+        if name not in ("expr_filter", "search_filter"):
+            known = ("expr_filter", "search_filter")
+            raise InvalidInputError(f"unknown key {name!r} in filter{did_you_mean(name, known)}")
+    if filter.get("search_filter") is not None:
+        raise UnsupportedFeatureError("scans do not support a 'search_filter' yet")
+    return filter.get("expr_filter")
+
+
+def _order(
+    schema: Schema, given: Sequence[ColumnOrdering | str] | None
+) -> tuple[tuple[ColumnOrdering, Output], ...]:
+    if given is None:
+        return ()
+    found = []
+    for ordering in as_orderings(given):
+        output = stored_column(schema, ordering.column_name)
+        check_sortable(output.field.type, ordering.column_name)
+        found.append((ordering, output))
+    return tuple(found)
+
+
+def _late(schema: Schema, given: Any) -> bool | frozenset[str] | None:
+    if given is None or isinstance(given, bool):
+        return given
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidInputError("late_materialization must be a bool or a list of strings")
+    if not all(isinstance(name, str) for name in given):
+        raise InvalidInputError("late_materialization must be a bool or a list of strings")
+    paths = [stored_column(schema, name).source for name in given]
+    return frozenset(path[0] for path in paths if isinstance(path, tuple))
+
+
+def _batch_bytes(options: ScanOptions) -> int | None:
+    if options.batch_size_bytes is None:
+        return None
+    size = not_negative(options.batch_size_bytes, "batch_size_bytes")
+    if options.strict_batch_size:
+        raise InvalidInputError(
+            f"strict_batch_size=true cannot be combined with batch_size_bytes={size}"
+        )
+    return size
+
+
+def whole(value: object, name: str) -> int:
+    """``value`` as an integer; raises `InvalidTypeError`, naming ``name``, for other types."""
     try:
         return operator.index(value)  # type: ignore[arg-type]  # raises TypeError for other types
     except TypeError:
-        raise InvalidInputError(f"{name} must be a whole number, got {value!r}") from None
+        raise InvalidTypeError(f"{name} must be a whole number, got {value!r}") from None
 
 
 def not_negative(value: int | None, name: str) -> int | None:
     """``value`` as an integer; raises `InvalidInputError`, naming ``name``, if it is below 0."""
     if value is None:
         return None
-    number = _whole(value, name)
+    number = whole(value, name)
     if number < 0:
         raise InvalidInputError(f"{name} must be non-negative, got {number}")
     return number
@@ -172,7 +268,7 @@ def not_negative(value: int | None, name: str) -> int | None:
 def _batch_size(value: int | None) -> int:
     if value is None:
         return DEFAULT_BATCH_SIZE
-    number = _whole(value, "batch_size")
+    number = whole(value, "batch_size")
     if not 1 <= number <= MAX_BATCH_SIZE:
         raise InvalidInputError(f"batch_size must be between 1 and {MAX_BATCH_SIZE}, got {number}")
     return number
@@ -187,8 +283,8 @@ def _spans(snapshot: Snapshot, options: ScanOptions) -> tuple[Span, ...]:
         return all_spans(snapshot)
     try:
         chosen = [snapshot.fragment(fragment.fragment_id) for fragment in options.fragments]
-    except AttributeError:
-        raise InvalidInputError(
+    except (AttributeError, TypeError):
+        raise InvalidTypeError(
             "fragments must be LanceFragment objects, see LanceDataset.get_fragments"
         ) from None
     return tuple(Span(f, 0, snapshot.physical_rows(f)) for f in chosen)

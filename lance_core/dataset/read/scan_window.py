@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,11 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.read.blob_windows import described_blobs
-from lance_core.dataset.read.fragment_reader import read_rows
+from lance_core.dataset.read.fragment_reader import meta_column, read_rows
 from lance_core.dataset.read.live_rows import live, within
 from lance_core.dataset.read.prefetch import reading_ahead
-from lance_core.dataset.read.projection import required
+from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required
 from lance_core.dataset.read.pruning import rows_left
+from lance_core.dataset.read.scan_metrics import ScanMetrics
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows
@@ -64,21 +66,32 @@ class Window:
     def __init__(
         self, snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer, *, low_retention: bool = False
     ) -> None:
-        self._snapshot = self._chosen_snapshot = snapshot
+        self._plan = plan
+        self._snapshot = self._chosen_snapshot = self._sparse_snapshot = snapshot
+        self._metrics = metrics = plan.metrics or ScanMetrics()
+        if plan.metrics is not None:
+            self._snapshot = replace(snapshot, reads=metrics.read)
+            self._chosen_snapshot = replace(snapshot, reads=metrics.late)
         if plan.filter is None or plan.limit is None:
-            self._snapshot, self._chosen_snapshot = reading_ahead(snapshot, plan.spans)
+            self._snapshot, self._chosen_snapshot = reading_ahead(
+                self._snapshot, self._chosen_snapshot, plan.spans
+            )
+        self._sparse_snapshot = self._chosen_snapshot
+        if plan.metrics is not None:
+            self._sparse_snapshot = replace(self._chosen_snapshot, reads=metrics.read)
         self._sizer = sizer
         self._low_retention = low_retention
         self._projection = projection = plan.projection
         self._filter = plan.filter
-        self._use_statistics = plan.use_statistics
         self.nothing = empty_table(projection.schema)
         if plan.filter is not None:
             self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
-            self._rest = _others(projection.fields, self._tested)
+            rest = _others(projection.fields, self._tested)
             self._rest_meta = tuple(m for m in projection.meta if m not in self._tested_meta)
+            self._early, self._late, self._rest = _by_time(rest, plan.late)
             # I/O-bound windows are read concurrently; windows with blobs are sized by their bytes.
-            self._is_late = not (snapshot.is_io_bound or described_blobs(snapshot, self._rest))
+            is_free = not (snapshot.is_io_bound or described_blobs(snapshot, rest))
+            self._may_wait = is_free and not self._early
 
     def read(self, span: Span) -> pa.Table | PendingRows:
         """The rows of ``span`` that satisfy the filter; perhaps `PendingRows` if they are few."""
@@ -90,7 +103,7 @@ class Window:
         rows = packed_rows(chosen.offsets)
         with self._memory():
             data = self._materialised(chosen.fragment, rows, chosen.tested)
-            return self._projection.apply(data)
+            return self._projected(data)
 
     def count(self, span: Span) -> int:
         """The number of live rows that satisfy the filter; reads only the filter's columns."""
@@ -98,14 +111,14 @@ class Window:
         if self._filter is None or len(rows) == 0:
             return len(rows)
         tested = self._tested_of(span, rows)
-        return int(np.count_nonzero(self._filter.mask(tested)))
+        return int(np.count_nonzero(self._mask(tested)))
 
     def matching(self, span: Span) -> tuple[Fragment, RowOffsets]:
         """The fragment, and the offsets of the span's live rows that satisfy the filter."""
         rows = self._rows(span)
         if self._filter is not None and len(rows):
             tested = self._tested_of(span, rows)
-            rows = _subset(rows, np.flatnonzero(self._filter.mask(tested)))
+            rows = _subset(rows, np.flatnonzero(self._mask(tested)))
         return span.fragment, _offsets(rows).astype(np.uint32)
 
     def _read(self, span: Span) -> pa.Table | PendingRows:
@@ -114,21 +127,38 @@ class Window:
             return self.nothing
         projection = self._projection
         if self._filter is None:
-            data = self._fetch(span.fragment, projection.fields, projection.meta, rows)
+            data = self._first(span.fragment, projection.fields, projection.meta, rows)
             self._sizer.observe(span.stop - span.start, data.nbytes)
-            return projection.apply(data)
+            return self._projected(data)
         tested = self._tested_of(span, rows)
-        mask = self._filter.mask(tested)
+        mask = self._mask(tested)
         if not mask.any():
             return self.nothing
         number = np.flatnonzero(mask)
         kept = tested if len(number) == len(rows) else filter_rows(tested, from_numpy(mask))
         passed = _subset(rows, number)
-        if self._is_late and len(number) * SPARSE <= len(rows):
+        if self._may_wait and len(number) * SPARSE <= len(rows):
             return PendingRows(span.fragment, _offsets(passed), kept)
         data = self._materialised(span.fragment, passed, kept)
         self._sizer.observe(span.stop - span.start, tested.nbytes + data.nbytes)
-        return projection.apply(data)
+        return self._projected(data)
+
+    def _mask(self, tested: pa.Table) -> npt.NDArray[np.bool_]:
+        """True for the rows that satisfy the filter."""
+        assert self._filter is not None
+        with self._metrics.filter.timed(tested.num_rows):
+            mask = self._filter.mask(tested)
+        if self._plan.metrics is not None:
+            self._metrics.filter.returned(int(np.count_nonzero(mask)), 0)
+        return mask
+
+    def _projected(self, data: pa.Table) -> pa.Table:
+        """The columns of the result."""
+        with self._metrics.result.timed(data.num_rows):
+            result = self._projection.apply(data)
+        if self._plan.metrics is not None:
+            self._metrics.result.returned(result.num_rows, result.nbytes)
+        return result
 
     @contextmanager
     def _memory(self) -> Iterator[None]:
@@ -141,16 +171,26 @@ class Window:
 
     def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
         """The columns that the filter needs, for ``rows``."""
-        tested = self._fetch(span.fragment, self._tested, self._tested_meta, rows)
+        tested = self._first(span.fragment, self._tested, self._tested_meta, rows)
         self._sizer.observe(span.stop - span.start, tested.nbytes)
         return tested
 
     def _rows(self, span: Span) -> Rows:
-        """The live rows of the span, without rows that statistics exclude."""
-        snapshot, fragment = self._snapshot, span.fragment
-        if self._filter is None or not self._use_statistics:
+        """The rows of the span to read: live, allowed, and not excluded by statistics."""
+        rows = self._live(span)
+        mask = self._plan.mask
+        if mask is None or len(rows) == 0:
+            return rows
+        ids = meta_column(self._snapshot, span.fragment, ROW_ID, rows)
+        return _subset(rows, np.flatnonzero(mask.keep(ids)))
+
+    def _live(self, span: Span) -> Rows:
+        snapshot, fragment, plan = self._snapshot, span.fragment, self._plan
+        if plan.includes_deleted:
+            return RowRange(span.start, span.stop)
+        if plan.filter is None or not plan.use_statistics:
             return live(snapshot, fragment, RowRange(span.start, span.stop))
-        ranges = rows_left(snapshot, fragment, self._filter, span.start, span.stop).ranges
+        ranges = rows_left(snapshot, fragment, plan.filter, span.start, span.stop).ranges
         if not ranges:
             return RowRange(span.start, span.start)
         hull = RowRange(ranges[0][0], ranges[-1][1])
@@ -161,30 +201,94 @@ class Window:
 
     def _materialised(self, fragment: Fragment, rows: Rows, tested: pa.Table) -> pa.Table:
         """The projection's fields for ``rows``; ``tested`` has the columns read before."""
+        if not (self._early or self._late or self._rest or self._rest_meta):
+            return tested
+        metrics = self._metrics.late
+        with metrics.timed(len(rows), fragment.id):
+            read = self._chosen_snapshot, fragment
+            parts = [
+                self._fetch(*read, self._early, (), rows, is_dense=True),
+                self._fetch(*read, self._late, (), rows, is_dense=False),
+                self._fetch(*read, self._rest, self._rest_meta, rows),
+            ]
         data = tested
-        if self._rest or self._rest_meta:
-            rest = self._fetch(fragment, self._rest, self._rest_meta, rows)
-            for name in rest.column_names:
+        for part in parts:
+            for name in part.column_names:
                 if name in data.column_names:
                     data = data.drop_columns(name)
-                data = data.append_column(rest.schema.field(name), rest.column(name))
+                data = data.append_column(part.schema.field(name), part.column(name))
+        if self._plan.metrics is not None:
+            metrics.returned(len(rows), sum(part.nbytes for part in parts))
+        return data
+
+    def _first(
+        self, fragment: Fragment, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
+    ) -> pa.Table:
+        """The fields for ``rows``, none of which is excluded by the filter yet."""
+        is_sparse = self._filter is not None and isinstance(rows, RowIndices)
+        snapshot = self._sparse_snapshot if is_sparse else self._snapshot
+        with self._metrics.read.timed(len(rows), fragment.id):
+            data = self._fetch(snapshot, fragment, fields, meta, rows)
+        if self._plan.metrics is not None:
+            self._metrics.read.returned(data.num_rows, data.nbytes)
         return data
 
     def _fetch(
-        self, fragment: Fragment, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
+        self,
+        snapshot: Snapshot,
+        fragment: Fragment,
+        fields: tuple[Field, ...],
+        meta: tuple[str, ...],
+        rows: Rows,
+        is_dense: bool | None = None,
     ) -> pa.Table:
         """The fields for ``rows``; for dense rows (`DENSE`), decodes all rows and then filters."""
-        snapshot = self._snapshot
-        if self._filter is not None and isinstance(rows, RowIndices):
-            snapshot = self._chosen_snapshot
-        if isinstance(rows, RowIndices) and not described_blobs(snapshot, fields):
+        if isinstance(rows, RowIndices) and (fields or meta):
             first, stop = rows.first, rows.last + 1
-            if len(rows) * DENSE >= stop - first:
-                whole = read_rows(snapshot, fragment, fields, meta, RowRange(first, stop))
+            if is_dense is None:
+                is_dense = len(rows) * DENSE >= stop - first
+            if is_dense and not described_blobs(snapshot, fields):
+                whole = self._stored(snapshot, fragment, fields, meta, RowRange(first, stop))
                 keep = np.zeros(stop - first, bool)
                 keep[rows.values - first] = True
                 return filter_rows(whole, from_numpy(keep))
-        return read_rows(snapshot, fragment, fields, meta, rows)
+        return self._stored(snapshot, fragment, fields, meta, rows)
+
+    def _stored(
+        self,
+        snapshot: Snapshot,
+        fragment: Fragment,
+        fields: tuple[Field, ...],
+        meta: tuple[str, ...],
+        rows: Rows,
+    ) -> pa.Table:
+        """The fields as stored, and the meta columns; null for the ids of deleted rows."""
+        data = read_rows(snapshot, fragment, fields, meta, rows)
+        deleted = snapshot.deleted_offsets(fragment) if self._plan.includes_deleted else None
+        if deleted is None:
+            return data
+        is_deleted = np.isin(_offsets(rows), deleted)
+        for name in {ROW_ID, ROW_ADDRESS}.intersection(meta):
+            place = data.schema.get_field_index(name)
+            ids = np.asarray(data.column(place))
+            data = data.set_column(place, name, pa.array(ids, mask=is_deleted))
+        return data
+
+
+def _by_time(
+    fields: tuple[Field, ...], late: bool | frozenset[str] | None
+) -> tuple[tuple[Field, ...], tuple[Field, ...], tuple[Field, ...]]:
+    """The fields to read early, late, and when it is best, by the plan's ``late``."""
+    if late is None:
+        return (), (), fields
+    if late is True:
+        return (), fields, ()
+    names = late or frozenset()
+    return (
+        tuple(field for field in fields if field.name not in names),
+        tuple(field for field in fields if field.name in names),
+        (),
+    )
 
 
 def _others(fields: tuple[Field, ...], tested: tuple[Field, ...]) -> tuple[Field, ...]:

@@ -90,6 +90,16 @@ def take_in_fragment(
     return gather(snapshot, picks, order, projection)
 
 
+def take_addresses(snapshot: Snapshot, addresses: Int64Array, projection: Projection) -> pa.Table:
+    """Rows by row address; the caller guarantees that they exist."""
+    rows, order = distinct(addresses)
+    picks = [
+        FragmentPositions(snapshot.fragment(fragment_id), part & 0xFFFFFFFF)
+        for fragment_id, part in runs(rows >> 32, rows)
+    ]
+    return gather(snapshot, picks, order, projection)
+
+
 def check_below(count: int, rows: Int64Array, owner: str) -> None:
     """Raise `InvalidInputError` if the last of ascending ``rows`` is not below ``count``.
 

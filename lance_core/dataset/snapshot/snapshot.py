@@ -27,6 +27,7 @@ from lance_core.schema.blob_views import with_bytes, with_descriptions
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import StoreUrl
+from lance_core.store.wrappers.counting import CountingStore, ReadCounters
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.deletion import decode_deletions
 from lance_core.table.fragments.fragment import Fragment
@@ -119,11 +120,12 @@ Places: TypeAlias = tuple[Fragment, Sequence[SchemaField], Mapping[int, Sequence
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """An opened version of a table."""
+    """An opened version of a table. ``reads`` counts what is read through this object."""
 
     root: TableRoot
     file: ManifestFile
     location: ManifestLocation
+    reads: ReadCounters | None = None
 
     @property
     def manifest(self) -> Manifest:
@@ -184,6 +186,10 @@ class Snapshot:
 
     def store_of(self, base: BasePath | None) -> ObjectStore:
         """The store of a base path (None: of the table). Raises the errors of `open_base`."""
+        store = self._plain_store(base)
+        return store if self.reads is None else CountingStore(store, self.reads)
+
+    def _plain_store(self, base: BasePath | None) -> ObjectStore:
         if base is None:
             return self.root.store
         config, branch, path = self.root.config, self.manifest.branch, base.path
@@ -202,16 +208,27 @@ class Snapshot:
         """The open data file, cached by base path, path and size; file names are never reused."""
         base, size = self.base(file.base_id), file.trusted_size
         path = file.store_path(base)
-        return self.root.readers.get(
+        reader = self.root.readers.get(
             (None if base is None else base.path, path, size),
-            lambda: FileReader.open(
-                self.store_of(base),
-                path,
-                registry=self.root.registry,
-                size=size,
-                small_files=self.root.small_files,
-            ),
+            lambda: self._open(base, path, size),
         )
+        if self.reads is None:
+            return reader
+        views: dict[FileReader, FileReader] = self.reads.views
+        if reader not in views:
+            views[reader] = reader.on(self.store_of(base))
+        return views[reader]
+
+    def _open(self, base: BasePath | None, path: str, size: int | None) -> FileReader:
+        """Open a data file; the reader outlives this snapshot and is not counted after this."""
+        opened = FileReader.open(
+            self.store_of(base),
+            path,
+            registry=self.root.registry,
+            size=size,
+            small_files=self.root.small_files,
+        )
+        return opened if self.reads is None else opened.on(self._plain_store(base))
 
     def fragment(self, fragment_id: int) -> Fragment:
         """The fragment with this id; raises `InvalidInputError` if there is none."""

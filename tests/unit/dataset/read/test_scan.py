@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import lance_core as lance
+from lance_core.dataset import ColumnOrdering
 from lance_core.dataset.read import scan, scan_window
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
@@ -293,6 +294,24 @@ def test_row_ranges_that_a_table_does_not_have_are_refused(sample: Sample, range
         ({"blob_handling": "nope"}, "blob_handling"),
         ({"fragments": [0]}, "LanceFragment"),
         ({"fragments": [], "row_ranges": []}, "both"),
+        ({"order_by": ["nope"]}, "nope"),
+        ({"order_by": ["p.nope"]}, "p.nope"),
+        ({"order_by": "i"}, "list"),
+        ({"order_by": [1]}, "ColumnOrdering"),
+        ({"order_by": [ColumnOrdering(1)]}, "string"),
+        ({"include_deleted_rows": True}, "with_row_id"),
+        ({"batch_size_bytes": -1}, "batch_size_bytes"),
+        ({"batch_size_bytes": 8, "strict_batch_size": True}, "strict"),
+        ({"late_materialization": ["nope"]}, "nope"),
+        ({"late_materialization": "i"}, "list of strings"),
+        ({"late_materialization": 3}, "bool"),
+        ({"scan_stats_callback": 3}, "callable"),
+        ({"row_addr_allowlist": b"abc"}, "allowlist"),
+        ({"row_addr_blocklist": b"\1\0\0\0\0\0\0\0\3\0\0\0abc"}, "blocklist"),
+        ({"row_addr_blocklist": [1]}, "serialize_row_addrs"),
+        ({"batch_readahead": 0}, "greater than 0"),
+        ({"fragment_readahead": -1}, "non-negative"),
+        ({"filter": {"search": "x"}}, "did you mean 'search_filter'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
@@ -302,9 +321,7 @@ def test_options_that_make_no_sense_are_refused(
         sample.dataset.scanner(**options)
 
 
-@pytest.mark.parametrize(
-    "option", ["nearest", "full_text_query", "order_by", "include_deleted_rows", "index_segments"]
-)
+@pytest.mark.parametrize("option", ["nearest", "full_text_query", "index_segments"])
 def test_options_that_would_change_the_result_are_not_ignored(sample: Sample, option: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=option):
         sample.dataset.to_table(**{option: ["i"]})
@@ -313,6 +330,8 @@ def test_options_that_would_change_the_result_are_not_ignored(sample: Sample, op
 def test_unknown_options_are_refused(sample: Sample) -> None:
     with pytest.raises(TypeError, match="nonsense"):
         sample.dataset.to_table(nonsense=1)
+    with pytest.raises(TypeError, match="did you mean 'with_row_id'"):
+        sample.dataset.scanner(with_rowid=True)
 
 
 def test_options_that_only_tune_change_nothing(sample: Sample) -> None:

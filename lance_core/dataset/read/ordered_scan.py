@@ -1,0 +1,139 @@
+"""Scans with ``order_by``.
+
+With a limit, the first step reads only the columns to sort by and keeps the best rows so far, so
+its memory is bounded by the limit; the second step takes the other columns of the rows that win.
+Without a limit, or with one that many rows fit, all rows are read and sorted in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.dataset.expressions.zero_column_tables import concatenated, zero_column_table
+from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
+from lance_core.dataset.read.scan_metrics import ScanMetrics
+from lance_core.dataset.read.sort_keys import may_precede, sort_order
+from lance_core.dataset.read.take import take_addresses
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import filter_rows, take_rows
+
+if TYPE_CHECKING:
+    from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+
+FIRST_ROWS = 1 << 14
+"""Rows that are sorted before the first comparison with the best rows so far."""
+
+ROWS_PER_WINNER = 32
+"""Minimum rows of a scan for each row of its result at which the columns are read in two steps."""
+
+Scan: TypeAlias = "Callable[[ScanPlan], Iterator[pa.Table]]"
+"""A function that runs a plan without order, and returns the result in parts."""
+
+
+def ordered_rows(snapshot: Snapshot, plan: ScanPlan, scan: Scan) -> pa.Table:
+    """The result of a plan with an order."""
+    metrics = plan.metrics or ScanMetrics()
+    if plan.limit == 0:
+        found = concatenated([], plan.projection.schema)
+    elif is_two_step(plan):
+        found = _best_rows(snapshot, plan, scan, metrics)
+    else:
+        found = _sorted_rows(plan, scan, metrics)
+    if plan.metrics is not None:
+        metrics.result.returned(found.num_rows, found.nbytes)
+    return found
+
+
+def _sorted_rows(plan: ScanPlan, scan: Scan, metrics: ScanMetrics) -> pa.Table:
+    """Sort all rows in memory."""
+    columns = Projection.of(plan.schema, [*plan.projection.outputs, *_key_outputs(plan)])
+    inner = None if plan.metrics is None else metrics.before_order(metrics.late)
+    table = concatenated(list(scan(_without_order(plan, columns, inner))), columns.schema)
+    count = len(plan.projection.outputs)
+    stop = None if plan.limit is None else plan.offset + plan.limit
+    with metrics.sort.timed(table.num_rows):
+        order = sort_order(table.columns[count:], [by for by, _ in plan.order])
+        rows = from_numpy(order[plan.offset : stop])
+        if not count:
+            return zero_column_table(len(rows), plan.projection.schema)
+        result = take_rows(table.select(list(range(count))), rows)
+    metrics.sort.returned(result.num_rows, result.nbytes)
+    return result.replace_schema_metadata(plan.projection.schema.metadata)
+
+
+def _without_order(plan: ScanPlan, projection: Projection, metrics: ScanMetrics | None) -> ScanPlan:
+    return replace(plan, projection=projection, order=(), limit=None, offset=0, metrics=metrics)
+
+
+def is_two_step(plan: ScanPlan) -> bool:
+    """True if the plan reads the columns to sort by before all others."""
+    if plan.limit is None or plan.includes_deleted:
+        return False
+    rows = sum(span.stop - span.start for span in plan.spans)
+    return (plan.offset + plan.limit) * ROWS_PER_WINNER <= rows
+
+
+def _key_outputs(plan: ScanPlan) -> list[Output]:
+    return [
+        replace(output, field=output.field.with_name(f"{number} of the order"))
+        for number, (_, output) in enumerate(plan.order)
+    ]
+
+
+def key_projection(plan: ScanPlan) -> Projection:
+    """The projection of the first step: the columns to sort by, and row addresses."""
+    address = select(plan.schema, (), (ROW_ADDRESS,)).outputs
+    return Projection.of(plan.schema, [*_key_outputs(plan), *address])
+
+
+def _best_rows(snapshot: Snapshot, plan: ScanPlan, scan: Scan, metrics: ScanMetrics) -> pa.Table:
+    """Find the rows by the columns to sort by, then take them."""
+    assert plan.limit is not None
+    keys = key_projection(plan)
+    best = BestRows(plan, plan.offset + plan.limit, keys.schema)
+    inner = None if plan.metrics is None else metrics.before_order(metrics.read)
+    for table in scan(_without_order(plan, keys, inner)):
+        with metrics.sort.timed(table.num_rows):
+            best.add(table)
+    column = best.rows.column(best.rows.num_columns - 1).slice(plan.offset)
+    addresses = np.asarray(column).astype(np.int64)
+    metrics.sort.returned(len(addresses), best.rows.nbytes)
+    if plan.metrics is not None:
+        snapshot = replace(snapshot, reads=metrics.late)
+    with metrics.late.timed(len(addresses)):
+        found = take_addresses(snapshot, addresses, plan.projection)
+    metrics.late.fragments.update(np.unique(addresses >> 32).tolist())
+    metrics.late.returned(found.num_rows, found.nbytes)
+    return found
+
+
+class BestRows:
+    """The first ``count`` rows of all added ones in the order of a plan, in ``rows``."""
+
+    def __init__(self, plan: ScanPlan, count: int, schema: pa.Schema) -> None:
+        self._by = [by for by, _ in plan.order]
+        self._count = count
+        self.rows = concatenated([], schema)
+
+    def add(self, table: pa.Table) -> None:
+        """Add rows, which come after all earlier ones in the table."""
+        first = max(FIRST_ROWS, self._count)
+        if self.rows.num_rows < self._count and table.num_rows > first:
+            self.add(table.slice(0, first))
+            table = table.slice(first)
+        if self.rows.num_rows == self._count:
+            worst = self.rows.column(0).slice(self._count - 1)
+            is_better = may_precede(table.column(0), worst, self._by[0], len(self._by) > 1)
+            if is_better is not None:
+                if not is_better.any():
+                    return
+                table = filter_rows(table, from_numpy(is_better))
+        joined = pa.concat_tables([self.rows, table])
+        order = sort_order(joined.columns[: len(self._by)], self._by)[: self._count]
+        self.rows = take_rows(joined, from_numpy(order)).combine_chunks()

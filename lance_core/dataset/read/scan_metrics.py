@@ -1,0 +1,124 @@
+"""What a scan measures on request: rows, bytes, requests and time of each step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.lazy_dataclass import dataclass
+from lance_core.store.wrappers.counting import ReadCounters
+
+
+class StepMetrics(ReadCounters):
+    """One step of a scan, executed by any number of threads.
+
+    ``rows_scanned``: rows that the step read or got. ``output_rows`` and ``output_bytes``: what it
+    returned. ``ranges_scanned``: runs of rows. ``seconds``: the sum over all threads.
+    """
+
+    __slots__ = (
+        "fragments",
+        "output_batches",
+        "output_bytes",
+        "output_rows",
+        "ranges_scanned",
+        "rows_scanned",
+        "seconds",
+        "sums",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums = ForkSafeLock()
+        self.rows_scanned = self.ranges_scanned = 0
+        self.output_rows = self.output_bytes = self.output_batches = 0
+        self.fragments: set[int] = set()
+        self.seconds = 0.0
+
+    @contextmanager
+    def timed(self, rows: int = 0, fragment_id: int | None = None) -> Iterator[None]:
+        """Add the time of the block, and ``rows`` of a fragment that the block reads."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - start
+            with self.sums:
+                self.seconds += spent
+                self.rows_scanned += rows
+                if fragment_id is not None:
+                    self.fragments.add(fragment_id)
+                    self.ranges_scanned += 1
+
+    def returned(self, rows: int, size: int) -> None:
+        """Add a part of the step's result."""
+        with self.sums:
+            self.output_rows += rows
+            self.output_bytes += size
+            self.output_batches += 1
+
+
+class ScanMetrics:
+    """The metrics of one scan.
+
+    ``read``: reads of the filter's columns, or of all columns without a filter. ``filter``: the
+    evaluation of the filter. ``late``: reads of other columns for the rows that satisfy it.
+    ``sort`` and ``result``: the order, and the columns of the result.
+    """
+
+    def __init__(self) -> None:
+        self.read, self.filter, self.late = StepMetrics(), StepMetrics(), StepMetrics()
+        self.sort, self.result = StepMetrics(), StepMetrics()
+
+    def before_order(self, late: StepMetrics) -> ScanMetrics:
+        """The metrics of the scan below an order, whose late reads are added to ``late``."""
+        inner = ScanMetrics()
+        inner.read, inner.filter, inner.late = self.read, self.filter, late
+        return inner
+
+    def statistics(self) -> ScanStatistics:
+        """The sums of all steps."""
+        reads = (self.read, self.late)
+        return ScanStatistics(
+            iops=sum(step.iops for step in reads),
+            requests=sum(step.requests for step in reads),
+            bytes_read=sum(step.bytes_read for step in reads),
+            all_counts={
+                "fragments_scanned": len(self.read.fragments | self.late.fragments),
+                "ranges_scanned": sum(step.ranges_scanned for step in reads),
+                "rows_scanned": sum(step.rows_scanned for step in reads),
+                "output_rows": self.result.output_rows,
+            },
+            all_times={
+                f"{name}_elapsed_compute": round(step.seconds * 1e9)
+                for name, step in vars(self).items()
+                if step.seconds
+            },
+        )
+
+
+@dataclass(frozen=True)
+class ScanStatistics:
+    """What ``scan_stats_callback`` gets after a scan.
+
+    ``requests``: byte ranges that the scan asked for; ``iops``: reads after ranges that are close
+    together are combined; ``bytes_read``: bytes of the ranges. ``all_counts``: rows, runs of rows
+    and fragments; ``all_times``: nanoseconds of each step, the sum over all threads. The counters
+    of indices are 0.
+    """
+
+    iops: int
+    requests: int
+    bytes_read: int
+    all_counts: Mapping[str, int]
+    all_times: Mapping[str, int]
+    indices_loaded: int = 0
+    parts_loaded: int = 0
+    index_comparisons: int = 0
+    index_cache_hits: int = 0
+    index_cache_misses: int = 0
+
+
+StatisticsCallback = Callable[[ScanStatistics], object]

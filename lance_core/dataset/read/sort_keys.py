@@ -1,0 +1,213 @@
+"""Sort orders: values of every Arrow type as numpy arrays that sort in the requested order.
+
+The order is that of pylance: NaN above all other floats and -0.0 below 0.0, text by its UTF-8
+bytes, structs by their children, lists by their items, and rows that are equal in table order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
+
+Keys = list[npt.NDArray[Any]]
+"""Arrays of one length, the most significant first; smaller values come first."""
+
+_SIGN = np.uint64(1 << 63)
+
+
+@dataclass
+class ColumnOrdering:
+    """One column of an order: ascending, with nulls last, unless stated otherwise."""
+
+    column_name: str
+    ascending: bool = True
+    nulls_first: bool = False
+
+
+def as_orderings(given: Sequence[ColumnOrdering | str]) -> tuple[ColumnOrdering, ...]:
+    """The value of the option ``order_by``; a name means ascending with nulls last."""
+    if isinstance(given, str):
+        raise InvalidTypeError(f"order_by must be a list, got the string {given!r}")
+    found = [ColumnOrdering(one) if isinstance(one, str) else one for one in given]
+    for one in found:
+        # Objects of pylance have the same attributes.
+        name = getattr(one, "column_name", None)
+        if name is None:
+            raise InvalidTypeError(
+                f"order_by must be a list of ColumnOrdering or names, got {type(one)}"
+            )
+        if not isinstance(name, str):
+            raise InvalidTypeError(f"the name of a column must be a string, got {name!r}")
+    return tuple(found)
+
+
+def sort_order(
+    columns: Sequence[pa.ChunkedArray], by: Sequence[ColumnOrdering]
+) -> npt.NDArray[Any]:
+    """The row numbers in the order ``by``, of which each has one of ``columns``; stable."""
+    keys = [key for column, one in zip(columns, by, strict=True) for key in _keys_of(column, one)]
+    return _order(keys)
+
+
+def _order(keys: Keys) -> npt.NDArray[np.intp]:
+    return keys[0].argsort(kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+
+
+def _keys_of(column: pa.ChunkedArray, by: ColumnOrdering) -> Keys:
+    return _keys(combine_chunks(column), bool(by.ascending), bool(by.nulls_first))
+
+
+def may_precede(
+    column: pa.ChunkedArray, worst: pa.ChunkedArray, by: ColumnOrdering, inclusive: bool
+) -> npt.NDArray[np.bool_] | None:
+    """True for each value of ``column`` that comes before the one value in ``worst``.
+
+    ``inclusive``: also for an equal value. None if finding out costs as much as sorting.
+    """
+    if not (is_numeric(column.type) or is_text(column.type)):
+        return None
+    values, last = combine_chunks(column), combine_chunks(worst)
+    is_null = _nulls(values)
+    if last.null_count:
+        others = np.full(len(values), not by.nulls_first)
+        return others if is_null is None else np.where(is_null, inclusive, others)
+    before = _compared(values, last, bool(by.ascending), inclusive)
+    return before if is_null is None else np.where(is_null, bool(by.nulls_first), before)
+
+
+def _compared(
+    values: pa.Array, last: pa.Array, ascending: bool, inclusive: bool
+) -> npt.NDArray[np.bool_]:
+    if is_numeric(values.type):
+        left, right = _ranks(values), _ranks(last)
+        if ascending:
+            return left <= right if inclusive else left < right
+        return left >= right if inclusive else left > right
+    import pyarrow.compute as pc
+
+    if ascending:
+        compare = pc.less_equal if inclusive else pc.less
+    else:
+        compare = pc.greater_equal if inclusive else pc.greater
+    return np.asarray(compare(values, last[0]).fill_null(False))
+
+
+def is_numeric(type_: pa.DataType) -> bool:
+    """True for types whose values are integers or floats, such as dates."""
+    types = pa.types
+    checks = (types.is_integer, types.is_floating, types.is_boolean, types.is_temporal)
+    return any(check(type_) for check in checks) and not types.is_interval(type_)
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """True for strings and binary values of variable width."""
+    types = pa.types
+    checks = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(check(type_) for check in checks)
+
+
+def _keys(array: pa.Array, ascending: bool, nulls_first: bool) -> Keys:
+    """The keys of ``array``; nulls are equal to each other."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    is_null = _nulls(array)
+    keys = list(_value_keys(array, ascending, nulls_first))
+    if is_null is None:
+        return keys
+    for number, key in enumerate(keys):
+        keys[number] = np.where(is_null, key.dtype.type(0), key)
+    return [~is_null if nulls_first else is_null, *keys]
+
+
+def _value_keys(array: pa.Array, ascending: bool, nulls_first: bool) -> Iterator[Any]:
+    if isinstance(array, pa.StructArray):
+        for child in array.flatten():
+            yield from _keys(child, ascending, nulls_first)
+        return
+    if isinstance(array, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
+        array = _as_bytes(array, nulls_first if ascending else not nulls_first)
+    ranks = _ranks(array)
+    yield ranks if ascending else ~ranks
+
+
+def _nulls(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+    return np.asarray(array.is_null()) if array.null_count else None
+
+
+def _ranks(array: pa.Array) -> npt.NDArray[np.uint64]:
+    """Numbers in the order of the values, comparable between arrays of a numeric type only."""
+    type_ = array.type
+    if pa.types.is_null(type_):
+        return np.zeros(len(array), np.uint64)
+    if pa.types.is_boolean(type_):
+        array = array.cast(pa.uint8())
+    elif pa.types.is_floating(type_):
+        return _float_ranks(_values(array).astype(np.float64))
+    elif not is_numeric(type_):
+        return _dense_ranks(array)
+    values = _values(array)
+    if values.dtype.kind == "u":
+        return values.astype(np.uint64)
+    return values.astype(np.int64).view(np.uint64) ^ _SIGN
+
+
+def _values(array: pa.Array) -> npt.NDArray[Any]:
+    """The numbers in an array of fixed width; any number for null."""
+    name = f"int{array.type.bit_width}" if pa.types.is_temporal(array.type) else None
+    dtype = np.dtype(name or array.type.to_pandas_dtype())
+    data = array.buffers()[1]
+    if data is None:
+        return np.zeros(len(array), dtype)
+    return np.frombuffer(data, dtype)[array.offset : array.offset + len(array)]
+
+
+def _float_ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    bits = values.view(np.uint64)
+    return np.where(bits & _SIGN, ~bits, bits | _SIGN)
+
+
+def _dense_ranks(array: pa.Array) -> npt.NDArray[np.uint64]:
+    import pyarrow.compute as pc
+
+    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        array = array.cast(pa.large_binary())
+    try:
+        return np.asarray(pc.rank(array, tiebreaker="dense"))
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise UnsupportedFeatureError(f"rows cannot be sorted by {array.type}") from error
+
+
+def _as_bytes(array: pa.Array, nulls_first: bool) -> pa.Array:
+    """Byte strings in the order of lists: the rank of each item in big-endian bytes."""
+    import pyarrow.compute as pc
+
+    items = _keys(array.flatten(), True, nulls_first)
+    order = _order(items)
+    ranks = np.zeros(len(order), ">u8")
+    is_new = np.zeros(max(0, len(order) - 1), np.bool_)
+    for key in items:
+        ordered = key[order]
+        is_new |= ordered[1:] != ordered[:-1]
+    ranks[order[1:]] = np.cumsum(is_new)
+    lengths = np.asarray(pc.list_value_length(array).fill_null(0), np.int64)
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(lengths * 8, out=offsets[1:])
+    buffers = [None, from_numpy(offsets).buffers()[1], pa.py_buffer(ranks)]
+    return pa.Array.from_buffers(pa.large_binary(), len(array), buffers)
+
+
+def check_sortable(type_: pa.DataType, name: str) -> None:
+    """Raise `InvalidInputError` if rows cannot be sorted by a column of this type."""
+    if pa.types.is_map(type_) or pa.types.is_interval(type_) or pa.types.is_union(type_):
+        raise InvalidInputError(f"rows cannot be sorted by {name!r}: it is a {type_}")
