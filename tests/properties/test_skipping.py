@@ -155,7 +155,8 @@ def test_batches_are_left_out() -> None:
         max_rows_per_group=GROUP,
     )
     assert "skipping 29 of 30 stored batches" in made.scanner(filter="row < 5").explain_plan(True)
-    assert "skipping" not in made.scanner(filter="row < 5", use_stats=False).explain_plan(True)
+    plan = made.scanner(filter="row < 5", use_stats=False).explain_plan(True)
+    assert "stored batches" not in plan
     assert made.to_table(["row"], filter="row IN (7, 470)")["row"].to_pylist() == [7, 470]
 
 

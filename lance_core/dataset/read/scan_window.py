@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.read.blob_windows import described_blobs
-from lance_core.dataset.read.fragment_reader import meta_column, read_rows
+from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import live, within
+from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required
 from lance_core.dataset.read.pruning import rows_left
