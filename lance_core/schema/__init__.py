@@ -21,7 +21,7 @@ from lance_core.schema.path import format_path, parse_path
 from lance_core.schema.proto import decode_metadata, encode_metadata
 from lance_core.schema.storable import RESERVED_NAMES, check_storable
 from lance_core.schema.tree import Schema
-from lance_core.schema.wrap import wrap, wrap_chunks
+from lance_core.schema.wrap import binary_json, wrap, wrap_chunks
 
 __all__ = [
     "BLOB_KEY",
@@ -39,6 +39,7 @@ __all__ = [
     "align_batch",
     "append_schema",
     "as_bytes",
+    "binary_json",
     "check_nulls",
     "check_storable",
     "decode_metadata",

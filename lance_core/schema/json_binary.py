@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from typing import Union
 
@@ -28,8 +29,11 @@ _SCALAR, _OBJECT, _ARRAY = 0x20000000, 0x40000000, 0x80000000
 _HEADER_KINDS, _COUNT = 0xE0000000, 0x1FFFFFFF
 _NULL, _STRING, _NUMBER, _FALSE, _TRUE, _CONTAINER = (kind << 28 for kind in range(6))
 _ENTRY_KINDS, _LENGTH = 0xF0000000, 0x0FFFFFFF
-_ZERO, _INFINITY, _MINUS_INFINITY, _SIGNED, _UNSIGNED, _FLOAT = 0x00, 0x20, 0x30, 0x40, 0x50, 0x60
-_NOT_NUMBERS = frozenset({0x10, _INFINITY, _MINUS_INFINITY})
+ZERO, SIGNED, UNSIGNED, FLOAT, DECIMAL = 0x00, 0x40, 0x50, 0x60, 0x70
+_NAN, _INFINITY, _MINUS_INFINITY = 0x10, 0x20, 0x30
+SPECIAL_FLOATS = {_NAN: math.nan, _INFINITY: math.inf, _MINUS_INFINITY: -math.inf}
+"""Floats by their tag; they are stored without digits."""
+_SMALL_EXPONENT = re.compile(r"e-0[1-9]")
 _WIDTHS = (1, 2, 4, 8)
 
 
@@ -76,7 +80,33 @@ def encode(text: str) -> bytes:
 def decode(data: bytes) -> str:
     """Decode one binary JSON value to JSON text. Raises like `decode_json`, without a field."""
     value = _container(data, _MAX_DEPTH, at_top=True)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _formatted(value) if _SMALL_EXPONENT.search(text) else text
+
+
+def float_text(number: float) -> str:
+    """A float as JSON text: with the exponents of other implementations, ``null`` if not finite."""
+    if not math.isfinite(number):
+        return "null"
+    text = repr(number)
+    if not _SMALL_EXPONENT.search(text):
+        return text
+    if not text.endswith("e-05"):
+        return text.replace("e-0", "e-")
+    sign, digits = text[: number < 0], text[number < 0 : -4].replace(".", "")
+    return f"{sign}0.0000{digits}"
+
+
+def _formatted(value: Json) -> str:
+    """JSON text with floats as `float_text`, which the standard library's encoder cannot do."""
+    if isinstance(value, float):
+        return float_text(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(_formatted, value))}]"
+    if isinstance(value, dict):
+        members = (f"{_formatted(key)}:{_formatted(item)}" for key, item in value.items())
+        return f"{{{','.join(members)}}}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _number(digits: str) -> int | float:
@@ -125,18 +155,18 @@ def _encoded(value: Json, depth: int) -> tuple[int, bytes]:
 
 def _encoded_integer(number: int) -> bytes:
     if number == 0:
-        return bytes([_ZERO])
+        return bytes([ZERO])
     signed = number < 0
     bits = number.bit_length() if not signed else (number + 1).bit_length() + 1
     width = next(width for width in _WIDTHS if 8 * width >= bits)
-    tag = bytes([_SIGNED if signed else _UNSIGNED])
+    tag = bytes([SIGNED if signed else UNSIGNED])
     return tag + number.to_bytes(width, "big", signed=signed)
 
 
 def _encoded_float(number: float) -> bytes:
     if math.isinf(number):
         return bytes([_INFINITY if number > 0 else _MINUS_INFINITY])
-    return struct.pack(">Bd", _FLOAT, number)
+    return struct.pack(">Bd", FLOAT, number)
 
 
 def _container(data: bytes, depth: int, at_top: bool = False) -> Json:
@@ -193,15 +223,15 @@ def _member(kind: int, data: bytes, depth: int) -> Json:
 
 def _decoded_number(data: bytes) -> Json:
     tag, digits = (data[0], data[1:]) if data else (-1, b"")
-    if tag in {_SIGNED, _UNSIGNED} and len(digits) in _WIDTHS:
-        return int.from_bytes(digits, "big", signed=tag == _SIGNED)
-    if tag == _FLOAT and len(digits) == 8:
+    if tag in {SIGNED, UNSIGNED} and len(digits) in _WIDTHS:
+        return int.from_bytes(digits, "big", signed=tag == SIGNED)
+    if tag == FLOAT and len(digits) == 8:
         (number,) = struct.unpack(">d", digits)
         return float(number) if math.isfinite(number) else None
-    if tag == _ZERO and not digits:
+    if tag == ZERO and not digits:
         return 0
-    if tag in _NOT_NUMBERS and not digits:
+    if tag in SPECIAL_FLOATS and not digits:
         return None
-    if tag == 0x70:
+    if tag == DECIMAL:
         raise UnsupportedFeatureError("binary JSON with a decimal number")
     raise CorruptFileError(f"invalid number {data[:10].hex()!r} in binary JSON")

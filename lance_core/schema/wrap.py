@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from lance_core.schema import extension
 from lance_core.schema.field import Field
 from lance_core.schema.json_binary import decode_json
 from lance_core.schema.rebuild import visible_children, with_children
+
+
+def binary_json(field: Field) -> Field:
+    """``field`` with its JSON, at any depth, as the ``large_binary`` that files hold."""
+    if not any(part.is_json for part in field.walk()):
+        return field
+    if field.is_json:
+        marks = {k: v for k, v in field.metadata.items() if not k.startswith("ARROW:extension:")}
+        return replace(field, logical_type="large_binary", metadata=marks)
+    return field.with_children(tuple(map(binary_json, field.children)))
 
 
 def wrap_chunks(array: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:

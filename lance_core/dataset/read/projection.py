@@ -18,7 +18,7 @@ from lance_core.dataset.read.prune_struct_fields import prune_fields
 from lance_core.dataset.values.to_stored import check_text
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Field, Schema, format_path
+from lance_core.schema import Field, Schema, binary_json, format_path, wrap_chunks
 from lance_core.schema.blob_views import result_field
 from lance_core.schema.project import project_lineages
 from lance_core.suggestions import did_you_mean
@@ -41,17 +41,21 @@ class Output:
     """One column of the result.
 
     ``source`` is the path of a stored field (names from the top level down), or an expression.
+    ``json``: the stored field if it contains JSON, which becomes text here.
     """
 
     field: pa.Field
     source: tuple[str, ...] | Value
+    json: Field | None = None
 
     def of(self, data: pa.Table) -> pa.ChunkedArray:
         """The column, selected or computed from ``data``."""
         if isinstance(self.source, Value):
             return self.source.evaluate(data)
         column = _member(data.column(self.source[0]), self.source[1:])
-        return prune_fields(column, self.field.type)
+        if self.json is None:
+            return prune_fields(column, self.field.type)
+        return wrap_chunks(prune_fields(column, binary_json(self.json).arrow_type), self.json)
 
 
 def _member(column: pa.ChunkedArray, path: tuple[str, ...]) -> pa.ChunkedArray:
@@ -105,10 +109,11 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
         if not found:
             raise _no_column(schema, name)
     returned = project_lineages(list(lineages.values()))
-    arrow = {**META_FIELDS, **{field.name: result_field(field) for field in returned}}
+    outputs = {name: Output(field, (name,)) for name, field in META_FIELDS.items()}
+    outputs |= {field.name: _stored(field, (field.name,)) for field in returned}
     tops = dict.fromkeys(lineages[n][0].name if n in lineages else n for n in names)
     pruned = replace(schema, fields=project_lineages([_readable(one) for one in lineages.values()]))
-    return Projection.of(pruned, [Output(arrow[top], (top,)) for top in tops])
+    return Projection.of(pruned, [outputs[top] for top in tops])
 
 
 def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Projection:
@@ -117,7 +122,7 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
     Raises `InvalidInputError` for an unknown or repeated column.
     """
     if columns is None:
-        outputs = [Output(result_field(f), (f.name,)) for f in schema.fields]
+        outputs = [_stored(f, (f.name,)) for f in schema.fields]
     elif isinstance(columns, Mapping):
         outputs = [_computed(schema, name, text) for name, text in columns.items()]
     else:
@@ -131,11 +136,11 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
 def required(
     schema: Schema, paths: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[Field, ...], tuple[str, ...]]:
-    """The pruned stored fields and the meta columns that ``paths`` need."""
+    """The pruned stored fields and the meta columns that ``paths`` need; JSON as it is stored."""
     own = {field.name: field for field in schema.fields}
     stored = [_readable(_lineage(own[path[0]], path)) for path in paths if path[0] in own]
     meta = tuple(dict.fromkeys(path[0] for path in paths if path[0] not in own))
-    return project_lineages(stored), meta
+    return tuple(map(binary_json, project_lineages(stored))), meta
 
 
 def _readable(lineage: Sequence[Field]) -> Sequence[Field]:
@@ -192,9 +197,15 @@ def stored_column(schema: Schema, name: str) -> Output:
 
 def _member_output(name: str, fields: Sequence[Field]) -> Output:
     """The last of ``fields`` as a flat column ``name``; the others are the structs around it."""
-    leaf = result_field(fields[-1])
+    leaf = _stored(fields[-1], tuple(field.name for field in fields))
     nullable = any(field.nullable for field in fields)
-    return Output(leaf.with_name(name).with_nullable(nullable), tuple(f.name for f in fields))
+    return replace(leaf, field=leaf.field.with_name(name).with_nullable(nullable))
+
+
+def _stored(field: Field, path: tuple[str, ...]) -> Output:
+    """The column of a stored field."""
+    json = field if any(part.is_json for part in field.walk()) else None
+    return Output(result_field(field), path, json)
 
 
 def _computed(schema: Schema, name: str, text: str) -> Output:
@@ -216,8 +227,11 @@ def _renamed(schema: Schema, name: str, path: tuple[str, ...]) -> Output:
 
 
 def queryable(schema: Schema) -> pa.Schema:
-    """The schema of the columns that expressions may name: stored columns and meta columns."""
-    arrow = schema.to_arrow()
+    """The schema of the columns that expressions may name: stored columns and meta columns.
+
+    JSON is binary JSON in expressions.
+    """
+    arrow = pa.schema([binary_json(field).to_arrow() for field in schema.fields])
     for name, field in META_FIELDS.items():
         if name not in arrow.names:
             arrow = arrow.append(field)

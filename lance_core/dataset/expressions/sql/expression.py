@@ -10,6 +10,7 @@ from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import converted
 from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node, evaluate, paths
 from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
+from lance_core.dataset.expressions.sql.temporal import IS_VOLATILE
 from lance_core.lazy_dataclass import dataclass
 
 
@@ -47,9 +48,11 @@ class SqlExpression:
 def filter_expression(text: str, schema: pa.Schema) -> SqlExpression:
     """The condition ``text``; raises the errors of `filters.as_filter`.
 
-    Plans are cached, because planning takes as long as reading a few rows. This is safe: no SQL
-    function depends on the time, and a schema's metadata does not change a condition.
+    Plans are cached, because planning takes as long as reading a few rows. This is safe for text
+    that does not depend on the time; a schema's metadata does not change a condition.
     """
+    if IS_VOLATILE.search(text):
+        return _filter(text, schema)
     try:
         return _kept_filter(text, schema)
     except TypeError:  # an extension type of a user may have no hash

@@ -9,26 +9,28 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import (
     compare,
+    json_functions,
     lists,
     logic,
-    names,
     numbers,
     regexp,
+    structs,
     temporal,
     text,
 )
 from lance_core.dataset.expressions.sql.coerce import common_type, converted, plain
 from lance_core.dataset.expressions.sql.node import (
-    ColumnNode,
     Constant,
     Node,
     call,
+    constant,
     null,
     with_metadata,
     with_nullable,
 )
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,9 @@ def call_function(name: str, arguments: Sequence[Node]) -> Node:
     """
     function = _FUNCTIONS.get(name.lower())
     if function is None:
-        raise UnsupportedFeatureError(f"the function {name} is not supported in an expression")
+        raise UnsupportedFeatureError(
+            f"the function {name} is not supported in an expression{did_you_mean(name, NAMES)}"
+        )
     count = len(arguments)
     if count < function.least or (function.most is not None and count > function.most):
         raise InvalidInputError(f"{name} does not take {count} arguments")
@@ -123,11 +127,14 @@ def _has_all(node: Node, wanted: Node) -> Node:
     return logic.all_of([lists.has(node, item) for item in lists.items(wanted)])
 
 
-def _get_field(node: Node, name: Node) -> Node:
-    wanted = name.value.as_py() if isinstance(name, Constant) else None
-    if not isinstance(node, ColumnNode) or not isinstance(wanted, str):
-        raise UnsupportedFeatureError("get_field of something that is not a column")
-    return names.child(node, wanted)
+def _element(node: Node, index: Node) -> Node:
+    if not isinstance(index, Constant):
+        raise UnsupportedFeatureError("an index that is not a literal")
+    return lists.element(node, index)
+
+
+def _is_empty(node: Node) -> Node:
+    return compare.compare("=", lists.length(node), constant(0))
 
 
 _FUNCTIONS: Mapping[str, Function] = {
@@ -139,16 +146,33 @@ _FUNCTIONS: Mapping[str, Function] = {
     "greatest": Function(_greatest, 1, None),
     "least": Function(_least, 1, None),
     "is_valid": Function(_is_valid, 1, 1, infers_nullable=True),
-    "get_field": Function(_get_field, 2, 2),
+    "get_field": Function(structs.get_field, 2, 2),
     "date_part": Function(temporal.date_part, 2, 2, infers_nullable=True),
     "datepart": Function(temporal.date_part, 2, 2, infers_nullable=True),
     "date_trunc": Function(temporal.date_trunc, 2, 2, infers_nullable=True),
+    "datetrunc": Function(temporal.date_trunc, 2, 2, infers_nullable=True),
+    "now": Function(temporal.now, 0, 0),
+    "current_timestamp": Function(temporal.now, 0, 0),
+    "current_date": Function(temporal.today, 0, 0),
+    "today": Function(temporal.today, 0, 0),
+    "to_unixtime": Function(temporal.to_unixtime, 1, 1),
+    "from_unixtime": Function(temporal.from_seconds, 1, 1),
+    "to_timestamp_seconds": Function(temporal.from_seconds, 1, 1),
+    "to_timestamp_millis": Function(temporal.from_millis, 1, 1),
+    "array_element": Function(_element, 2, 2),
+    "list_element": Function(_element, 2, 2),
+    "empty": Function(_is_empty, 1, 1),
     "array_length": Function(lists.length, 1, 1),
+    "list_length": Function(lists.length, 1, 1),
     "cardinality": Function(lists.length, 1, 1),
     "array_has": Function(lists.has, 2, 2),
+    "list_has": Function(lists.has, 2, 2),
     "array_contains": Function(lists.has, 2, 2),
+    "list_contains": Function(lists.has, 2, 2),
     "array_has_any": Function(_has_any, 2, 2),
+    "list_has_any": Function(_has_any, 2, 2),
     "array_has_all": Function(_has_all, 2, 2),
+    "list_has_all": Function(_has_all, 2, 2),
     "abs": Function(numbers.absolute, 1, 1),
     "round": Function(numbers.rounded, 1, 2, infers_nullable=True),
     "floor": Function(numbers.floor, 1, 1),
@@ -165,6 +189,8 @@ _FUNCTIONS: Mapping[str, Function] = {
     "log": Function(numbers.log, 1, 2),
     "log10": Function(numbers.log10, 1, 1),
     "log2": Function(numbers.log2, 1, 1),
+    **{name: Function(numbers.kernel(name), 1, 1) for name in numbers.KERNELS},
+    "atan2": Function(numbers.atan2, 2, 2),
     "isnan": Function(numbers.is_nan, 1, 1),
     "iszero": Function(numbers.is_zero, 1, 1),
     "nanvl": Function(numbers.instead_of_nan, 2, 2),
@@ -172,6 +198,7 @@ _FUNCTIONS: Mapping[str, Function] = {
     "concat": Function(text.concat, 1, None),
     "concat_ws": Function(text.concat_ws, 2, None),
     "repeat": Function(text.repeat, 2, 2),
+    "initcap": Function(text.initcap, 1, 1),
     "lower": Function(text.lower, 1, 1),
     "upper": Function(text.upper, 1, 1),
     "length": Function(text.length, 1, 1),
@@ -197,6 +224,10 @@ _FUNCTIONS: Mapping[str, Function] = {
     "btrim": Function(text.trim, 1, 2),
     "ltrim": Function(text.ltrim, 1, 2),
     "rtrim": Function(text.rtrim, 1, 2),
+    **{
+        name: Function(plan, count, count)
+        for name, (plan, count) in json_functions.FUNCTIONS.items()
+    },
 }
 
 NAMES = frozenset(_FUNCTIONS)

@@ -395,6 +395,12 @@ class _Parser:
         self._expect(")")
         return syntax.Cast(operand, kind)
 
+    def clock(self) -> syntax.Tree:
+        """Parse ``current_date`` or ``current_timestamp``, with or without parentheses."""
+        name = self._words[self._at - 1].text
+        self._accept("(", ")")
+        return syntax.FunctionCall(name, ())
+
     def try_cast(self) -> syntax.Tree:
         raise UnsupportedFeatureError("TRY_CAST is not supported in an expression")
 
@@ -486,6 +492,8 @@ _SPECIAL: Mapping[str, Callable[[_Parser], syntax.Tree]] = {
     "CAST": _Parser.cast,
     "TRY_CAST": _Parser.try_cast,
     "CASE": _Parser.case,
+    "CURRENT_DATE": _Parser.clock,
+    "CURRENT_TIMESTAMP": _Parser.clock,
 }
 _CALLS = frozenset({"CAST", "TRY_CAST"})
 _RESERVED = frozenset(

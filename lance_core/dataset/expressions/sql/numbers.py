@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,6 +64,25 @@ def exponential(node: Node) -> Node:
 def natural_log(node: Node) -> Node:
     """The natural logarithm; NaN for a negative number."""
     return _apply("ln", pc.ln, node)
+
+
+KERNELS: Mapping[str, Kernel] = {
+    **{name: getattr(pc, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
+    **{name: getattr(pc, name) for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
+    "degrees": lambda value: pc.multiply(value, pa.scalar(180 / math.pi, value.type)),
+    "radians": lambda value: pc.multiply(value, pa.scalar(math.pi / 180, value.type)),
+}
+"""Functions of one float; outside of their domain they return NaN."""
+
+
+def kernel(name: str) -> Callable[[Node], Node]:
+    """The function ``name`` in `KERNELS`."""
+    return functools.partial(_apply, name, KERNELS[name])
+
+
+def atan2(node: Node, other: Node) -> Node:
+    """The angle of the point (``other``, ``node``)."""
+    return call("atan2", pc.atan2, _float("atan2", node), _float("atan2", other))
 
 
 def log10(node: Node) -> Node:

@@ -18,6 +18,7 @@ from lance_core.dataset.expressions.sql import (
     literals,
     logic,
     membership,
+    structs,
     syntax,
 )
 from lance_core.dataset.expressions.sql.grammar import parse, with_long_lists
@@ -89,10 +90,7 @@ class _Planner:
         return self._field(tree.subject, tree.name)
 
     def _field(self, parent: syntax.Tree, name: str) -> Node:
-        node = self.plan(parent)
-        if not isinstance(node, ColumnNode):
-            raise UnsupportedFeatureError(f"the field {name!r} of what is no column")
-        return child(node, name)
+        return structs.field(self.plan(parent), name)
 
     def index(self, tree: syntax.Subscript) -> Node:
         index = self.plan(tree.index)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+import time
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -66,3 +68,39 @@ def _part(value: Datum, kernel: Kernel) -> Datum:
 def _truncated(value: Datum, unit: str) -> Datum:
     check_years(value)
     return pc.floor_temporal(value, unit=unit)
+
+
+def now() -> Node:
+    """The current time, one value for a whole expression."""
+    moment = pa.scalar(time.time_ns(), pa.timestamp("ns", "+00:00"))
+    return Constant(moment)
+
+
+def today() -> Node:
+    """The current date in UTC."""
+    return Constant(pc.cast(pa.scalar(time.time_ns(), pa.timestamp("ns")), pa.date32(), safe=False))
+
+
+def to_unixtime(node: Node) -> Node:
+    """The whole seconds since 1970 as int64."""
+    seconds = functools.partial(pc.floor_temporal, unit="second")
+    return call("to_unixtime", lambda value: _seconds(seconds(value)), _timestamp(node))
+
+
+def from_seconds(node: Node) -> Node:
+    """The timestamp that is so many seconds after 1970."""
+    return converted(converted(node, pa.int64()), pa.timestamp("s"))
+
+
+def from_millis(node: Node) -> Node:
+    """The timestamp that is so many milliseconds after 1970."""
+    return converted(converted(node, pa.int64()), pa.timestamp("ms"))
+
+
+def _seconds(value: Datum) -> Datum:
+    whole = pc.cast(value, pa.timestamp("s", value.type.tz))
+    return pc.cast(whole, pa.int64())
+
+
+IS_VOLATILE = re.compile(r"\b(now|today|current_\w+)\b", re.IGNORECASE)
+"""Finds the functions of this module whose value depends on the time, in the text of SQL."""

@@ -33,6 +33,11 @@ def upper(node: Node) -> Node:
     return call("upper", pc.utf8_upper, text_argument("upper", node))
 
 
+def initcap(node: Node) -> Node:
+    """The text with the first letter of each word in upper case, all others in lower case."""
+    return call("initcap", pc.utf8_title, text_argument("initcap", node))
+
+
 def length(node: Node) -> Node:
     """The length in characters."""
     return call("length", pc.utf8_length, text_argument("length", node))

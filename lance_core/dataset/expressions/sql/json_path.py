@@ -1,0 +1,158 @@
+"""Paths into JSON values: ``$.a[0]."b c"[*]``, as pylance's JSON functions take them.
+
+A path is a sequence of steps. Each step maps every value to none, one or several values inside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import json_members
+from lance_core.schema.json_members import Int64Array, Members
+
+_STEP = re.compile(
+    r"""
+    [.:]"(?P<quoted>(?:[^"\\]|\\.)*)"
+    | (?P<descendants>\.\*\*)
+    | (?P<values>\.\*)
+    | [.:](?P<name>\w+)
+    | \[\s*"(?P<key>(?:[^"\\]|\\.)*)"\s*\]
+    | (?P<elements>\[\s*\*\s*\])
+    | \[(?P<places>[^\]]*)\]
+    """,
+    re.VERBOSE,
+)
+_PLACE = re.compile(r"\s*(?:(last)\s*(?:-\s*(\d{1,9}))?|(-?\d{1,9}))\s*")
+_FILTERS = re.compile(r"\s*(\?|[=!<>&|+*/@-])")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Values inside other values: ``owner`` is the position of the outer value, ascending."""
+
+    owner: Int64Array
+    values: Members
+
+
+Step = Callable[[Members], Found]
+
+
+def parse_path(text: str) -> tuple[Step, ...]:
+    """The steps of a path; ``$`` may be omitted, then the path starts with a name.
+
+    Raises `InvalidInputError` for text that is no path, and `UnsupportedFeatureError` for filters
+    and operators.
+    """
+    rest = text.removeprefix("$")
+    if rest == text and rest and (rest[0].isalnum() or rest[0] == "_"):
+        rest = f".{rest}"
+    at, steps = 0, []
+    while at < len(rest):
+        match = _STEP.match(rest, at)
+        if match is None:
+            if _FILTERS.match(rest, at):
+                raise UnsupportedFeatureError(f"the JSON path {text!r} with a filter or operator")
+            raise InvalidInputError(f"invalid JSON path {text!r}")
+        steps.append(_step(match, text))
+        at = match.end()
+    return tuple(steps)
+
+
+def follow(steps: tuple[Step, ...], values: Members) -> Found:
+    """All values at the path, for each of ``values``."""
+    rows = np.flatnonzero(values.exists)
+    found = Found(rows, values.take(rows))
+    for step in steps:
+        inner = step(found.values)
+        found = Found(found.owner[inner.owner], inner.values)
+    return found
+
+
+def _step(match: re.Match[str], text: str) -> Step:
+    kind = match.lastgroup
+    value = match[kind or 0]
+    if kind in ("quoted", "key", "name"):
+        name = re.sub(r"\\(.)", r"\1", value) if kind != "name" else value
+        return lambda values: _existing(json_members.field(values, name.encode()))
+    if kind == "elements":
+        return _all_elements
+    if kind == "values":
+        return lambda values: Found(*json_members.fields(values))
+    if kind == "descendants":
+        return _descendants
+    ranges = [_range(part, text) for part in value.split(",")]
+    return lambda values: _elements_at(values, ranges)
+
+
+def _range(part: str, text: str) -> tuple[int, int]:
+    """The first and last index of ``2``, ``last - 1`` or ``0 to last``; from the end if below 0."""
+    ends = [_PLACE.fullmatch(end) for end in re.split(r"\bto\b", part)]
+    if not 1 <= len(ends) <= 2 or None in ends:
+        raise InvalidInputError(f"invalid JSON path {text!r}")
+    # A number below 0 is no element.
+    numbers = [int(end[3] or 0) for end in ends if end]
+    if min(numbers) < 0:
+        return 1, 0
+    places = [-1 - int(end[2] or 0) if end[1] else int(end[3]) for end in ends if end]
+    return places[0], places[-1]
+
+
+def _existing(values: Members) -> Found:
+    rows = np.flatnonzero(values.exists)
+    return Found(rows, values.take(rows))
+
+
+def _all_elements(values: Members) -> Found:
+    """The elements of arrays; other values stand for themselves."""
+    own = np.flatnonzero(~json_members.is_array(values))
+    owner, inner = json_members.elements(values)
+    return _merged([Found(owner, inner), Found(own, values.take(own))])
+
+
+def _elements_at(values: Members, ranges: list[tuple[int, int]]) -> Found:
+    counts = json_members.lengths(values)
+    owner, inner = json_members.elements(values)
+    firsts = np.cumsum(counts) - counts
+    number = np.arange(len(owner)) - firsts[owner]
+    parts = []
+    for first, last in ranges:
+        low = np.where(first < 0, counts + first, first)[owner]
+        high = np.where(last < 0, counts + last, last)[owner]
+        hits = np.flatnonzero((low <= number) & (number <= high))
+        parts.append(Found(owner[hits], inner.take(hits)))
+    return _merged(parts)
+
+
+def _descendants(values: Members) -> Found:
+    """Each value, and all values inside it at any depth."""
+    return _merged(list(_levels(values)))
+
+
+def _levels(values: Members) -> Iterator[Found]:
+    found = Found(np.arange(len(values)), values)
+    yield found
+    while len(found.owner):
+        below = _merged(
+            [
+                Found(*json_members.elements(found.values)),
+                Found(*json_members.fields(found.values)),
+            ]
+        )
+        found = Found(found.owner[below.owner], below.values)
+        yield found
+
+
+def _merged(parts: list[Found]) -> Found:
+    """The values of all parts (at least one), ordered by owner."""
+    owner = np.concatenate([part.owner for part in parts])
+    order = np.argsort(owner, kind="stable")
+    joined = [
+        np.concatenate([getattr(part.values, name) for part in parts])[order]
+        for name in ("kinds", "starts", "ends")
+    ]
+    return Found(owner[order], Members(parts[0].values.data, *joined))

@@ -1,0 +1,310 @@
+"""Binary JSON values as Arrow arrays: numbers, booleans, text, and binary JSON again.
+
+Strings and numbers are converted by numpy and Arrow. Floats and containers are formatted in Python
+once for each distinct value, because Arrow formats neither as pylance does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema.json_binary import (
+    DECIMAL,
+    FLOAT,
+    SIGNED,
+    SPECIAL_FLOATS,
+    UNSIGNED,
+    ZERO,
+    decode,
+    float_text,
+)
+from lance_core.schema.json_members import (
+    CONTAINER,
+    FALSE,
+    NULL,
+    NUMBER,
+    STRING,
+    TRUE,
+    Int64Array,
+    Mask,
+    Members,
+)
+from lance_core.suggestions import shortened
+
+_FLOAT = re.compile(
+    r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|infinity|nan)", re.I
+)
+_INTEGER = re.compile(r"[+-]?\d+")
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+_MIN, _MAX = -(1 << 63), (1 << 63) - 1
+_WIDTHS = [
+    *((SIGNED, "i", width) for width in (1, 2, 4, 8)),
+    *((UNSIGNED, "u", width) for width in (1, 2, 4, 8)),
+    (FLOAT, "f", 8),
+]
+"""The tag, numpy's letter and the width in bytes of the digits of each kind of number."""
+
+
+def strings(values: Members) -> pa.Array:
+    """The text of scalars: strings without quotes. Raises `InvalidInputError` for containers."""
+    _refuse(values.kinds == CONTAINER, "string")
+    return _text(values, quoted=False)
+
+
+def texts(values: Members) -> pa.Array:
+    """The JSON text of each value."""
+    return _text(values, quoted=True)
+
+
+def _text(values: Members, quoted: bool) -> pa.Array:
+    kinds = values.kinds
+    words = [None, "true", "false", "null" if quoted else None]
+    word = np.select([kinds == TRUE, kinds == FALSE, kinds == NULL], [1, 2, 3], 0)
+    found = pa.array(words, pa.string()).take(from_numpy(word))
+    for kind in (STRING, NUMBER, CONTAINER):
+        rows = np.flatnonzero(kinds == kind)
+        if len(rows):
+            found = _filled(found, kinds == kind, _text_of(kind, values.take(rows), quoted))
+    return found
+
+
+def _text_of(kind: int, one: Members, quoted: bool) -> pa.Array:
+    if kind == STRING:
+        return _quoted(_utf8(one)) if quoted else _utf8(one)
+    if kind == NUMBER:
+        return _decoded(one).as_text()
+    return _each_distinct(_bytes(one), decode, pa.string())
+
+
+def integers(values: Members) -> pa.Array:
+    """Each scalar as int64; fractions are rounded, a half away from zero.
+
+    Raises `InvalidInputError` for values that are no such number.
+    """
+    return _numbers(values, "integer", Numbers.as_integers, _as_integer)
+
+
+def floats(values: Members) -> pa.Array:
+    """Each scalar as float64. Raises `InvalidInputError` for values that are no number."""
+    return _numbers(values, "float", Numbers.as_floats, _as_float)
+
+
+def booleans(values: Members) -> pa.Array:
+    """Each boolean, or text such as "true" and "no". Raises `InvalidInputError` for others."""
+    kinds = values.kinds
+    _refuse((kinds == NUMBER) | (kinds == CONTAINER), "boolean")
+    found = _masked(kinds == TRUE, (kinds != TRUE) & (kinds != FALSE))
+    raw = _utf8(values.take(np.flatnonzero(kinds == STRING)))
+    return _filled(found, kinds == STRING, _each_distinct(raw, _boolean, pa.bool_()))
+
+
+def _boolean(text: str) -> bool:
+    return bool(_required(_WORDS.get(text.lower()), text, "boolean"))
+
+
+def binary(values: Members) -> pa.Array:
+    """Each value as binary JSON of its own."""
+    rows = np.flatnonzero(values.exists)
+    one = values.take(rows)
+    sizes = one.ends - one.starts
+    is_scalar = one.kinds != CONTAINER
+    headers = np.where(is_scalar, 8, 0)
+    ends = np.cumsum(sizes + headers)
+    starts = ends - sizes - headers
+    data = np.empty(int((sizes + headers).sum()), np.uint8)
+    entries = np.stack([np.full(len(rows), 0x20000000), (one.kinds << 28) | sizes], axis=1)
+    words = entries[is_scalar].astype(">u4").view(np.uint8).reshape(-1, 8)
+    data[starts[is_scalar][:, None] + np.arange(8)] = words
+    data[_ranges(starts + headers, sizes)] = one.data[_ranges(one.starts, sizes)]
+    found = _joined(pa.large_binary(), sizes + headers, data)
+    if len(rows) == len(values):
+        return found
+    places = np.cumsum(values.exists) - 1
+    return found.take(_masked(places, ~values.exists))
+
+
+def _numbers(
+    values: Members,
+    what: str,
+    of_numbers: Callable[[Numbers], pa.Array],
+    of_text: Callable[[str], int | float | None],
+) -> pa.Array:
+    kinds = values.kinds
+    _refuse(kinds == CONTAINER, what)
+    numbers = _decoded(values.take(np.flatnonzero(kinds == NUMBER)))
+    found = of_numbers(numbers)
+    booleans = (kinds == TRUE).astype(found.type.to_pandas_dtype())
+    missing = (kinds != TRUE) & (kinds != FALSE)
+    result = _filled(_masked(booleans, missing), kinds == NUMBER, found)
+    raw = _utf8(values.take(np.flatnonzero(kinds == STRING)))
+    converted = _each_distinct(raw, lambda text: _required(of_text(text), text, what), found.type)
+    return _filled(result, kinds == STRING, converted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """Decoded numbers: ``integers``, or ``floats`` where ``is_float``.
+
+    ``is_large``: the integer is not below 2**63; ``integers`` has the bits of an unsigned one.
+    """
+
+    integers: Int64Array
+    floats: npt.NDArray[np.float64]
+    is_float: Mask
+    is_large: Mask
+
+    def as_integers(self) -> pa.Array:
+        """Rounded to int64; raises `InvalidInputError` for numbers out of its range."""
+        size = np.abs(self.floats)
+        whole = np.floor(size)
+        rounded = np.copysign(whole + (size - whole >= 0.5), self.floats)
+        fits = (rounded >= -(2.0**63)) & (rounded < 2.0**63)
+        _refuse(self.is_large | (self.is_float & ~fits), "integer")
+        rounded = np.where(self.is_float, rounded, 0).astype(np.int64)
+        return from_numpy(np.where(self.is_float, rounded, self.integers))
+
+    def as_floats(self) -> pa.Array:
+        """As float64."""
+        whole = np.where(self.is_large, self.integers.view(np.uint64), self.integers)
+        return from_numpy(np.where(self.is_float, self.floats, whole.astype(np.float64)))
+
+    def as_text(self) -> pa.Array:
+        """As in JSON text."""
+        found = pc.cast(from_numpy(self.integers), pa.string())
+        large = from_numpy(self.integers[self.is_large].view(np.uint64))
+        found = _filled(found, self.is_large, pc.cast(large, pa.string()))
+        fractions = from_numpy(self.floats[self.is_float])
+        return _filled(found, self.is_float, _each_distinct(fractions, float_text, pa.string()))
+
+
+def _decoded(one: Members) -> Numbers:
+    tags, sizes = _tags(one)
+    whole, fractions = np.zeros(len(one), np.int64), np.zeros(len(one))
+    is_float = np.isin(tags, (*SPECIAL_FLOATS, FLOAT))
+    is_large = np.zeros(len(one), bool)
+    for tag, value in SPECIAL_FLOATS.items():
+        fractions[tags == tag] = value
+    known = is_float | (tags == ZERO)
+    for tag, letter, width in _WIDTHS:
+        rows = np.flatnonzero((tags == tag) & (sizes == width + 1))
+        digits = one.data[(one.starts[rows] + 1)[:, None] + np.arange(width)]
+        decoded = np.ascontiguousarray(digits).view(f">{letter}{width}")[:, 0]
+        known[rows] = True
+        if letter == "f":
+            fractions[rows] = decoded
+            continue
+        whole[rows] = decoded.astype(np.uint64 if letter == "u" else np.int64).view(np.int64)
+        is_large[rows] = (letter == "u") & (whole[rows] < 0)
+    if (tags == DECIMAL).any():
+        raise UnsupportedFeatureError("binary JSON with a decimal number")
+    if not known.all():
+        raise CorruptFileError("invalid number in binary JSON")
+    return Numbers(whole, fractions, is_float, is_large)
+
+
+def _tags(one: Members) -> tuple[Int64Array, Int64Array]:
+    """The tag of each number, -1 without one, and its size with the tag."""
+    sizes = one.ends - one.starts
+    tags = np.full(len(one), -1, np.int64)
+    tags[sizes > 0] = one.data[one.starts[sizes > 0]]
+    return tags, sizes
+
+
+def _as_integer(text: str) -> int | None:
+    if _INTEGER.fullmatch(text) and _MIN <= int(text) <= _MAX:
+        return int(text)
+    number = _as_float(text)
+    if number is None or not abs(number) < 2.0**63:
+        return None
+    whole = math.floor(abs(number))
+    return int(math.copysign(whole + (abs(number) - whole >= 0.5), number))
+
+
+def _as_float(text: str) -> float | None:
+    return float(text) if _FLOAT.fullmatch(text) else None
+
+
+def _required(value: Any, text: str, what: str) -> Any:
+    if value is None:
+        raise _no_conversion(what, f": {shortened(text)}")
+    return value
+
+
+def _refuse(wrong: Mask, what: str) -> None:
+    if wrong.any():
+        raise _no_conversion(what, "")
+
+
+def _no_conversion(what: str, detail: str) -> InvalidInputError:
+    return InvalidInputError(f"Failed to convert to {what}: a JSON value is no {what}{detail}")
+
+
+def _quoted(raw: pa.Array) -> pa.Array:
+    """Strings as JSON text; only strings with characters to escape are handled in Python."""
+    plain = pc.binary_join_element_wise('"', raw, '"', "")
+    special = np.asarray(pc.match_substring_regex(raw, r'[\x00-\x1f"\\]'))
+    if not special.any():
+        return plain
+    kept = raw.filter(from_numpy(special))
+    return _filled(plain, special, _each_distinct(kept, _json_text, pa.string()))
+
+
+def _json_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _each_distinct(values: pa.Array, convert: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
+    """``convert`` of each value, called once for each distinct one."""
+    coded = pc.dictionary_encode(values)
+    return pa.array(list(map(convert, coded.dictionary.to_pylist())), kind).take(coded.indices)
+
+
+def _filled(array: pa.Array, mask: Mask, values: pa.Array) -> pa.Array:
+    """``array`` with the next of ``values`` at each place of ``mask``."""
+    if not len(values):
+        return array
+    return pc.replace_with_mask(array, from_numpy(mask), values)
+
+
+def _masked(values: npt.NDArray[Any], missing: Mask) -> pa.Array:
+    plain = from_numpy(values)
+    return plain if not missing.any() else pc.if_else(from_numpy(missing), None, plain)
+
+
+def _utf8(one: Members) -> pa.Array:
+    try:
+        return pc.cast(_bytes(one), pa.string())
+    except pa.ArrowInvalid as error:
+        raise CorruptFileError(f"a string in binary JSON is not UTF-8: {error}") from error
+
+
+def _bytes(one: Members) -> pa.Array:
+    """The data of each value."""
+    sizes = one.ends - one.starts
+    return _joined(pa.large_binary(), sizes, one.data[_ranges(one.starts, sizes)])
+
+
+def _joined(kind: pa.DataType, sizes: Int64Array, data: npt.NDArray[np.uint8]) -> pa.Array:
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return pa.Array.from_buffers(
+        kind, len(sizes), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    )
+
+
+def _ranges(starts: Int64Array, sizes: Int64Array) -> Int64Array:
+    """All numbers of the ranges of ``sizes`` numbers from ``starts`` on."""
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))

@@ -1,0 +1,34 @@
+"""Fields of structs: of columns, and of computed values such as elements of lists."""
+
+from __future__ import annotations
+
+import functools
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql.names import child
+from lance_core.dataset.expressions.sql.node import ColumnNode, Constant, Node, call, with_nullable
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.suggestions import hint
+
+
+def field(node: Node, name: str) -> Node:
+    """The field ``name`` of each struct; raises `InvalidInputError` if there is none."""
+    if isinstance(node, ColumnNode):
+        return child(node, name)
+    if not pa.types.is_struct(node.type):
+        raise InvalidInputError(f"a {node.type} has no field {name!r}")
+    names = [node.type.field(i).name for i in range(node.type.num_fields)]
+    if name not in names:
+        raise InvalidInputError(f"No field named {name}{hint(name, names)}")
+    kernel = functools.partial(pc.struct_field, indices=[names.index(name)])
+    return with_nullable(call(f"field {name!r}", kernel, node), True)
+
+
+def get_field(node: Node, name: Node) -> Node:
+    """`field` with a literal name."""
+    wanted = name.value.as_py() if isinstance(name, Constant) else None
+    if not isinstance(wanted, str):
+        raise UnsupportedFeatureError("get_field with a name that is not a literal")
+    return field(node, wanted)

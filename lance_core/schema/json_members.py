@@ -1,0 +1,225 @@
+"""Members of many binary JSON values at once: fields of objects, elements of arrays.
+
+The layout is described in `json_binary`. All steps are numpy operations over all values; the cost
+of a step is proportional to the number of members of the containers that it looks into.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
+
+Int64Array = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+NULL, STRING, NUMBER, FALSE, TRUE, CONTAINER = range(6)
+"""Kinds of members."""
+
+ABSENT = 15
+"""The kind of a value that does not exist; it is used only in memory."""
+
+_SCALAR, _OBJECT, _ARRAY = 1, 2, 4
+_COUNT, _LENGTH = 0x1FFFFFFF, 0x0FFFFFFF
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """JSON values at positions of one buffer.
+
+    A value is the bytes from ``starts`` to ``ends`` of ``data``; its kind is in ``kinds``.
+    """
+
+    data: npt.NDArray[np.uint8]
+    kinds: npt.NDArray[np.int64]
+    starts: Int64Array
+    ends: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @property
+    def exists(self) -> Mask:
+        """False where there is no value."""
+        found: Mask = self.kinds != ABSENT
+        return found
+
+    def where(self, keep: Mask) -> Members:
+        """The same values, absent where ``keep`` is false."""
+        return Members(self.data, np.where(keep, self.kinds, ABSENT), self.starts, self.ends)
+
+    def take(self, rows: npt.NDArray[np.integer]) -> Members:
+        """The values at positions ``rows``."""
+        return Members(self.data, self.kinds[rows], self.starts[rows], self.ends[rows])
+
+
+def members_of(values: pa.Array) -> Members:
+    """The values of a ``large_binary`` array; NULL is absent.
+
+    Raises `CorruptFileError` for bytes that cannot be binary JSON.
+    """
+    count, first = len(values), values.offset
+    _, offsets, body = values.buffers()
+    bounds = np.frombuffer(offsets, np.int64, count + 1, first * 8) if count else np.zeros(1, int)
+    data = np.frombuffer(body or b"", np.uint8)
+    starts, ends = bounds[:-1].astype(np.int64), bounds[1:].astype(np.int64)
+    valid = np.asarray(values.is_valid())
+    _check(bool((ends - starts >= 4)[valid].all()), "ends within a header")
+    found = Members(data, np.where(valid, CONTAINER, ABSENT), starts, ends)
+    scalar = np.flatnonzero(valid)
+    scalar = scalar[_words(data, starts[scalar]) >> 29 == _SCALAR]
+    if not len(scalar):
+        return found
+    _check(bool((ends[scalar] - starts[scalar] >= 8).all()), "ends within a header")
+    entries = _words(data, starts[scalar] + 4)
+    kinds, starts, ends = found.kinds.copy(), starts.copy(), ends.copy()
+    kinds[scalar] = entries >> 28
+    starts[scalar] += 8
+    _check(bool((starts[scalar] + (entries & _LENGTH) <= ends[scalar]).all()), "ends early")
+    ends[scalar] = starts[scalar] + (entries & _LENGTH)
+    _check(bool((kinds[scalar] < CONTAINER).all()), "has a member of an unknown kind")
+    return Members(data, kinds, starts, ends)
+
+
+def field(values: Members, name: bytes) -> Members:
+    """The field ``name`` of each object; absent for other values."""
+    rows, counts = _containers(values, _OBJECT)
+    found = _object_values(values, rows, counts)
+    owner, begins, sizes = _keys(values, rows, counts)
+    hits = np.flatnonzero(sizes == len(name))
+    for place, byte in enumerate(name):
+        hits = hits[values.data[begins[hits] + place] == byte]
+    return _at(values, rows[owner[hits]], found.take(hits))
+
+
+def element(values: Members, number: int) -> Members:
+    """The element at ``number`` of each array; -1 is the last. Absent for other values."""
+    rows, counts = _containers(values, _ARRAY)
+    found = _elements(values, rows, counts)
+    place = counts + number if number < 0 else np.full(len(rows), number)
+    has = (place >= 0) & (place < counts)
+    firsts = np.cumsum(counts) - counts
+    return _at(values, rows[has], found.take((firsts + place)[has]))
+
+
+def elements(values: Members) -> tuple[Int64Array, Members]:
+    """The elements of all arrays, each with the position of its array in ``values``."""
+    rows, counts = _containers(values, _ARRAY)
+    found = _elements(values, rows, counts)
+    return np.repeat(rows, counts), found
+
+
+def fields(values: Members) -> tuple[Int64Array, Members]:
+    """The values of all fields of all objects, each with the position of its object."""
+    rows, counts = _containers(values, _OBJECT)
+    found = _object_values(values, rows, counts)
+    return np.repeat(rows, counts), found
+
+
+def is_array(values: Members) -> Mask:
+    """True for arrays."""
+    found = np.zeros(len(values), bool)
+    found[_containers(values, _ARRAY)[0]] = True
+    return found
+
+
+def lengths(values: Members) -> Int64Array:
+    """The number of elements of each array, 0 for other values."""
+    rows, counts = _containers(values, _ARRAY)
+    found = np.zeros(len(values), np.int64)
+    found[rows] = counts
+    return found
+
+
+def _keys(
+    values: Members, rows: Int64Array, counts: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """For each key of the objects at ``rows``: the number of its object, its start and size."""
+    starts = values.starts[rows]
+    _check(bool((starts + 4 + 8 * counts <= values.ends[rows]).all()), "has too many members")
+    owner, number = _flat(counts)
+    sizes = _words(values.data, starts[owner] + 4 + 4 * number) & _LENGTH
+    begins = (starts + 4 + 8 * counts)[owner] + _sums_before(sizes, owner, counts)
+    _check(bool((begins + sizes <= values.ends[rows][owner]).all()), "ends within a key")
+    return owner, begins, sizes
+
+
+def _object_values(values: Members, rows: Int64Array, counts: Int64Array) -> Members:
+    owner, _, sizes = _keys(values, rows, counts)
+    starts = values.starts[rows]
+    all_keys = np.bincount(owner, sizes, len(rows)).astype(np.int64)
+    data_at = starts + 4 + 8 * counts + all_keys
+    return _values(values, rows, starts + 4 + 4 * counts, data_at, counts)
+
+
+def _elements(values: Members, rows: Int64Array, counts: Int64Array) -> Members:
+    starts = values.starts[rows]
+    _check(bool((starts + 4 + 4 * counts <= values.ends[rows]).all()), "has too many members")
+    return _values(values, rows, starts + 4, starts + 4 + 4 * counts, counts)
+
+
+def _containers(values: Members, kind: int) -> tuple[Int64Array, Int64Array]:
+    """The positions of the objects or arrays in ``values``, and their numbers of members."""
+    rows = np.flatnonzero(values.kinds == CONTAINER)
+    _check(bool((values.ends[rows] - values.starts[rows] >= 4).all()), "ends within a header")
+    headers = _words(values.data, values.starts[rows])
+    is_kind = headers >> 29 == kind
+    return rows[is_kind], headers[is_kind] & _COUNT
+
+
+def _values(
+    values: Members,
+    rows: Int64Array,
+    entries_at: Int64Array,
+    data_at: Int64Array,
+    counts: Int64Array,
+) -> Members:
+    """The members with ``counts`` entries from ``entries_at`` on and data from ``data_at`` on."""
+    owner, number = _flat(counts)
+    entries = _words(values.data, entries_at[owner] + 4 * number)
+    lengths = entries & _LENGTH
+    begins = data_at[owner] + _sums_before(lengths, owner, counts)
+    _check(bool((begins + lengths <= values.ends[rows][owner]).all()), "ends within a value")
+    kinds = entries >> 28
+    _check(bool((kinds <= CONTAINER).all()), "has a member of an unknown kind")
+    return Members(values.data, kinds, begins, begins + lengths)
+
+
+def _flat(counts: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """For each of ``counts[i]`` members: ``i``, and its number from 0."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _sums_before(lengths: Int64Array, owner: Int64Array, counts: Int64Array) -> Int64Array:
+    """The sum of the lengths of earlier members with the same owner."""
+    before = np.cumsum(lengths) - lengths
+    firsts = np.cumsum(counts) - counts
+    has_any = counts > 0
+    base = np.zeros(len(counts), np.int64)
+    base[has_any] = before[firsts[has_any]]
+    return before - base[owner]
+
+
+def _at(values: Members, rows: Int64Array, found: Members) -> Members:
+    """``found`` at the positions ``rows``, absent values elsewhere."""
+    kinds = np.full(len(values), ABSENT, np.int64)
+    starts, ends = np.zeros((2, len(values)), np.int64)
+    kinds[rows], starts[rows], ends[rows] = found.kinds, found.starts, found.ends
+    return Members(values.data, kinds, starts, ends)
+
+
+def _words(data: npt.NDArray[np.uint8], places: Int64Array) -> Int64Array:
+    """The big-endian 32 bit integers at ``places``."""
+    found = data[places].astype(np.int64) << 24
+    for number, shift in ((1, 16), (2, 8), (3, 0)):
+        found |= data[places + number].astype(np.int64) << shift
+    return found
+
+
+def _check(fits: bool, reason: str) -> None:
+    if not fits:
+        raise CorruptFileError(f"binary JSON {reason}")
