@@ -6,6 +6,7 @@
     ├── InvalidInputError (ValueError)          the caller's argument cannot be used
     │   ├── InvalidTypeError (TypeError)        an argument of the wrong Python type
     │   ├── SchemaMismatchError (OSError)       data does not fit the table's schema
+    │   ├── MergeError (OSError)                rows of a merge match rows that they must not match
     │   ├── InvalidPathError                    a path that is absolute, empty or leaves its root
     │   └── InvalidRefError (OSError)           an invalid name of a tag or branch
     ├── NotFoundError (FileNotFoundError)
@@ -62,6 +63,10 @@ class InvalidTypeError(InvalidInputError, TypeError):
 
 class SchemaMismatchError(InvalidInputError, OSError):
     """The data's schema does not fit the table's schema."""
+
+
+class MergeError(InvalidInputError, OSError):
+    """A merge is ambiguous, matches rows that must not match, or has an invalid condition."""
 
 
 class InvalidPathError(InvalidInputError):

@@ -179,6 +179,8 @@ class _Attempts:
             version, naming = 1, self._options.naming
         else:
             check_number(base)
+            if self._options.check_base is not None:
+                self._options.check_base(base)
             version, naming = base.location.version + 1, base.location.naming
             transaction = self._rebased(base.file)
         file = self._applied(before, transaction)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from lance_core.commits.history import Version
 from lance_core.commits.new_files import Each
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.paths import NamingScheme
@@ -53,9 +54,10 @@ class CommitOptions:
     version contains it. ``detached``: publish a version outside the history, which is found only by
     its number. ``may_be_repeated``: the transaction may have been sent before, with an unknown
     outcome; if a version that it may have become is cleaned up, the outcome is unknown, not a
-    conflict. ``age_of_files``: returns the seconds since the first new file of the transaction was
-    started, infinite if unknown; None if the files need not be checked. ``each``: runs the checks
-    of many files, by default one after the other.
+    conflict. ``check_base``: called with the version that an attempt is based on; it raises an
+    error to refuse the commit. ``age_of_files``: returns the seconds since the first new file of
+    the transaction was started, infinite if unknown; None if the files need not be checked.
+    ``each``: runs the checks of many files, by default one after the other.
     """
 
     max_retries: int = 20
@@ -65,6 +67,7 @@ class CommitOptions:
     deadline: float | None = None
     detached: bool = False
     may_be_repeated: bool = False
+    check_base: Callable[[Version], None] | None = None
     age_of_files: Callable[[], float] | None = None
     each: Each = map
 

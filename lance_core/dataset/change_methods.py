@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from lance_core.commits.handlers.lock import CommitLock
+from lance_core.dataset.merge_insert import MergeInsertBuilder
 from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Target
@@ -93,6 +94,14 @@ class ChangeMethods(Opened):
             version = file_version(self._snapshot, APPEND, data_storage_version)
         self._snapshot, result = update(self._snapshot, updates, where, retries, version=version)
         return result
+
+    def merge_insert(self, on: str | Iterable[str] | None = None) -> MergeInsertBuilder:
+        """A builder for a merge of new data: it updates, inserts and deletes rows by key.
+
+        ``on``: the key columns, by default the table's unenforced primary key. Raises
+        `InvalidInputError` for an unknown column, and if there are no keys.
+        """
+        return MergeInsertBuilder(self, on)
 
     def restore(self) -> None:
         """Commit a new version with the content of the open one, and move to it."""

@@ -26,3 +26,7 @@ class Opened:
     def snapshot(self) -> Snapshot:
         """The open version; an internal value that pylance does not have."""
         return self._snapshot
+
+    def move_to(self, snapshot: Snapshot) -> None:
+        """Open another version in place; an internal method that pylance does not have."""
+        self._snapshot = snapshot

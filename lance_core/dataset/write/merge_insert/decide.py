@@ -1,0 +1,173 @@
+"""Decide what happens to each row of a part of the source, and to the target rows that match it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.expressions.filters import Filter, as_filter
+from lance_core.dataset.read.projection import queryable, select
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.merge_insert.integer_index import Int64Array
+from lance_core.dataset.write.merge_insert.keys import KeyIndex
+from lance_core.dataset.write.merge_insert.plan import SOURCE, TARGET, Matched, MergePlan
+from lance_core.dataset.write.merge_insert.target import Addresses, Matches, rows_at
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.errors import MergeError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import format_path
+
+_PAIRS = 1 << 18
+"""Pairs of a target and a source row whose condition is evaluated together."""
+
+_NONE: Int64Array = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """The actions on the rows of one part of the source.
+
+    ``updates``: addresses of target rows, in the order of the table; ``update_rows``: for each, the
+    number of the source row with its new values. ``deletes``: addresses of target rows to delete.
+    ``inserts``: numbers of source rows to insert. ``matched``: addresses of all target rows whose
+    key is in the source.
+    """
+
+    updates: Addresses
+    update_rows: Int64Array
+    deletes: Addresses
+    inserts: Int64Array
+    matched: Addresses
+
+
+def decide(
+    plan: MergePlan,
+    rows: pa.Table,
+    index: KeyIndex,
+    matches: Matches,
+    condition: UpdateCondition | None,
+) -> Decision:
+    """The actions on ``rows``, whose keys are in ``index``, and on their ``matches``.
+
+    Raises `MergeError` if rows match that must not, and if several source rows match one target row
+    that they update or delete.
+    """
+    if plan.matched is Matched.FAIL and len(matches.keys):
+        shown = _shown(plan, rows, int(np.argmax(index.keys == matches.keys[0])))
+        raise MergeError(f"Merge insert failed: found matching row with key values: {shown}")
+    inserts = _NONE
+    if plan.inserts:
+        is_known = np.zeros(len(index) + 1, np.bool_)
+        is_known[matches.keys] = True
+        inserts = np.flatnonzero(~is_known[index.keys])
+    addresses, pairs = np.empty(0, np.uint64), _NONE
+    if plan.updates or plan.matched is Matched.DELETE:
+        addresses, pairs = _pairs(index, matches)
+        if condition is not None:
+            keep = condition.mask(rows, addresses, pairs)
+            addresses, pairs = addresses[keep], pairs[keep]
+        _refuse_ambiguous(plan, rows, addresses, pairs)
+    none = np.empty(0, np.uint64)
+    is_delete = plan.matched is Matched.DELETE
+    return Decision(
+        updates=none if is_delete else addresses,
+        update_rows=_NONE if is_delete else pairs,
+        deletes=addresses if is_delete else none,
+        inserts=inserts,
+        matched=matches.addresses,
+    )
+
+
+def _pairs(index: KeyIndex, matches: Matches) -> tuple[Addresses, Int64Array]:
+    """Each matched target row's address, beside the number of each source row with its key."""
+    rows = np.flatnonzero(index.keys >= 0)
+    order = rows[np.argsort(index.keys[rows], kind="stable")]
+    starts = np.zeros(len(index) + 1, np.int64)
+    np.cumsum(np.bincount(index.keys[rows], minlength=len(index)), out=starts[1:])
+    counts = np.diff(starts)[matches.keys]
+    firsts = starts[matches.keys]
+    if (counts == 1).all():
+        return matches.addresses, order[firsts]
+    before = np.cumsum(counts) - counts
+    places = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
+    return np.repeat(matches.addresses, counts), order[places]
+
+
+def _refuse_ambiguous(
+    plan: MergePlan, rows: pa.Table, addresses: Addresses, pairs: Int64Array
+) -> None:
+    """Raise `MergeError` if an address occurs twice; equal addresses are adjacent."""
+    again = np.flatnonzero(addresses[1:] == addresses[:-1])
+    if len(again):
+        raise MergeError(
+            "Ambiguous merge inserts are prohibited: multiple source rows match the same target "
+            f"row on ({_shown(plan, rows, int(pairs[again[0]]))}); ensure that each target row is "
+            "matched by at most one source row"
+        )
+
+
+def _shown(plan: MergePlan, rows: pa.Table, number: int) -> str:
+    values = rows.select(list(plan.on)).slice(number, 1).to_pylist()[0]
+    return ", ".join(f"{name} = {str(value)[:80]}" for name, value in values.items())
+
+
+class UpdateCondition:
+    """The condition of `Matched.UPDATE_IF`; it names columns as ``source.x`` and ``target.x``."""
+
+    def __init__(self, snapshot: Snapshot, source: pa.Schema, sql: str) -> None:
+        """Raises `MergeError` for SQL that is invalid or names unknown columns."""
+        self._snapshot = snapshot
+        table = snapshot.schema_with_descriptions
+        sides = [(SOURCE, source), (TARGET, queryable(table))]
+        schema = pa.schema([pa.field(side, pa.struct(list(columns))) for side, columns in sides])
+        self._filter = _parsed(sql, schema)
+        names = _columns_of(self._filter, TARGET, schema)
+        self._target = select(table, [format_path([name]) for name in names])
+        self._source_names = _columns_of(self._filter, SOURCE, schema)
+
+    def mask(
+        self, rows: pa.Table, addresses: Addresses, pairs: Int64Array
+    ) -> npt.NDArray[np.bool_]:
+        """For each pair of a target address and a source row, True if the condition holds."""
+        parts = [np.empty(0, np.bool_)]
+        source = rows.select(self._source_names)
+        for start in range(0, len(pairs), _PAIRS):
+            part = slice(start, start + _PAIRS)
+            chosen = take_rows(source, from_numpy(pairs[part]))
+            read = rows_at(self._snapshot, addresses[part], self._target)
+            sides = {SOURCE: chosen, TARGET: read}
+            data = {side: _struct(table) for side, table in sides.items() if table.num_columns}
+            parts.append(self._evaluated(data, len(pairs[part])))
+        return np.concatenate(parts)
+
+    def _evaluated(self, data: dict[str, pa.Array], rows: int) -> npt.NDArray[np.bool_]:
+        if not data:
+            data = {SOURCE: pa.nulls(rows, pa.struct([]))}
+        return self._filter.mask(pa.table(data))
+
+
+def _parsed(sql: str, schema: pa.Schema) -> Filter:
+    try:
+        return as_filter(sql, schema)
+    except UnsupportedFeatureError:
+        raise
+    except ValueError as error:
+        raise MergeError(
+            f"the condition of when_matched_update_all is invalid (columns are named source.x and "
+            f"target.x): {error}"
+        ) from error
+
+
+def _columns_of(condition: Filter, side: str, schema: pa.Schema) -> list[str]:
+    """The top-level columns of a side that a condition needs, all for the side as a whole."""
+    paths = [path for path in condition.columns if path[0] == side]
+    if any(len(path) == 1 for path in paths):
+        return [field.name for field in schema.field(side).type]
+    return list(dict.fromkeys(path[1] for path in paths))
+
+
+def _struct(table: pa.Table) -> pa.Array:
+    columns = [column.combine_chunks() for column in table.columns]
+    return pa.StructArray.from_arrays(columns, fields=list(table.schema))

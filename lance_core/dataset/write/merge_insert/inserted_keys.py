@@ -1,0 +1,125 @@
+"""The keys that a merge inserts: the filter in its transaction, and the check of other commits.
+
+Two writers that insert the same key at the same time would both insert it. A filter in the
+transaction shows the inserted keys to other writers, if the key columns are the primary key of the
+table. But not all writers write or compare filters, and a filter does not cover appended rows. So a
+merge reads the keys of all rows that others have added since the version that it read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.commits.history import Version
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.merge_insert.decide import Decision
+from lance_core.dataset.write.merge_insert.key_hashes import Uint64s, hash_keys
+from lance_core.dataset.write.merge_insert.keys import KeyIndex
+from lance_core.dataset.write.merge_insert.plan import primary_key
+from lance_core.dataset.write.merge_insert.source import Source
+from lance_core.dataset.write.merge_insert.target import find_keys
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.errors import RetryableCommitConflictError
+from lance_core.schema import Field
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.transactions.operations.key_filter import BloomKeys, KeyExistenceFilter
+
+_BLOCK_WORDS = 8
+_FILTER_BYTES = 1 << 15
+_FILTER_ITEMS, _FILTER_PROBABILITY = 8192, 0.00057
+"""The parameters of all filters: only filters with equal parameters are comparable."""
+
+_SALTS = np.array(
+    [
+        *(0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D),
+        *(0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31),
+    ],
+    np.uint32,
+)
+"""Constants of Parquet's split-block bloom filters, one for each word of a block."""
+
+_FILTERED = (
+    *(pa.int32(), pa.int64(), pa.uint32(), pa.uint64()),
+    *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary()),
+)
+"""Types of keys that filters contain; pylance ignores keys of other types."""
+
+
+class InsertedKeys:
+    """The keys of the rows that a merge inserts into ``snapshot``."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        on: Sequence[str],
+        source: Source,
+        decisions: Sequence[Decision],
+    ) -> None:
+        self._snapshot, self._on, self._source = snapshot, list(on), source
+        self._decisions = decisions
+        fields = {field.name: field for field in snapshot.schema.fields}
+        self._fields = [fields[name] for name in on]
+        self._checked = snapshot
+
+    def filter(self) -> KeyExistenceFilter | None:
+        """The filter for the transaction, if the key columns are the table's primary key."""
+        ids = tuple(field.id for field in self._fields)
+        if ids != tuple(field.id for field in primary_key(self._snapshot.schema)):
+            return None
+        words = np.zeros((_FILTER_BYTES // (4 * _BLOCK_WORDS), _BLOCK_WORDS), np.uint32)
+        if all(field.storage_type in _FILTERED for field in self._fields):
+            for keys in self._keys():
+                _add(words, hash_keys(keys.columns))
+        bloom = BloomKeys(words.tobytes(), 8 * _FILTER_BYTES, _FILTER_ITEMS, _FILTER_PROBABILITY)
+        return KeyExistenceFilter(ids, bloom)
+
+    def check(self, base: Version) -> None:
+        """Raise `RetryableCommitConflictError` if others have added one of the keys to ``base``."""
+        if base.file.manifest.version == self._checked.version:
+            return
+        newest = Snapshot(self._snapshot.root, base.file, base.location)
+        added = list(self._added(newest))
+        if added and any(map(len, (decision.inserts for decision in self._decisions))):
+            for keys in self._keys():
+                index = KeyIndex(keys.columns)
+                if len(index) and len(find_keys(newest, self._on, index, added).keys):
+                    raise RetryableCommitConflictError(
+                        f"commit conflict: version {newest.version} has rows with keys that this "
+                        f"merge inserts, which was computed from version {self._snapshot.version}; "
+                        "retry on the newest version"
+                    )
+        self._checked = newest
+
+    def _keys(self) -> Iterator[pa.Table]:
+        """The keys of the inserted rows, part by part of the source."""
+        for number, decision in enumerate(self._decisions):
+            if len(decision.inserts):
+                keys = self._source.part(number).select(self._on)
+                yield take_rows(keys, from_numpy(decision.inserts))
+
+    def _added(self, newest: Snapshot) -> Iterator[Fragment]:
+        """The fragments of ``newest`` with other key values than in the version checked before."""
+        before = self._checked.manifest.fragments
+        for fragment in newest.manifest.fragments:
+            known = before.by_id(fragment.id)
+            if known is None or _files(known, self._fields) != _files(fragment, self._fields):
+                yield fragment
+
+
+def _files(fragment: Fragment, fields: Sequence[Field]) -> set[tuple[str, int | None]]:
+    """The files of a fragment with the values of ``fields``."""
+    ids = {part.id for field in fields for part in field.walk()}
+    return {(file.path, file.base_id) for file in fragment.files if not ids.isdisjoint(file.fields)}
+
+
+def _add(words: npt.NDArray[np.uint32], hashes: Uint64s) -> None:
+    """Set the bits of ``hashes`` in a split-block bloom filter, one bit in each word of a block."""
+    blocks = ((hashes >> np.uint64(32)) * np.uint64(len(words))) >> np.uint64(32)
+    low = hashes.astype(np.uint32)
+    bits = np.uint32(1) << ((low[:, None] * _SALTS) >> np.uint32(27))
+    np.bitwise_or.at(words, blocks.astype(np.int64), bits)

@@ -1,0 +1,249 @@
+"""`KeyIndex`: the distinct keys of a source, and the search for them in other rows.
+
+A key is one value or a tuple of values of several columns. A key with a null is equal to no key.
+Floating-point values are equal if their bits are, so NaN equals NaN, and 0.0 differs from -0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.write.merge_insert.integer_index import Found, Int64Array, IntegerIndex
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.errors import UnsupportedFeatureError
+
+_NOTHING: Int64Array = np.empty(0, np.int64)
+
+
+class KeyIndex:
+    """The distinct keys of some rows, numbered from 0.
+
+    ``keys``: for each of the rows, the number of its key, -1 if the key has a null.
+    """
+
+    def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
+        """``columns``: the key columns of the rows.
+
+        Raises `UnsupportedFeatureError` for a type that cannot be a key.
+        """
+        self._columns: list[_ColumnIndex] = []
+        self._tuples: list[IntegerIndex] = []
+        rows, members = np.arange(len(columns[0])), _NOTHING
+        for number, column in enumerate(columns):
+            index = _column_index(column)
+            self._columns.append(index)
+            found = _search(index, column, rows, is_whole=number == 0)
+            rows, codes = rows[found.rows], found.members
+            if number == 0:
+                members = codes
+                continue
+            codes += members[found.rows] * len(index)
+            tuples, members = np.unique(codes, return_inverse=True)
+            self._tuples.append(IntegerIndex(tuples))
+        self.keys = np.full(len(columns[0]), -1, np.int64)
+        self.keys[rows] = members
+
+    def __len__(self) -> int:
+        return len(self._tuples[-1] if self._tuples else self._columns[0])
+
+    def find(self, columns: Sequence[pa.ChunkedArray]) -> Found:
+        """The rows of ``columns`` whose key is in the index, and the numbers of their keys."""
+        found = self._columns[0].find(columns[0])
+        later = zip(self._columns[1:], columns[1:], self._tuples, strict=True)
+        for index, column, tuples in later:
+            here = _search(index, column, found.rows)
+            codes = here.members + found.members[here.rows] * len(index)
+            whole = tuples.find(codes)
+            found = Found(found.rows[here.rows[whole.rows]], whole.members)
+        return found
+
+
+class _ColumnIndex(Protocol):
+    """The distinct values of one column, without null."""
+
+    def __len__(self) -> int: ...
+
+    def find(self, column: pa.ChunkedArray) -> Found:
+        """The rows of ``column`` whose value is in the index."""
+
+
+def _search(
+    index: _ColumnIndex, column: pa.ChunkedArray, rows: Int64Array, *, is_whole: bool = False
+) -> Found:
+    """The search in the given ``rows`` of ``column``; the result counts in ``rows``."""
+    if is_whole or len(rows) == len(column):
+        return index.find(column)
+    chosen = take_rows(pa.table({"": column}), from_numpy(rows)).column(0)
+    return index.find(chosen)
+
+
+def _column_index(column: pa.ChunkedArray) -> _ColumnIndex:
+    type_ = column.type
+    if isinstance(type_, pa.BaseExtensionType) or pa.types.is_dictionary(type_):
+        return _Converted(column)
+    if pa.types.is_null(type_):
+        return _Bits(pa.chunked_array([pa.array([], pa.int8())]))
+    if has_bits(type_):
+        return _Bits(column)
+    if pa.types.is_struct(type_):
+        return _Structs(column)
+    return _Values(column)
+
+
+def has_bits(type_: pa.DataType) -> bool:
+    """True if a value has at most 64 bits, which identify it."""
+    if pa.types.is_boolean(type_):
+        return True
+    is_number = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)
+    return is_number and int(type_.bit_width) <= 64
+
+
+class _Bits:
+    """Values of at most 64 bits."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        parts = [_NOTHING]
+        for chunk in column.chunks:
+            values = as_integers(chunk)
+            parts.append(values[np.asarray(chunk.is_valid())] if chunk.null_count else values)
+        self._index = IntegerIndex(np.unique(np.concatenate(parts)))
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def find(self, column: pa.ChunkedArray) -> Found:
+        if pa.types.is_null(column.type):
+            return Found(_NOTHING, _NOTHING)
+        found, start = [], 0
+        for chunk in column.chunks:
+            rows, members = self._index.find(as_integers(chunk))
+            if chunk.null_count:
+                is_valid = np.asarray(chunk.is_valid())[rows]
+                rows, members = rows[is_valid], members[is_valid]
+            found.append(Found(rows + start, members))
+            start += len(chunk)
+        if len(found) == 1:
+            return found[0]
+        return Found(
+            np.concatenate([_NOTHING, *(one.rows for one in found)]),
+            np.concatenate([_NOTHING, *(one.members for one in found)]),
+        )
+
+
+def as_integers(array: pa.Array) -> Int64Array:
+    """The bits of each value as a number; anything for nulls."""
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    width = array.type.bit_width // 8
+    first, count = array.offset, len(array)
+    buffer = array.buffers()[1]
+    if buffer is None or not count:
+        return np.zeros(count, np.int64)
+    bits = np.frombuffer(buffer, f"<i{width}", count, first * width)
+    return bits.astype(np.int64, copy=False)
+
+
+class _Converted:
+    """Values of a dictionary or an extension type, as plain values."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._index = _column_index(plain(column))
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def find(self, column: pa.ChunkedArray) -> Found:
+        return self._index.find(plain(column))
+
+
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The storage of an extension column, or the values of a dictionary column."""
+    type_ = column.type
+    if isinstance(type_, pa.BaseExtensionType):
+        chunks = [getattr(chunk, "storage", chunk) for chunk in column.chunks]
+        return pa.chunked_array(chunks, type_.storage_type)
+    return column.cast(type_.value_type)
+
+
+class _Values:
+    """Values of any type that Arrow compares."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        try:
+            self._values = combine_chunks(pa.chunked_array([column.unique().drop_null()]))
+        except (pa.ArrowNotImplementedError, pa.ArrowKeyError, pa.ArrowTypeError) as error:
+            raise UnsupportedFeatureError(
+                f"values of type {column.type} cannot be keys of a merge: {error}"
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def find(self, column: pa.ChunkedArray) -> Found:
+        import pyarrow.compute as pc
+
+        places = pc.index_in(column, value_set=self._values, skip_nulls=True)
+        rows = np.flatnonzero(np.asarray(combine_chunks(places.is_valid())))
+        members = np.asarray(combine_chunks(places.drop_null())).astype(np.int64)
+        return Found(rows, members)
+
+
+class _Structs:
+    """Structs. A null struct is no value; a null child is equal to a null child."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        if not column.type.num_fields:
+            raise UnsupportedFeatureError("structs without fields cannot be keys of a merge")
+        rows = _valid_rows(column)
+        self._index = KeyIndex(_children(column, rows))
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def find(self, column: pa.ChunkedArray) -> Found:
+        rows = _valid_rows(column)
+        found = self._index.find(_children(column, rows))
+        return Found(rows[found.rows], found.members)
+
+
+def _valid_rows(column: pa.ChunkedArray) -> Int64Array:
+    return np.flatnonzero(np.asarray(combine_chunks(column.is_valid())))
+
+
+def _children(column: pa.ChunkedArray, rows: Int64Array) -> list[pa.ChunkedArray]:
+    """The children of the structs at ``rows``, each as two columns: validity and values."""
+    import pyarrow.compute as pc
+
+    structs = combine_chunks(column).take(from_numpy(rows))
+    columns = []
+    for number in range(column.type.num_fields):
+        child = pa.chunked_array([pc.struct_field(structs, [number])])
+        columns += [child.is_valid(), _without_nulls(child)]
+    return columns
+
+
+def _without_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """``column`` with an arbitrary, always equal, value in place of null."""
+    if pa.types.is_null(column.type):
+        return pa.chunked_array([pa.array(np.zeros(len(column), np.int8))])
+    return column.fill_null(_default(column.type)) if column.null_count else column
+
+
+def _default(type_: pa.DataType) -> pa.Scalar:
+    if pa.types.is_struct(type_) or pa.types.is_nested(type_):
+        raise UnsupportedFeatureError(f"nulls of type {type_} cannot be in keys of a merge")
+    if pa.types.is_boolean(type_):
+        return pa.scalar(False)
+    if pa.types.is_fixed_size_binary(type_):
+        return pa.scalar(bytes(type_.byte_width), type_)
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return pa.scalar(b"", type_)
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return pa.scalar("", type_)
+    return pa.scalar(0, pa.int64()).cast(type_, safe=False)

@@ -1,0 +1,111 @@
+"""The rows that a merge writes: new values of target rows, and new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.read.projection import Projection, select
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.merge_insert.decide import Decision
+from lance_core.dataset.write.merge_insert.integer_index import Int64Array
+from lance_core.dataset.write.merge_insert.source import Source
+from lance_core.dataset.write.merge_insert.target import Addresses, rows_at
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.schema import Field
+
+PIECE_BYTES = 32 << 20
+"""Bytes of source rows that are collected and written together."""
+
+
+class NewValues:
+    """The rows to write, first those that replace target rows, then the inserted ones."""
+
+    def __init__(self, snapshot: Snapshot, source: Source) -> None:
+        self._snapshot = snapshot
+        self._source = source
+        self._fields = snapshot.schema.fields
+        self._missing: Projection | None = None
+        if source.missing.fields:
+            whole = snapshot.schema_with_bytes
+            self._missing = Projection.of(whole, select(whole, source.missing.names).outputs)
+
+    def batches(self, decisions: Sequence[Decision]) -> Iterator[pa.RecordBatch]:
+        """All rows, part by part of the source."""
+        for number, decision in enumerate(decisions):
+            if len(decision.updates):
+                rows = self._source.part(number)
+                for piece in _pieces(decision.update_rows, rows):
+                    yield from self._updated(
+                        rows, decision.update_rows[piece], decision.updates[piece]
+                    )
+        for number, decision in enumerate(decisions):
+            if len(decision.inserts):
+                rows = self._source.part(number)
+                for piece in _pieces(decision.inserts, rows):
+                    chosen = _chosen(rows, decision.inserts[piece])
+                    yield from self._completed(chosen, None).to_batches()
+
+    def _updated(
+        self, rows: pa.Table, numbers: Int64Array, addresses: Addresses
+    ) -> Iterator[pa.RecordBatch]:
+        chosen = _chosen(rows, numbers)
+        old = None
+        if self._missing is not None:
+            old = rows_at(self._snapshot, addresses, self._missing)
+        yield from self._completed(chosen, old).to_batches()
+
+    def _completed(self, new: pa.Table, old: pa.Table | None) -> pa.Table:
+        """The rows with all fields of the table: from ``new``, else from ``old``, else null."""
+        if self._missing is None:
+            return new
+        columns, names = [], []
+        for field in self._fields:
+            sides = [
+                None
+                if table is None or field.name not in table.column_names
+                else combine_chunks(table.column(field.name))
+                for table in (new, old)
+            ]
+            columns.append(_merged(field, sides[0], sides[1], new.num_rows))
+            names.append(field.name)
+        return pa.table(columns, names=names)
+
+
+def _pieces(numbers: Int64Array, rows: pa.Table) -> Iterator[slice]:
+    size = max(1, PIECE_BYTES * max(1, rows.num_rows) // max(1, rows.nbytes))
+    for start in range(0, len(numbers), size):
+        yield slice(start, start + size)
+
+
+def _chosen(rows: pa.Table, numbers: Int64Array) -> pa.Table:
+    """The rows at ``numbers``, without a copy if these are all rows in their order."""
+    if len(numbers) == rows.num_rows and bool((numbers == np.arange(rows.num_rows)).all()):
+        return rows
+    return take_rows(rows, from_numpy(numbers))
+
+
+def _merged(field: Field, new: pa.Array | None, old: pa.Array | None, count: int) -> pa.Array:
+    """The values of ``field``: the members that ``new`` has, and the others from ``old``."""
+    if new is None:
+        return pa.nulls(count, field.storage_type) if old is None else old
+    if not field.is_struct or not pa.types.is_struct(new.type):
+        return new
+    if new.type.num_fields == len(field.children):
+        return new
+    members = []
+    for child in field.children:
+        sides = [
+            None
+            if side is None or side.type.get_field_index(child.name) < 0
+            else side.field(child.name)
+            for side in (new, old)
+        ]
+        members.append(_merged(child, sides[0], sides[1], count))
+    mask = new.is_null() if new.null_count else None
+    fields = [pa.field(c.name, m.type) for c, m in zip(field.children, members, strict=True)]
+    return pa.StructArray.from_arrays(members, fields=fields, mask=mask)

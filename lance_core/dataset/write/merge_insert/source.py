@@ -1,0 +1,151 @@
+"""The source of a merge: rows in memory up to a budget, else in partitions on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from lance_core.dataset.expressions.combine_chunks import with_joined_chunks
+from lance_core.dataset.write.blob_options import stored_schema
+from lance_core.dataset.write.merge_insert.plan import MergePlan
+from lance_core.dataset.write.merge_insert.spill import SpilledRows, TemporaryFolder
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import Field, Schema, append_schema, given_to_files
+from lance_core.schema.align import align_batch
+from lance_core.schema.project import keep_ids
+from lance_core.suggestions import hint
+
+MEMORY_BUDGET = 512 << 20
+"""Bytes of a streamed source that a merge keeps in memory; it writes larger ones to disk."""
+
+MEMORY_VARIABLE = "LANCE_CORE_MERGE_MEMORY_BYTES"
+"""The environment variable that replaces `MEMORY_BUDGET`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows to merge, as one part in memory or as several parts on disk.
+
+    ``schema``: the fields of the table that the rows have. ``missing``: the other fields of the
+    table; a struct may be in both with different children. All rows with the same key are in the
+    same part.
+    """
+
+    schema: Schema
+    missing: Schema
+    table: pa.Table | None
+    spilled: SpilledRows | None = None
+
+    @property
+    def num_parts(self) -> int:
+        return 1 if self.spilled is None else self.spilled.num_parts
+
+    def part(self, number: int) -> pa.Table:
+        """The rows of a part; those on disk are mapped into memory."""
+        if self.spilled is None:
+            assert self.table is not None
+            return self.table
+        return self.spilled.part(number)
+
+
+def source_schemas(
+    table: Schema, given: pa.Schema, plan: MergePlan, version: FileVersion
+) -> tuple[Schema, Schema]:
+    """`Source.schema` and `Source.missing` for rows with the schema ``given``.
+
+    Raises `SchemaMismatchError` if a key column or a column to insert is missing, for columns that
+    the table does not have, and for other types.
+    """
+    for name in plan.on:
+        if name not in given.names:
+            raise SchemaMismatchError(
+                f"the source has no key column {name!r}{hint(name, given.names)}"
+            )
+    arrow = stored_schema(given, version, table)
+    relaxed = replace(table, fields=tuple(map(_nullable, table.fields)))
+    offered = append_schema(relaxed, arrow)
+    there = frozenset(one.id for one in offered.walk() if not one.children)
+    _check_keys(table, plan.on)
+    gone = frozenset(one.id for one in table.walk() if not one.children and one.id not in there)
+    present, missing = _pruned(table, there), _pruned(table, gone)
+    if plan.inserts:
+        names = [one.name for one in missing.walk() if not one.nullable]
+        if names:
+            raise SchemaMismatchError(
+                f"cannot insert rows from a source without the columns {names}, which are not "
+                "nullable: add them to the source, or do not insert"
+            )
+    return present, missing
+
+
+def _check_keys(table: Schema, names: Sequence[str]) -> None:
+    for one in table.fields:
+        if one.name in names and (one.is_json or one.is_blob):
+            raise UnsupportedFeatureError(f"column {one.name!r} cannot be a key of a merge")
+
+
+def _nullable(field: Field) -> Field:
+    return replace(field, nullable=True, children=tuple(map(_nullable, field.children)))
+
+
+def _pruned(table: Schema, leaves: frozenset[int]) -> Schema:
+    kept = (keep_ids(field, leaves) for field in table.fields)
+    return replace(table, fields=tuple(field for field in kept if field is not None))
+
+
+def read_source(
+    reader: pa.RecordBatchReader,
+    schemas: tuple[Schema, Schema],
+    keys: Sequence[str],
+    folder: TemporaryFolder,
+    budget: float,
+) -> Source:
+    """Read all rows; those of a source above ``budget`` bytes go to partitions in ``folder``.
+
+    Raises `InvalidInputError` for a null in a field that is not nullable, and `StoreError` if the
+    rows cannot be written to disk.
+    """
+    schema, missing = schemas
+    stored = replace(schema, fields=tuple(map(given_to_files, schema.fields)))
+    arrow = stored.storage_schema()
+    batches = (align_batch(batch, stored) for batch in _batches(reader))
+    kept: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        kept.append(batch)
+        size += batch.nbytes
+        if size > budget:
+            with SpilledRows(folder, "source", arrow, keys, budget) as spilled:
+                spilled.write(pa.Table.from_batches(kept, arrow))
+                kept.clear()
+                for later in batches:
+                    spilled.write(pa.Table.from_batches([later], arrow))
+            return Source(schema, missing, None, spilled)
+    table = with_joined_chunks(pa.Table.from_batches(kept, arrow))
+    return Source(schema, missing, table)
+
+
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with contextlib.closing(reader):
+        try:
+            yield from reader
+        except (pa.ArrowException, UnicodeEncodeError) as error:
+            raise InvalidInputError(f"the source cannot be read: {error}") from error
+
+
+def memory_budget() -> int:
+    """The budget in bytes; raises `InvalidInputError` if the environment has no such number."""
+    text = os.environ.get(MEMORY_VARIABLE)
+    if text is None:
+        return MEMORY_BUDGET
+    if not text.isascii() or not text.isdigit():
+        raise InvalidInputError(
+            f"environment variable {MEMORY_VARIABLE} must be a number of bytes, but is {text!r}"
+        )
+    return int(text)

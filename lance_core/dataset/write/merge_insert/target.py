@@ -1,0 +1,155 @@
+"""Find keys in the target of a merge, and read target rows by address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.concurrency.pools import in_order
+from lance_core.dataset.expressions.filters import Filter
+from lance_core.dataset.read.fragment_reader import read_rows
+from lance_core.dataset.read.meta_columns import meta_column
+from lance_core.dataset.read.plan import ScanPlan, Span, all_spans
+from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Projection, select
+from lance_core.dataset.read.scan import scan_table
+from lance_core.dataset.read.take import READ_AHEAD, runs
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.merge_insert.integer_index import Int64Array
+from lance_core.dataset.write.merge_insert.keys import KeyIndex
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.decoding import RowIndices, packed_rows
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import format_path
+from lance_core.schema.empty_arrays import empty_table
+from lance_core.table.fragments.deletion import RowOffsets
+from lance_core.table.fragments.fragment import Fragment
+
+Addresses = npt.NDArray[np.uint64]
+
+SEARCH_ROWS = 1 << 24
+"""Target rows of one scan for keys, whose result is a table of the matched rows."""
+
+_OFFSET_BITS = np.uint64(32)
+
+
+class Matches(NamedTuple):
+    """Target rows whose key is in a `KeyIndex`, in the order of the table."""
+
+    addresses: Addresses
+    keys: Int64Array
+    """The number of each row's key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _IsMatched:
+    """The condition on target rows that their key is in ``index``."""
+
+    index: KeyIndex
+    columns: tuple[tuple[str, ...], ...]
+    type: ClassVar = pa.bool_()
+    nullable: ClassVar = False
+    metadata: ClassVar = None
+    path: ClassVar = None
+
+    def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
+        mask = np.zeros(data.num_rows, np.bool_)
+        mask[self.index.find([data.column(path[0]) for path in self.columns]).rows] = True
+        return pa.chunked_array([from_numpy(mask)])
+
+
+def find_keys(
+    snapshot: Snapshot,
+    names: Sequence[str],
+    index: KeyIndex,
+    fragments: Iterable[Fragment] | None = None,
+) -> Matches:
+    """The live rows of the table, or of some of its fragments, whose key is in ``index``."""
+    paths = tuple((name,) for name in names)
+    spans = all_spans(snapshot)
+    if fragments is not None:
+        spans = tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments)
+    addresses, keys = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    schema = snapshot.schema_with_descriptions
+    plan = ScanPlan(
+        projection=select(schema, list(map(format_path, paths)), [ROW_ADDRESS]),
+        spans=(),
+        schema=schema,
+        filter=Filter(paths, _IsMatched(index, paths)),
+    )
+    for some in _searches(spans):
+        found = scan_table(snapshot, _with_spans(plan, some))
+        numbers = index.find(found.columns[:-1])
+        keys.append(numbers.members)
+        addresses.append(found.column(len(names)).to_numpy())
+    return Matches(np.concatenate(addresses), np.concatenate(keys))
+
+
+def _with_spans(plan: ScanPlan, spans: tuple[Span, ...]) -> ScanPlan:
+    return ScanPlan(plan.projection, spans, plan.schema, plan.filter)
+
+
+def _searches(spans: Sequence[Span]) -> Iterator[tuple[Span, ...]]:
+    """The spans in groups of about `SEARCH_ROWS` rows."""
+    group: list[Span] = []
+    rows = 0
+    for span in spans:
+        group.append(span)
+        rows += span.stop - span.start
+        if rows >= SEARCH_ROWS:
+            yield tuple(group)
+            group, rows = [], 0
+    if group:
+        yield tuple(group)
+
+
+def rows_at(snapshot: Snapshot, addresses: Addresses, projection: Projection) -> pa.Table:
+    """The columns of ``projection`` for the live rows at ``addresses``, in their order."""
+    order: Int64Array | None = None
+    wanted = addresses.astype(np.int64)
+    if len(wanted) > 1 and not (wanted[1:] > wanted[:-1]).all():
+        wanted, order = np.unique(wanted, return_inverse=True)
+
+    def read(part: tuple[int, Int64Array]) -> pa.Table:
+        fragment = snapshot.fragment(part[0])
+        rows = packed_rows(part[1] & 0xFFFFFFFF)
+        return read_rows(snapshot, fragment, projection.fields, projection.meta, rows)
+
+    parts = list(runs(wanted >> 32, wanted))
+    tables = list(in_order(read, parts, READ_AHEAD, is_io_bound=snapshot.is_io_bound))
+    if not tables:
+        return empty_table(projection.schema)
+    table = projection.apply(pa.concat_tables(tables))
+    return table if order is None else take_rows(table, from_numpy(order))
+
+
+def by_fragment(addresses: Addresses) -> dict[int, RowOffsets]:
+    """Distinct ``addresses`` as ascending offsets by fragment id."""
+    wanted = np.sort(addresses).astype(np.int64)
+    return {
+        fragment_id: (part & 0xFFFFFFFF).astype(np.uint32)
+        for fragment_id, part in runs(wanted >> 32, wanted)
+    }
+
+
+def addresses_of(rows: Mapping[int, RowOffsets]) -> Addresses:
+    """The addresses of rows that are given as offsets by fragment id."""
+    parts = [np.uint64(id_ << 32) + offsets.astype(np.uint64) for id_, offsets in rows.items()]
+    return np.concatenate([np.empty(0, np.uint64), *parts])
+
+
+def ids_at(snapshot: Snapshot, addresses: Addresses) -> Addresses:
+    """The row ids of the rows at distinct ``addresses``, in their order."""
+    order = np.argsort(addresses, kind="stable")
+    ids = np.empty(len(addresses), np.uint64)
+    start = 0
+    for id_, offsets in by_fragment(addresses).items():
+        rows = RowIndices(offsets.astype(np.int64))
+        places = order[start : start + len(offsets)]
+        ids[places] = meta_column(snapshot, snapshot.fragment(id_), ROW_ID, rows)
+        start += len(offsets)
+    return ids
