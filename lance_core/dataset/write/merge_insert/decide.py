@@ -17,7 +17,6 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import MergeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import format_path
 
 _PAIRS = 1 << 18
 """Pairs of a target and a source row whose condition is evaluated together."""
@@ -124,7 +123,7 @@ class UpdateCondition:
         schema = pa.schema([pa.field(side, pa.struct(list(columns))) for side, columns in sides])
         self._filter = _parsed(sql, schema)
         names = _columns_of(self._filter, TARGET, schema)
-        self._target = select(table, [format_path([name]) for name in names])
+        self._target = select(table, names)
         self._source_names = _columns_of(self._filter, SOURCE, schema)
 
     def mask(

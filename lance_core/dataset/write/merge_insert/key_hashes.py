@@ -97,9 +97,9 @@ def _stripes(
     for number in range(int(counts[0])):
         active = int(np.searchsorted(-counts, -number, side="left"))
         places = starts[:active] + _STRIPE * number
-        for lane in range(4):
-            lanes[lane, :active] = _round(lanes[lane, :active], words[places + 8 * lane])
-    state = np.zeros(len(starts), np.uint64)
+        for word in range(4):
+            lanes[word, :active] = _round(lanes[word, :active], words[places + 8 * word])
+    state: Uint64s = np.zeros(len(starts), np.uint64)
     for lane, by in zip(lanes, (1, 7, 12, 18), strict=True):
         state += _rotated(lane, by)
     for lane in lanes:

@@ -35,7 +35,6 @@ from lance_core.dataset.write.merge_insert.target import (
 from lance_core.dataset.write.retry_on_conflict import retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import format_path
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.transaction import Transaction
 
@@ -168,7 +167,7 @@ class Join:
 
     def _spilled_keys(self) -> SpilledRows:
         """The keys and addresses of all target rows, in the same partitions as the source."""
-        names = [format_path([name]) for name in self.plan.on]
+        names = list(self.plan.on)
         options = ScanOptions(columns=names, with_row_address=True)
         scan = plan_scan(self.snapshot, options)
         arrow = scan.projection.schema.remove_metadata()

@@ -24,7 +24,6 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import format_path
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
@@ -76,7 +75,7 @@ def find_keys(
     addresses, keys = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     schema = snapshot.schema_with_descriptions
     plan = ScanPlan(
-        projection=select(schema, list(map(format_path, paths)), [ROW_ADDRESS]),
+        projection=select(schema, list(names), [ROW_ADDRESS]),
         spans=(),
         schema=schema,
         filter=Filter(paths, _IsMatched(index, paths)),
