@@ -4,9 +4,10 @@
 gives guarantees of the store contract that the one of requests lacks:
 
 - A request and its response end within a deadline. The time-outs of requests restart with every
-byte. - Bodies have a size limit. requests reads and decompresses whole bodies. - It is known if a
-failed request was sent. The transport reports some broken requests as unsent, and
-  repeats a download whose body breaks off; here bodies are read before the SDK sees them.
+  byte.
+- Bodies have a size limit. requests reads and decompresses whole bodies.
+- It is known if a failed request was sent. The transport reports some broken requests as unsent,
+  and repeats a download whose body breaks off; here bodies are read before the SDK sees them.
 - Credentials are only sent to the endpoint. The SDK follows redirects.
 - A forked child opens its own connections.
 - Errors show no URL, which may contain a signature.
@@ -15,7 +16,6 @@ failed request was sent. The transport reports some broken requests as unsent, a
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ import urllib3
 from azure.core.pipeline.transport import RequestsTransport
 from requests import Response
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.response_limits import MAX_RESPONSE, read_pooled
 from lance_core_azure.connections import make_pool
@@ -50,9 +50,8 @@ class Session:
         remote = settings.remote
         self._settings = settings
         self._timeout = urllib3.Timeout(connect=remote.connect_timeout, read=remote.timeout)
-        self._pool = make_pool(settings)
-        self._process = os.getpid()
-        self._lock = ForkSafeLock()
+        self._pools: LruCache[str, urllib3.PoolManager] = LruCache(1, parents_only=True)
+        self._pool()  # raises for an unusable proxy
 
     def transport(self) -> RequestsTransport:
         """The SDK's transport on top of this session."""
@@ -72,7 +71,7 @@ class Session:
         The settings replace the SDK's time-outs and proxy, which are ignored.
         """
         try:
-            answer = self._connections().urlopen(
+            answer = self._pool().urlopen(
                 method,
                 url,
                 body=data,
@@ -98,15 +97,10 @@ class Session:
 
     def close(self) -> None:
         """Close idle connections; later requests open new ones."""
-        self._pool.clear()
+        self._pool().clear()
 
-    def _connections(self) -> urllib3.PoolManager:
-        if self._process != os.getpid():
-            with self._lock:
-                if self._process != os.getpid():  # the parent process still uses its connections
-                    self._pool = make_pool(self._settings)
-                    self._process = os.getpid()
-        return self._pool
+    def _pool(self) -> urllib3.PoolManager:
+        return self._pools.get("", lambda: make_pool(self._settings))
 
 
 class _Body(io.BytesIO):

@@ -14,7 +14,6 @@ This session gives guarantees of the store contract that the SDK's ``AuthorizedS
 from __future__ import annotations
 
 import io
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from google.auth.exceptions import TransportError
 from requests import Response
 from urllib3.exceptions import HTTPError
 
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.response_limits import MAX_RESPONSE, read_pooled
 from lance_core.store.remote.settings import RemoteSettings
@@ -77,8 +77,8 @@ class Session:
         self._settings = settings
         self._wait = urllib3.Timeout(connect=settings.connect_timeout, read=settings.timeout)
         self._authorization = Authorization(identity, self.fetch)
-        self._process = os.getpid()
-        self._connections = make_pool(endpoint, settings)
+        self._pools: LruCache[str, urllib3.PoolManager] = LruCache(1, parents_only=True)
+        self._pool()  # raises for settings that are unusable
 
     def call(
         self, work: Callable[[], T], meaning: Meaning = PLAIN, most: int = MAX_RESPONSE
@@ -178,7 +178,7 @@ class Session:
 
     def close(self) -> None:
         """Close idle connections."""
-        self._connections.clear()
+        self._pool().clear()
 
     def _headers(
         self,
@@ -199,10 +199,7 @@ class Session:
         return {**sent, **self._authorization.headers()}
 
     def _pool(self) -> urllib3.PoolManager:
-        if self._process != os.getpid():
-            self._connections = make_pool(self._endpoint, self._settings)
-            self._process = os.getpid()
-        return self._connections
+        return self._pools.get("", lambda: make_pool(self._endpoint, self._settings))
 
 
 def _place(url: str) -> str:

@@ -78,7 +78,7 @@ def test_connections_are_kept(opened: Open, container: str) -> None:
     store.put("file", b"content")
     for _ in range(20):
         store.get("file")
-    (pool,) = store.client._session._pool.pools._container.values()  # type: ignore[attr-defined]
+    (pool,) = store.client._session._pool().pools._container.values()  # type: ignore[attr-defined]
     assert pool.num_connections == 1
     assert pool.num_requests == 21
 
@@ -239,4 +239,4 @@ def test_a_proxy_is_not_used_where_it_is_excluded(opened: Open, names: str) -> N
         proxy_excludes=names,
     )
     session = Session(store.client._settings)  # type: ignore[attr-defined]
-    assert type(session._pool).__name__ == "PoolManager"
+    assert type(session._pool()).__name__ == "PoolManager"
