@@ -6,6 +6,7 @@ SDKs wrap these errors and often keep only their text.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from lance_core.store.remote.client import Failure, RequestError
 
@@ -34,6 +35,14 @@ def is_unconnected(cause: object) -> bool:
     if type(cause).__name__ in _UNCONNECTED:
         return True
     return str(cause).startswith("Tunnel connection failed")
+
+
+def is_before_sending(error: Any) -> bool:
+    """True if nothing was sent through the proxy, according to botocore's ``ProxyConnectionError``.
+
+    It wraps the urllib3 error.
+    """
+    return is_unconnected(getattr(error.kwargs.get("error"), "original_error", None))
 
 
 def retry_after(header: str | None) -> float | None:

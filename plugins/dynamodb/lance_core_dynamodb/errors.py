@@ -26,7 +26,7 @@ from botocore.exceptions import (
 )
 
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import is_unconnected, retry_after, tls_failure
+from lance_core.store.remote.connection_failures import is_before_sending, retry_after, tls_failure
 from lance_core_dynamodb.schema import how_to_create
 
 CONDITION = "ConditionalCheckFailedException"
@@ -70,7 +70,7 @@ def request_error(error: Exception, secrets: Iterable[str] = ()) -> RequestError
     """The failure for an SDK exception, with a text without ``secrets``."""
     if isinstance(error, ClientError):
         return _of_response(error.response, secrets)
-    if isinstance(error, ProxyConnectionError) and not _is_before_sending(error):
+    if isinstance(error, ProxyConnectionError) and not is_before_sending(error):
         return RequestError(Failure.UNKNOWN, "the connection by way of the proxy broke")
     if isinstance(error, _UNSENT):
         return RequestError(Failure.UNSENT, "no connection could be made")
@@ -90,11 +90,6 @@ def request_error(error: Exception, secrets: Iterable[str] = ()) -> RequestError
     kind = type(error).__name__
     said = "the connection failed" if isinstance(error, BotoCoreError) else "no usable answer"
     return RequestError(Failure.UNKNOWN, f"{said} ({kind})")
-
-
-def _is_before_sending(error: ProxyConnectionError) -> bool:
-    """True if nothing was sent through the proxy, according to the wrapped urllib3 error."""
-    return is_unconnected(getattr(error.kwargs.get("error"), "original_error", None))
 
 
 def _of_response(response: Mapping[str, Any], secrets: Iterable[str]) -> RequestError:

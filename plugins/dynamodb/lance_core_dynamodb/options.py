@@ -17,14 +17,12 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs import StoreUrl
 from lance_core.store.config import Secret
 from lance_core.store.remote import settings as shared
+from lance_core.store.remote.aws_keys import ACCESS_KEY, SECRET_KEY, TOKEN, Keys
 from lance_core.store.remote.option_values import Options, take
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import wrap_secrets
 
 ENDPOINT = "dynamodb_endpoint"
-ACCESS_KEY = "aws_access_key_id"
-SECRET_KEY = "aws_secret_access_key"  # noqa: S105  # a name
-TOKEN = "aws_session_token"  # noqa: S105  # a name
 REGION = "aws_region"
 DEFAULT_REGION = "aws_default_region"
 PROFILE = "aws_profile"
@@ -118,7 +116,7 @@ class DynamoSettings:
             options["allow_http"] = os.environ[ALLOW_HTTP_VARIABLE]
         endpoint = take(options, ENDPOINT) or os.environ.get(ENDPOINT_VARIABLE) or None
         access = Access(
-            keys=_keys(options) if options.get(SOURCE) not in {"ecs", "irsa"} else None,
+            keys=Keys.of(options) if options.get(SOURCE) not in {"ecs", "irsa"} else None,
             region=_region(options, REGION),
             default_region=_region(options, DEFAULT_REGION),
             endpoint=endpoint,
@@ -134,15 +132,6 @@ class DynamoSettings:
                 "DynamoDB: set the environment variables AWS_CA_BUNDLE and NO_PROXY"
             )
         return access
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """A key pair, with a token if it is temporary."""
-
-    access: str
-    secret: Secret
-    token: Secret | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -196,20 +185,6 @@ def named(table: str, options: Mapping[str, str | Secret]) -> DynamoSettings:
     if not any(isinstance(value, Secret) and value.is_missing for value in given.values()):
         settings.access()
     return settings
-
-
-def _keys(options: Options) -> Keys | None:
-    access = take(options, ACCESS_KEY)
-    secret = take(options, SECRET_KEY)
-    token = take(options, TOKEN)
-    if access is None and secret is None and token is None:
-        return None
-    if not access or not secret:
-        raise InvalidInputError(
-            f"storage options {ACCESS_KEY!r} and {SECRET_KEY!r} belong together, and "
-            f"{TOKEN!r} to both"
-        )
-    return Keys(access, Secret(secret), Secret(token) if token else None)
 
 
 def _region(options: Options, name: str) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 from botocore import exceptions as sdk
 
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import is_unconnected, retry_after, tls_failure
+from lance_core.store.remote.connection_failures import is_before_sending, retry_after, tls_failure
 
 _CODES: Mapping[str, Failure] = {
     "NoSuchKey": Failure.MISSING,
@@ -119,7 +119,7 @@ def _connection_failure(error: Exception) -> tuple[Failure, str]:
         return Failure.REFUSED, _NO_CREDENTIALS
     if isinstance(error, sdk.ConnectTimeoutError):
         return Failure.UNSENT, "no connection within the time for connecting"
-    if isinstance(error, sdk.ProxyConnectionError) and not _is_before_sending(error):
+    if isinstance(error, sdk.ProxyConnectionError) and not is_before_sending(error):
         return Failure.UNKNOWN, f"the connection by way of the proxy broke: {_reason(error)}"
     if isinstance(error, sdk.EndpointConnectionError | sdk.ProxyConnectionError):
         return Failure.UNSENT, f"no connection: {_reason(error)}"
@@ -134,11 +134,6 @@ def _connection_failure(error: Exception) -> tuple[Failure, str]:
     if isinstance(error, _MISTAKES):
         return Failure.REFUSED, f"the SDK refuses the request ({type(error).__name__})"
     return Failure.UNKNOWN, f"the request failed ({type(error).__name__})"
-
-
-def _is_before_sending(error: sdk.ProxyConnectionError) -> bool:
-    """True if nothing was sent through the proxy, according to the wrapped urllib3 error."""
-    return is_unconnected(getattr(error.kwargs.get("error"), "original_error", None))
 
 
 _MISTAKES = (

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.remote import settings as shared
+from lance_core.store.remote.aws_keys import Keys
 from lance_core.store.remote.option_values import Options, take, take_boolean
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
@@ -185,15 +186,6 @@ _ENCRYPTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """A key pair, with a token if it is temporary."""
-
-    access: str
-    secret: Secret
-    token: Secret | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialSettings:
     """The source of credentials; fields that are None are left to the AWS chain."""
@@ -327,7 +319,7 @@ def _credentials(options: Options, environment: Mapping[str, str]) -> Credential
         raise InvalidInputError(
             "storage option 'aws_provider_scheme' must be 'token', 'ecs' or 'irsa'"
         )
-    keys = _keys(options)
+    keys = Keys.of(options)
     if scheme == "token" and keys is None:
         raise InvalidInputError(
             "storage option 'aws_provider_scheme' is 'token', so it needs 'aws_access_key_id' and "
@@ -357,20 +349,6 @@ def _credentials(options: Options, environment: Mapping[str, str]) -> Credential
             "storage option 'aws_session' names all credentials: give no other option for them"
         )
     return found
-
-
-def _keys(options: Options) -> Keys | None:
-    access = take(options, "aws_access_key_id")
-    secret = take(options, "aws_secret_access_key")
-    token = take(options, "aws_session_token")
-    if access is None and secret is None and token is None:
-        return None
-    if not access or not secret:
-        raise InvalidInputError(
-            "storage options 'aws_access_key_id' and 'aws_secret_access_key' belong together, and "
-            "'aws_session_token' to both"
-        )
-    return Keys(access, Secret(secret), Secret(token) if token else None)
 
 
 def _container(options: Options) -> dict[str, str]:
