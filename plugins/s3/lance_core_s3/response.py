@@ -1,8 +1,4 @@
-"""Bound the responses of a server, which may be long or slow or lack required fields.
-
-boto3 reads all responses except object contents to their end, and its time-outs restart with each
-byte. The store contract bounds each call in time and memory, so `bound_responses` adds both bounds.
-"""
+"""Bound the responses of a server, which may be long or slow or lack required fields."""
 
 from __future__ import annotations
 
@@ -10,11 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import botocore
-from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool, AWSResponse
+import botocore.awsrequest
 
-from lance_core.errors import PluginError
 from lance_core.store.base import ByteRange
+from lance_core.store.remote import botocore_responses
 from lance_core.store.remote.client import (
     Content,
     Failure,
@@ -22,8 +17,7 @@ from lance_core.store.remote.client import (
     RemoteObject,
     RequestError,
 )
-from lance_core.store.remote.request_deadline import timed_pools
-from lance_core.store.remote.response_limits import ReadBody, read_content, read_response
+from lance_core.store.remote.response_limits import read_content
 
 _RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 
@@ -32,45 +26,8 @@ _OF_LISTINGS = ("IsTruncated", "KeyCount", "MaxKeys", "Name")
 
 
 def bound_responses(client: Any, seconds: float) -> None:
-    """Limit the time of each request of ``client`` with its whole response, and its memory.
-
-    Object contents are left to the caller to read; other bodies are read up to a size limit.
-    ``seconds`` is the limit per request. Raises `PluginError` if this version of the SDK does not
-    allow it.
-    """
-    # botocore has no public way to select connection classes or to read a body first: a handler of
-    # its event ``before-send`` would have to send the request, with proxies and certificates.
-    endpoint = getattr(client, "_endpoint", None)
-    session = getattr(endpoint, "http_session", None)
-    pools = getattr(session, "_pool_classes_by_scheme", None)
-    if endpoint is None or pools is None:
-        raise PluginError(
-            f"requests by botocore {botocore.__version__} cannot be bounded in time: install "
-            "an older one, or a newer lance-core-s3"
-        )
-    pools.update(timed_pools(seconds, AWSHTTPConnectionPool, AWSHTTPSConnectionPool))
-    endpoint.http_session = _BoundedSession(session)
-
-
-class _BoundedSession:
-    """Sends requests as the SDK's ``session`` does, but reads bodies only up to a limit."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-
-    def send(self, request: Any) -> AWSResponse:
-        """The response to a request. Raises the errors of the SDK's session, and `RequestError`."""
-        is_content = request.stream_output
-        request.stream_output = True
-        response: AWSResponse = self._session.send(request)
-        if is_content and response.status_code < 300:
-            return response
-        body = ReadBody(read_response(response.raw))
-        return AWSResponse(response.url, response.status_code, response.headers, body)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._session.close()
+    """See `lance_core.store.remote.botocore_responses`; ``seconds`` is the limit per request."""
+    botocore_responses.bound_responses(client, seconds, botocore, "lance-core-s3")
 
 
 def field(response: Mapping[str, Any], name: str) -> Any:
