@@ -9,7 +9,7 @@ from lance_core._version import __version__
 from lance_core.dataset.api import dataset, write_dataset
 
 if TYPE_CHECKING:
-    from lance_core import blob, commit, errors, file, fragment, progress, schema
+    from lance_core import blob, commit, errors, file, fragment, progress, schema, udf
     from lance_core.dataset import (
         Blob,
         BlobArray,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         LanceOperation,
         LanceScanner,
         Transaction,
+        batch_udf,
         blob_array,
         blob_field,
     )
@@ -56,6 +57,7 @@ __all__ = [
     "LanceScanner",
     "Transaction",
     "__version__",
+    "batch_udf",
     "blob",
     "blob_array",
     "blob_field",
@@ -68,6 +70,7 @@ __all__ = [
     "progress",
     "schema",
     "schema_to_json",
+    "udf",
     "write_dataset",
 ]
 
@@ -78,7 +81,7 @@ def __getattr__(name: str) -> object:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in {"blob", "commit", "errors", "file", "fragment", "progress", "schema"}:
+    if name in {"blob", "commit", "errors", "file", "fragment", "progress", "schema", "udf"}:
         return import_module(f"lance_core.{name}")
     load(Part.TABLES)
     home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"

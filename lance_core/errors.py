@@ -7,6 +7,7 @@
     │   ├── InvalidTypeError (TypeError)        an argument of the wrong Python type
     │   ├── SchemaMismatchError (OSError)       data does not fit the table's schema
     │   ├── MergeError (OSError)                rows of a merge match rows that they must not match
+    │   ├── UserFunctionError (OSError)         the caller's function raised, or its result is wrong
     │   ├── InvalidPathError                    a path that is absolute, empty or leaves its root
     │   └── InvalidRefError (OSError)           an invalid name of a tag or branch
     ├── NotFoundError (FileNotFoundError)
@@ -67,6 +68,10 @@ class SchemaMismatchError(InvalidInputError, OSError):
 
 class MergeError(InvalidInputError, OSError):
     """A merge is ambiguous, matches rows that must not match, or has an invalid condition."""
+
+
+class UserFunctionError(InvalidInputError, OSError):
+    """A function of the caller raised an error (the cause), or returned wrong rows."""
 
 
 class InvalidPathError(InvalidInputError):

@@ -44,6 +44,10 @@ class FileContent(Protocol):
         """Number of rows in the file."""
 
     @property
+    def rows_per_group(self) -> int | None:
+        """See `FileReader.rows_per_group`."""
+
+    @property
     def schema(self) -> Schema:
         """The schema stored in the file."""
 

@@ -28,7 +28,7 @@ from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
 from lance_core.encodings.v0_1.page_table import ENTRY, PageTable
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Schema
 from lance_core.store.base import ByteRange
 
@@ -70,6 +70,14 @@ class LegacyMetadata:
     def num_rows(self) -> int:
         """Total number of rows of all batches."""
         return self._table.num_rows
+
+    @property
+    def rows_per_group(self) -> int | None:
+        """The rows of each batch but the last, which may be shorter; see `FileReader`."""
+        lengths = np.diff(self._table.edges).tolist()
+        if len(set(lengths[:-1])) > 1 or lengths[-1:] > lengths[:1]:
+            raise UnsupportedFeatureError("the batches of a file have different lengths")
+        return max(lengths, default=0) or None
 
     @cached_property
     def schema(self) -> Schema:

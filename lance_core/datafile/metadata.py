@@ -124,6 +124,11 @@ class FileMetadata:
         length = self._descriptor.length
         return length or (self.columns[0].num_rows if len(self.columns) else 0)
 
+    @property
+    def rows_per_group(self) -> int | None:
+        """None: only 0.1 files have batches."""
+        return None
+
     @cached_property
     def schema(self) -> Schema:
         """The fields of the file with their ids, and the metadata of the schema."""

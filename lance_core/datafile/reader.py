@@ -200,6 +200,14 @@ class FileReader:
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
 
+    @property
+    def rows_per_group(self) -> int | None:
+        """The rows of each batch but the last of a 0.1 file; None for other versions.
+
+        Raises `UnsupportedFeatureError` if the batches of a 0.1 file have different lengths.
+        """
+        return self._content.rows_per_group
+
     def read_global_buffer(self, index: int) -> pa.Buffer:
         """The bytes of global buffer ``index``; number 0 is the ``FileDescriptor``."""
         buffers = self.metadata.global_buffers

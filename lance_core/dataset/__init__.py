@@ -31,11 +31,20 @@ if TYPE_CHECKING:
     from lance_core.dataset.values.operations import LanceOperation
     from lance_core.dataset.values.transaction import LANCE_COMMIT_MESSAGE_KEY, Transaction
     from lance_core.dataset.write.commit_batch import BulkCommitResult
+    from lance_core.dataset.write.schema_evolution.alter_columns import AlterColumn
+    from lance_core.dataset.write.schema_evolution.udf import (
+        BatchUDF,
+        BatchUDFCheckpoint,
+        batch_udf,
+    )
     from lance_core.dataset.write.write import discard_fragments, write_fragments
 
 __all__ = [
     "LANCE_COMMIT_MESSAGE_KEY",
+    "AlterColumn",
     "AutoCleanupConfig",
+    "BatchUDF",
+    "BatchUDFCheckpoint",
     "Blob",
     "BlobArray",
     "BlobColumn",
@@ -64,6 +73,7 @@ __all__ = [
     "ScannerBuilder",
     "TaggedRecordBatch",
     "Transaction",
+    "batch_udf",
     "blob_array",
     "blob_field",
     "discard_fragments",

@@ -12,6 +12,7 @@ from lance_core.dataset.change_methods import ChangeMethods
 from lance_core.dataset.history_methods import HistoryMethods
 from lance_core.dataset.maintenance_methods import MaintenanceMethods
 from lance_core.dataset.read_methods import ReadMethods
+from lance_core.dataset.schema_methods import SchemaMethods
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.statistics import LanceStats
 from lance_core.schema import LanceSchema
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import os
 
 
-class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, MaintenanceMethods):
+class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, SchemaMethods, MaintenanceMethods):
     """A table at one version; `checkout_latest` and writes through it move it to newer ones."""
 
     def __init__(

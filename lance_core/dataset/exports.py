@@ -39,5 +39,9 @@ HOMES = {
     "Transaction": "lance_core.dataset.values.transaction",
     "BulkCommitResult": "lance_core.dataset.write.commit_batch",
     "discard_fragments": "lance_core.dataset.write.write",
+    "AlterColumn": "lance_core.dataset.write.schema_evolution.alter_columns",
+    "BatchUDF": "lance_core.dataset.write.schema_evolution.udf",
+    "BatchUDFCheckpoint": "lance_core.dataset.write.schema_evolution.udf",
+    "batch_udf": "lance_core.dataset.write.schema_evolution.udf",
     "write_fragments": "lance_core.dataset.write.write",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,13 @@ from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.input import ReaderLike
+from lance_core.dataset.write.schema_evolution.add_columns import add_to_fragment, as_transform
+from lance_core.dataset.write.schema_evolution.merge import merge_fragment
+from lance_core.dataset.write.schema_evolution.udf import BatchUDF, as_reader
+from lance_core.dataset.write.schema_evolution.update_columns import update_columns
 from lance_core.dataset.write.write import write_fragments
 from lance_core.errors import InvalidInputError
-from lance_core.schema import Field, is_blob_v2
+from lance_core.schema import Field, Schema, is_blob_v2
 from lance_core.store.secret import hide_secrets_in
 from lance_core.table.fragments.deletion import RowOffsets
 
@@ -200,6 +204,70 @@ class LanceFragment:
         if not written.updated:
             return None
         return FragmentMetadata.of(written.updated[0], self.physical_rows)
+
+    def merge(
+        self,
+        data_obj: ReaderLike,
+        left_on: str,
+        right_on: str | None = None,
+        schema: pa.Schema | None = None,
+    ) -> tuple[FragmentMetadata, Schema]:
+        """Write the columns of ``data_obj`` as new columns by a left join, without committing them.
+
+        Returns the fragment and the schema for a `LanceOperation.Merge`. See `LanceDataset.merge`
+        for arguments and errors.
+        """
+        reader = as_reader(data_obj, schema)
+        written, added = merge_fragment(
+            self._snapshot, self._fragment, reader, left_on, right_on or left_on
+        )
+        return FragmentMetadata.of(written, self.physical_rows), added.schema
+
+    def merge_columns(
+        self,
+        value_func: Mapping[str, str] | BatchUDF | ReaderLike,
+        columns: list[str] | None = None,
+        batch_size: int | None = None,
+        reader_schema: pa.Schema | None = None,
+    ) -> tuple[FragmentMetadata, Schema]:
+        """Write new columns without committing them.
+
+        Returns the fragment and the schema for a `LanceOperation.Merge`. See
+        `LanceDataset.add_columns` for arguments and errors: ``value_func`` are the transforms and
+        ``columns`` the columns to read. A checkpoint file is for whole tables only.
+        """
+        transform = as_transform(self._snapshot, value_func, columns, reader_schema, [self])
+        if isinstance(transform, BatchUDF) and transform.cache is not None:
+            raise InvalidInputError("merge_columns cannot use a checkpoint file")
+        written, schema = add_to_fragment(
+            self._snapshot, self._fragment, transform, columns, batch_size
+        )
+        return FragmentMetadata.of(written, self.physical_rows), schema
+
+    def update_columns(
+        self,
+        data_obj: ReaderLike,
+        left_on: str = "_rowid",
+        right_on: str | None = None,
+        schema: pa.Schema | None = None,
+        *,
+        with_offsets: bool = False,
+    ) -> tuple[FragmentMetadata, list[int]] | tuple[FragmentMetadata, list[int], bytes]:
+        """Write new values of columns for rows that match ``data_obj``, without committing them.
+
+        Returns the fragment and the ids of the updated fields for a `LanceOperation.Update`. With
+        ``with_offsets`` also the physical offsets of the updated rows as a Roaring bitmap, for the
+        operation's ``updated_fragment_offsets``. See `LanceDataset.merge` for the arguments. Raises
+        `SchemaMismatchError` for columns that the table does not have, or of other types.
+        """
+        reader = as_reader(data_obj, schema)
+        updated = update_columns(
+            self._snapshot, self._fragment, reader, left_on, right_on or left_on
+        )
+        fragment = FragmentMetadata.of(updated.fragment, self.physical_rows)
+        if not with_offsets:
+            return fragment, list(updated.fields)
+        return fragment, list(updated.fields), updated.offsets_bitmap()
 
     def validate(self) -> None:
         """Open every file of the fragment and compare its row counts with the manifest.

@@ -23,7 +23,7 @@ def fields_from_arrow(fields: Sequence[pa.Field], ids: Iterator[int]) -> tuple[F
     Raises `UnsupportedFeatureError` for types that the format does not have and `InvalidInputError`
     for invalid names, metadata or keys; both name the path of the field.
     """
-    _check_names([field.name for field in fields], ())
+    check_names([field.name for field in fields], ())
     made = tuple(_field(field, ids, UNASSIGNED, ()) for field in fields)
     for field in made:
         _check_primary_key(field, ())
@@ -44,7 +44,7 @@ def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[s
     own_id = next(ids)
     members = _child_fields(storage)
     if pa.types.is_struct(storage):
-        _check_names([member.name for member in members], path)
+        check_names([member.name for member in members], path)
     position = _position(metadata, _PRIMARY_KEY_POSITION)
     return Field(
         name=field.name,
@@ -135,7 +135,7 @@ def _fixed_size_list(
     return f"fixed_size_list:{text}:{dimension}"
 
 
-def _check_names(names: Sequence[str], parents: tuple[str, ...]) -> None:
+def check_names(names: Sequence[str], parents: tuple[str, ...]) -> None:
     """Raise `InvalidInputError` for an empty or duplicate name, or a top-level name with a dot."""
     seen: set[str] = set()
     for name in names:

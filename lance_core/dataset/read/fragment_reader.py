@@ -211,11 +211,11 @@ def _with_blobs_v2(field: Field, blobs: Mapping[int, Field]) -> Field | None:
 def _read_split(
     snapshot: Snapshot, fragment: Fragment, field: Field, rows: AnyRows
 ) -> pa.ChunkedArray:
-    """The values of a struct whose children are in several files, because some were added later."""
-    if field.logical_type != "struct":
-        raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
+    """The values of a field whose parts are in several files, because some were added later."""
     if any(_has_leaves_only(file) for file in fragment.files):
         return _read_members(snapshot, fragment, field, rows)
+    if field.logical_type != "struct":
+        raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
     children = read_fields(snapshot, fragment, field.children, rows)
     arrays = [combine_chunks(child) for child in children]
     struct = pa.StructArray.from_arrays(arrays, fields=[c.to_arrow() for c in field.children])
@@ -246,10 +246,15 @@ def _part_in(field: Field, homes: Mapping[int, int], place: int) -> Field | None
 
 
 def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
-    """The array of ``field``, merged from arrays of its parts, which have the same null structs."""
+    """The array of ``field``, merged from arrays of its parts.
+
+    A struct is null if it is null in all parts. Lists must have the same lengths in all parts.
+    """
     part, array = parts[0]
     if part == field:
         return array
+    if field.is_list:
+        return _merged_lists(field, parts)
     if field.logical_type != "struct":
         raise UnsupportedFeatureError(f"field {field.name!r} is spread over several data files")
     members = []
@@ -264,6 +269,24 @@ def _merged(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
             members.append(_merged(child, found))
         else:
             members.append(pa.nulls(len(array), child.arrow_type))
-    mask = array.is_null() if array.null_count else None
+    nulls = [np.asarray(array.is_null()) for _, array in parts]
+    mask = pa.array(np.logical_and.reduce(nulls)) if array.null_count else None
     kinds = [child.to_arrow() for child in field.children]
     return pa.StructArray.from_arrays(members, fields=kinds, mask=mask)
+
+
+def _merged_lists(field: Field, parts: Sequence[tuple[Field, pa.Array]]) -> pa.Array:
+    """The array of a list of structs, merged from lists with parts of the structs."""
+    array = parts[0][1]
+    lengths = [np.asarray(lists.value_lengths().fill_null(0)) for _, lists in parts]
+    if any(not np.array_equal(lengths[0], other) for other in lengths[1:]):
+        raise CorruptFileError(
+            "the files with its parts have lists of different lengths", field=field.name
+        )
+    items = _merged(field.children[0], [(p.children[0], lists.flatten()) for p, lists in parts])
+    is_large = pa.types.is_large_list(field.arrow_type)
+    offsets = np.zeros(len(array) + 1, np.int64 if is_large else np.int32)
+    np.cumsum(lengths[0], out=offsets[1:])
+    mask = array.is_null() if array.null_count else None
+    kind = pa.LargeListArray if is_large else pa.ListArray
+    return kind.from_arrays(pa.array(offsets), items, type=field.arrow_type, mask=mask)

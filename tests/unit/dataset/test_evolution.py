@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import lance_core as lance
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.fragment import DataFile, write_fragments
 from tests.table_surgery import delete_rows, edit_manifest
 
@@ -219,20 +219,34 @@ def test_a_column_that_no_file_has_is_null(
     assert [batch.num_rows for batch in dataset.to_batches(["n"], batch_size=6)][:2] == [6, 2]
 
 
-@pytest.mark.parametrize(("version", "moved", "fields"), [("2.0", 3, [-2, -2, 3]), ("2.2", 1, [3])])
-def test_items_of_lists_in_other_files_are_not_supported(
-    uri: str, version: str, moved: int, fields: list[int]
-) -> None:
+def with_items_in_two_files(uri: str, version: str, other: Any) -> lance.LanceDataset:
+    """A list of structs, whose member ``y`` is in another file with the lists ``other``."""
     table = pa.table({"l": [[{"x": 1, "y": 2}]]})
     dataset = lance.write_dataset(table, uri, data_storage_version=version)
-    (file,) = extra_files(uri, pa.table({"y": [[{"y": 3}]]}), 8)
+    (file,) = extra_files(uri, pa.table({"y": [other]}), 8)
+    moved, fields = (3, [-2, -2, 3]) if version == "2.0" else (1, [3])
 
     def move(manifest: Any) -> None:
         manifest.fragments[0].files[0].fields[moved] = -2
         add_file(manifest.fragments[0], file, fields)
 
+    return edit_manifest(dataset, move)
+
+
+def test_items_of_lists_in_other_files_are_not_supported_in_version_2_0(uri: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match="several data files"):
-        edit_manifest(dataset, move).to_table()
+        with_items_in_two_files(uri, "2.0", [{"y": 3}]).to_table()
+
+
+def test_structs_in_lists_may_be_in_several_files_with_lists_of_the_same_lengths(uri: str) -> None:
+    found = with_items_in_two_files(uri, "2.2", [{"y": 3}]).to_table()
+    assert found["l"].to_pylist() == [[{"x": 1, "y": 3}]]
+
+
+def test_lists_of_different_lengths_in_several_files_are_an_error(uri: str) -> None:
+    dataset = with_items_in_two_files(uri, "2.2", [{"y": 3}, {"y": 4}])
+    with pytest.raises(CorruptFileError, match="lists of different lengths"):
+        dataset.to_table()
 
 
 def test_structs_within_structs_may_be_in_several_files(uri: str) -> None:

@@ -1,0 +1,139 @@
+"""`LanceDataset.alter_columns` and `drop_columns`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+import pyarrow as pa
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.options import CommitOptions
+from lance_core.dataset.read.scan import scan_batches
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.commit import commit
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.dataset.write.schema_evolution.cast import cast
+from lance_core.dataset.write.schema_evolution.column_files import (
+    Batches,
+    ColumnFiles,
+    into_structs,
+    next_field_id,
+    read_fields,
+    scan_fragment,
+)
+from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core.schema import check_nulls, to_storage
+from lance_core.schema.evolution import (
+    Alteration,
+    Altered,
+    alter_fields,
+    drop_fields,
+    rows_may_lack,
+)
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.transactions.operations import Merge, Operation, Project
+from lance_core.table.transactions.transaction import Transaction
+
+
+class AlterColumn(TypedDict, total=False):
+    """A change of a column: a new name, nullability or type of the field at ``path``."""
+
+    path: str
+    name: str
+    nullable: bool
+    data_type: pa.DataType
+
+
+_KINDS = {"path": str, "name": str, "nullable": bool, "data_type": pa.DataType}
+
+
+def as_alteration(given: Any) -> Alteration:
+    """The change that a user's dict describes.
+
+    Raises `InvalidInputError` for missing and unknown keys, ``TypeError`` for values of other
+    types.
+    """
+    if not isinstance(given, Mapping):
+        raise TypeError(f"an alteration is a dict, got {type(given).__name__}")
+    if "path" not in given:
+        raise InvalidInputError("path is required")
+    for key, value in given.items():
+        if key not in _KINDS:
+            raise InvalidInputError(
+                f"Unknown key: {key}. Valid keys are name, nullable, and data_type."
+            )
+        if not isinstance(value, _KINDS[key]):
+            raise TypeError(f"{key} must be a {_KINDS[key].__name__}, got {value!r}")
+    if len(given) == 1:
+        raise InvalidInputError("At least one of name, nullable, or data_type must be specified")
+    return Alteration(**given)
+
+
+def alter_columns(
+    snapshot: Snapshot, alterations: Sequence[Alteration], environment: Environment = SYSTEM
+) -> Snapshot:
+    """Commit the changes; see `LanceDataset.alter_columns`."""
+    check_writable(snapshot.manifest.flags)
+    first_id = next_field_id(snapshot)
+    altered = alter_fields(
+        snapshot.schema, alterations, first_id, by_column=not into_structs(snapshot)
+    )
+    if altered.required.fields:
+        _check_no_nulls(snapshot, altered)
+    age = environment.stopwatch()
+    with discard_on_failure(snapshot.root) as files:
+        column_files = ColumnFiles(snapshot, files, altered.new, altered.schema)
+        column_files.check()
+        operation: Operation
+        if altered.new.fields:
+            fragments = column_files.write_all(
+                snapshot.manifest.fragments, _cast_values(snapshot, altered)
+            )
+            operation = Merge(fragments, altered.schema, rows_may_lack(altered.new, first_id))
+        else:
+            operation = Project(altered.schema, preserves_nullability=not altered.required.fields)
+        transaction = Transaction(snapshot.version, str(environment.new_uuid()), operation)
+        return files.commit(snapshot, transaction, CommitOptions(age_of_files=age))
+
+
+def _check_no_nulls(snapshot: Snapshot, altered: Altered) -> None:
+    """Raise `SchemaMismatchError` if a row has null in a field that is not nullable any more."""
+    stored, required = altered.checked.fields, altered.required.fields
+    for batch in scan_batches(snapshot, read_fields(snapshot, altered.checked)):
+        for column, field, wanted in zip(batch.columns, stored, required, strict=True):
+            try:
+                check_nulls(to_storage(column, field), wanted)
+            except InvalidInputError as error:
+                raise SchemaMismatchError(
+                    f"Column contains NULL values and cannot be made non-nullable: {error.message}"
+                ) from None
+
+
+def _cast_values(snapshot: Snapshot, altered: Altered) -> Callable[[Fragment], Batches]:
+    """A function that returns the fields with other types for one fragment, cast."""
+    read = scan_fragment(snapshot, read_fields(snapshot, altered.old))
+    wanted = altered.new.to_arrow()
+
+    def values(fragment: Fragment) -> Batches:
+        for batch in read(fragment):
+            columns = [
+                cast(column, field.type, field.name)
+                for column, field in zip(batch.columns, wanted, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+    return values
+
+
+def drop_columns(
+    snapshot: Snapshot, columns: Sequence[str], environment: Environment = SYSTEM
+) -> Snapshot:
+    """Commit the schema without ``columns``; see `LanceDataset.drop_columns`."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got the string {columns!r}")
+    check_writable(snapshot.manifest.flags)
+    operation = Project(drop_fields(snapshot.schema, columns), preserves_nullability=True)
+    transaction = Transaction(snapshot.version, str(environment.new_uuid()), operation)
+    return commit(snapshot.root, snapshot, transaction, CommitOptions())

@@ -1,0 +1,60 @@
+"""Cast arrays of any nesting to another type; members of structs are matched by position."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lance_core.errors import SchemaMismatchError
+from lance_core.schema.rebuild import visible_children, with_children
+
+
+def cast(array: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
+    """``array`` as type ``wanted``; see `lance_core.schema.evolution.can_cast`.
+
+    Times are truncated to coarser units. Raises `SchemaMismatchError` naming the column ``name``
+    for a value that does not fit.
+    """
+    try:
+        return _cast(array, wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaMismatchError(
+            f"column {name!r} cannot be cast from {array.type} to {wanted}: {error}"
+        ) from error
+
+
+def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if array.type == wanted:
+        return array
+    if pa.types.is_struct(wanted):
+        fields = [wanted.field(number) for number in range(wanted.num_fields)]
+        pairs = zip(visible_children(array), fields, strict=True)
+        members = [_cast(child, field.type) for child, field in pairs]
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(members, fields=fields, mask=mask)
+    if _is_list(wanted):
+        item = wanted.value_field
+        same_kind = _with_items(array.type, item)
+        items = _cast(array.values, item.type)
+        return with_children(array, same_kind, [items]).cast(wanted)
+    return _plain(array, wanted)
+
+
+def _plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    import pyarrow.compute as pc
+
+    options = pc.CastOptions(
+        target_type=wanted, allow_time_truncate=True, allow_float_truncate=True
+    )
+    return pc.cast(array, options=options)
+
+
+def _is_list(arrow: pa.DataType) -> bool:
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(test(arrow) for test in tests)
+
+
+def _with_items(arrow: pa.DataType, item: pa.Field) -> pa.DataType:
+    """The list type ``arrow`` with other items."""
+    if pa.types.is_fixed_size_list(arrow):
+        return pa.list_(item, arrow.list_size)
+    return pa.large_list(item) if pa.types.is_large_list(arrow) else pa.list_(item)

@@ -1,0 +1,121 @@
+"""`LanceFragment.update_columns`: new values for columns of matching rows, in a new data file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.read.live_rows import offsets_of
+from lance_core.dataset.read.projection import META_COLUMNS
+from lance_core.dataset.read.scan import scan_batches
+from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.dataset.write.schema_evolution.column_files import (
+    BATCH_ROWS,
+    ColumnFiles,
+    plan_of_fragments,
+)
+from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import Schema, is_blob_v2
+from lance_core.table.fragments.deletion import RowOffsets
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_metadata import encode_fragment_ids
+from lance_core.table.manifest.feature_flags import check_writable
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatedColumns:
+    """A fragment with new values of some columns, not committed.
+
+    ``fields``: ids of the fields in the new file. ``offsets``: physical offsets of the rows that
+    the other data has.
+    """
+
+    fragment: Fragment
+    fields: tuple[int, ...]
+    offsets: RowOffsets
+
+    def offsets_bitmap(self) -> bytes:
+        """`offsets` as a Roaring bitmap."""
+        return encode_fragment_ids(BitMap(self.offsets))
+
+
+def update_columns(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    reader: pa.RecordBatchReader,
+    left_on: str,
+    right_on: str,
+) -> UpdatedColumns:
+    """Write a file with the columns of ``reader``; see `LanceFragment.update_columns`.
+
+    Raises `SchemaMismatchError` for a column that the table does not have or that has another type,
+    and `UnsupportedFeatureError` for columns of blobs and files of version 0.1.
+    """
+    check_writable(snapshot.manifest.flags)
+    schema = _schema(snapshot, reader.schema, right_on)
+    other = RightRows.of(reader, right_on)
+    (positions,) = LeftKeys.of(snapshot, left_on, other).positions([fragment]).values()
+    plan = plan_scan(snapshot, ScanOptions(columns=schema.names, batch_size=BATCH_ROWS))
+    old = scan_batches(snapshot, plan_of_fragments(plan, snapshot, fragment))
+    with discard_on_failure(snapshot.root) as files:
+        column_files = ColumnFiles(snapshot, files, schema, snapshot.schema)
+        written = column_files.write(fragment, _updated(old, other, positions))
+    live = np.flatnonzero(np.asarray(positions.is_valid()))
+    offsets = offsets_of(snapshot, fragment, live).astype(np.uint32)
+    fields = (field for one in files.data for file in one.files for field in file.fields)
+    return UpdatedColumns(written, tuple(fields), offsets)
+
+
+def _schema(snapshot: Snapshot, given: pa.Schema, right_on: str) -> Schema:
+    """The fields of the table that ``given`` has new values for."""
+    if snapshot.storage_version is FileVersion.V0_1:
+        raise UnsupportedFeatureError("columns of a table of file version 0.1 cannot be updated")
+    names = [name for name in given.names if name != right_on]
+    for name in names:
+        if name in META_COLUMNS:
+            raise SchemaMismatchError(
+                f"Column {name} is a reserved metadata column and cannot be updated"
+            )
+        if name not in snapshot.schema.names:
+            raise SchemaMismatchError(
+                f"Column {name} in right side fragment does not exist in left side fragment"
+            )
+    schema = snapshot.schema.project(names)
+    for field in schema.fields:
+        found = given.field(field.name).type
+        if any(part.is_blob or is_blob_v2(part) for part in field.walk()):
+            raise UnsupportedFeatureError(f"the blobs of column {field.name!r} cannot be updated")
+        if found != field.arrow_type:
+            raise SchemaMismatchError(
+                f"column {field.name!r} is of type {field.arrow_type}, but the data has {found}"
+            )
+    return schema
+
+
+def _updated(
+    batches: Iterable[pa.RecordBatch], other: RightRows, positions: pa.Array
+) -> Iterator[pa.RecordBatch]:
+    """``batches`` with the values of ``other`` at ``positions`` that are not null."""
+    start = 0
+    for batch in batches:
+        found = positions.slice(start, batch.num_rows)
+        start += batch.num_rows
+        matched = np.asarray(found.is_valid())
+        new = other.columns.select(batch.schema.names).take(found.drop_null())
+        source = np.arange(batch.num_rows)
+        source[matched] = batch.num_rows + np.arange(new.num_rows)
+        columns = [
+            pa.concat_arrays([old, combine_chunks(values)]).take(pa.array(source))
+            for old, values in zip(batch.columns, new.columns, strict=True)
+        ]
+        nullable = pa.schema([field.with_nullable(True) for field in batch.schema])
+        yield pa.RecordBatch.from_arrays(columns, schema=nullable)
