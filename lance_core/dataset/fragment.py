@@ -18,19 +18,27 @@ from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.input import ReaderLike
-from lance_core.dataset.write.schema_evolution.add_columns import add_to_fragment, as_transform
-from lance_core.dataset.write.schema_evolution.merge import merge_fragment
-from lance_core.dataset.write.schema_evolution.udf import BatchUDF, as_reader
-from lance_core.dataset.write.schema_evolution.update_columns import update_columns
 from lance_core.dataset.write.write import write_fragments
 from lance_core.errors import InvalidInputError
-from lance_core.schema import Field, Schema, is_blob_v2
+from lance_core.on_demand import lazy_module
+from lance_core.schema import Field, is_blob_v2
+from lance_core.schema.lance_schema import LanceSchema
 from lance_core.store.secret import hide_secrets_in
 from lance_core.table.fragments.deletion import RowOffsets
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.compute as pc
+
+    from lance_core.dataset.write.schema_evolution import add_columns as adding
+    from lance_core.dataset.write.schema_evolution import merge as merging
+    from lance_core.dataset.write.schema_evolution import udf, update_columns
+else:
+    _FOLDER = "lance_core.dataset.write.schema_evolution"
+    adding = lazy_module(f"{_FOLDER}.add_columns")
+    merging = lazy_module(f"{_FOLDER}.merge")
+    udf = lazy_module(f"{_FOLDER}.udf")
+    update_columns = lazy_module(f"{_FOLDER}.update_columns")
 
 
 _NO_LIMIT = 1 << 62
@@ -211,38 +219,38 @@ class LanceFragment:
         left_on: str,
         right_on: str | None = None,
         schema: pa.Schema | None = None,
-    ) -> tuple[FragmentMetadata, Schema]:
+    ) -> tuple[FragmentMetadata, LanceSchema]:
         """Write the columns of ``data_obj`` as new columns by a left join, without committing them.
 
         Returns the fragment and the schema for a `LanceOperation.Merge`. See `LanceDataset.merge`
         for arguments and errors.
         """
-        reader = as_reader(data_obj, schema)
-        written, added = merge_fragment(
+        reader = udf.as_reader(data_obj, schema)
+        written, added = merging.merge_fragment(
             self._snapshot, self._fragment, reader, left_on, right_on or left_on
         )
-        return FragmentMetadata.of(written, self.physical_rows), added.schema
+        return FragmentMetadata.of(written, self.physical_rows), LanceSchema(added.schema)
 
     def merge_columns(
         self,
-        value_func: Mapping[str, str] | BatchUDF | ReaderLike,
+        value_func: Mapping[str, str] | udf.BatchUDF | ReaderLike,
         columns: list[str] | None = None,
         batch_size: int | None = None,
         reader_schema: pa.Schema | None = None,
-    ) -> tuple[FragmentMetadata, Schema]:
+    ) -> tuple[FragmentMetadata, LanceSchema]:
         """Write new columns without committing them.
 
         Returns the fragment and the schema for a `LanceOperation.Merge`. See
         `LanceDataset.add_columns` for arguments and errors: ``value_func`` are the transforms and
         ``columns`` the columns to read. A checkpoint file is for whole tables only.
         """
-        transform = as_transform(self._snapshot, value_func, columns, reader_schema, [self])
-        if isinstance(transform, BatchUDF) and transform.cache is not None:
+        transform = adding.as_transform(self._snapshot, value_func, columns, reader_schema, [self])
+        if isinstance(transform, udf.BatchUDF) and transform.cache is not None:
             raise InvalidInputError("merge_columns cannot use a checkpoint file")
-        written, schema = add_to_fragment(
+        written, schema = adding.add_to_fragment(
             self._snapshot, self._fragment, transform, columns, batch_size
         )
-        return FragmentMetadata.of(written, self.physical_rows), schema
+        return FragmentMetadata.of(written, self.physical_rows), LanceSchema(schema)
 
     def update_columns(
         self,
@@ -260,8 +268,8 @@ class LanceFragment:
         operation's ``updated_fragment_offsets``. See `LanceDataset.merge` for the arguments. Raises
         `SchemaMismatchError` for columns that the table does not have, or of other types.
         """
-        reader = as_reader(data_obj, schema)
-        updated = update_columns(
+        reader = udf.as_reader(data_obj, schema)
+        updated = update_columns.update_columns(
             self._snapshot, self._fragment, reader, left_on, right_on or left_on
         )
         fragment = FragmentMetadata.of(updated.fragment, self.physical_rows)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lance_core.dataset.mixin_base import Opened
-from lance_core.dataset.write.input import ReaderLike
-from lance_core.dataset.write.schema_evolution.add_columns import add_columns
-from lance_core.dataset.write.schema_evolution.alter_columns import (
-    AlterColumn,
-    alter_columns,
-    as_alteration,
-    drop_columns,
-)
-from lance_core.dataset.write.schema_evolution.merge import merge
-from lance_core.dataset.write.schema_evolution.udf import BatchUDF, as_reader
+from lance_core.on_demand import lazy_module
+
+if TYPE_CHECKING:
+    from lance_core.dataset.write.input import ReaderLike
+    from lance_core.dataset.write.schema_evolution import add_columns as adding
+    from lance_core.dataset.write.schema_evolution import alter_columns as altering
+    from lance_core.dataset.write.schema_evolution import merge as merging
+    from lance_core.dataset.write.schema_evolution import udf
+else:
+    _FOLDER = "lance_core.dataset.write.schema_evolution"
+    adding = lazy_module(f"{_FOLDER}.add_columns")
+    altering = lazy_module(f"{_FOLDER}.alter_columns")
+    merging = lazy_module(f"{_FOLDER}.merge")
+    udf = lazy_module(f"{_FOLDER}.udf")
 
 
 class SchemaMethods(Opened):
@@ -25,7 +30,7 @@ class SchemaMethods(Opened):
     def add_columns(
         self,
         transforms: Mapping[str, str]
-        | BatchUDF
+        | udf.BatchUDF
         | ReaderLike
         | pa.Field
         | list[pa.Field]
@@ -49,11 +54,11 @@ class SchemaMethods(Opened):
         `UnsupportedFeatureError` for an invalid expression, ``TypeError`` for other ``transforms``,
         and `CommitConflictError` if another writer has added rows or changed columns meanwhile.
         """
-        self._snapshot = add_columns(
+        self._snapshot = adding.add_columns(
             self._snapshot, transforms, read_columns, reader_schema, batch_size
         )
 
-    def alter_columns(self, *alterations: AlterColumn) -> None:
+    def alter_columns(self, *alterations: altering.AlterColumn) -> None:
         """Change names, nullability or types of columns, and move to the new version.
 
         Each alteration is a dict with the ``path`` of a field (``"s.x"`` inside a struct) and some
@@ -64,7 +69,8 @@ class SchemaMethods(Opened):
         for an unknown field, a type or value that cannot be cast, nulls in a column that must not
         be null, or a name that exists.
         """
-        self._snapshot = alter_columns(self._snapshot, list(map(as_alteration, alterations)))
+        changes = list(map(altering.as_alteration, alterations))
+        self._snapshot = altering.alter_columns(self._snapshot, changes)
 
     def drop_columns(self, columns: Sequence[str]) -> None:
         """Remove columns or members of structs (``"s.x"``), and move to the new version.
@@ -72,7 +78,7 @@ class SchemaMethods(Opened):
         Only the schema changes; a data file is removed from the table when all its columns are
         dropped. Raises `InvalidInputError` for an unknown column, and for all columns.
         """
-        self._snapshot = drop_columns(self._snapshot, columns)
+        self._snapshot = altering.drop_columns(self._snapshot, columns)
 
     def merge(
         self,
@@ -91,5 +97,5 @@ class SchemaMethods(Opened):
         Raises `SchemaMismatchError` for unknown columns, columns that both sides have, keys of
         different types, or nulls that the file version or the schema does not allow.
         """
-        reader = as_reader(data_obj, schema)
-        self._snapshot = merge(self._snapshot, reader, left_on, right_on or left_on)
+        reader = udf.as_reader(data_obj, schema)
+        self._snapshot = merging.merge(self._snapshot, reader, left_on, right_on or left_on)

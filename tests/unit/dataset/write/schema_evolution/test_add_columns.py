@@ -277,7 +277,7 @@ def test_field_ids_continue_after_those_in_files(uri: str) -> None:
     table.add_columns({"b": "a"})
     table.drop_columns(["s"])
     table.add_columns({"c": "a"})
-    assert {f.name: f.id for f in table.lance_schema.fields} == {"a": 0, "b": 4, "c": 5}
+    assert {f.name(): f.id() for f in table.lance_schema.fields()} == {"a": 0, "b": 4, "c": 5}
 
 
 def test_rows_that_were_added_meanwhile_are_a_conflict(uri: str) -> None:
