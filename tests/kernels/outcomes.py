@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import settings
 
 from lance_core.encodings.kernels import NUMPY, kernel_table
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels.compiled import COMPILED_KERNELS
-
-relaxed = settings(deadline=None)
 
 compiled = kernel_table([("kernels", COMPILED_KERNELS)])
 

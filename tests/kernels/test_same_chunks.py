@@ -14,7 +14,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.runs import RunRule
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
-from tests.kernels.outcomes import array, check, compiled, relaxed
+from tests.kernels.outcomes import array, check, compiled
 
 BITS = (8, 16, 32, 64)
 
@@ -62,7 +62,6 @@ def test_integers_are_packed_to_the_same_chunks_and_come_back(bits: int, count: 
             assert found.tobytes() == values.tobytes()
 
 
-@relaxed
 @given(bits, st.lists(st.integers(-1, 1025), max_size=5), st.data())
 def test_packed_chunks_of_any_form_have_the_same_values(
     bits: int, counts: list[int], data: st.DataObject
@@ -88,7 +87,6 @@ def packed_levels(width: int, counts: list[int], raw: bool) -> tuple[Any, Any, A
     return np.concatenate([array([], np.uint8), *parts]), np.cumsum(sizes) - sizes, sizes
 
 
-@relaxed
 @given(st.integers(0, 16), st.lists(st.integers(0, 2100), max_size=4), st.booleans(), st.data())
 def test_packed_levels_of_any_form_are_the_same(
     width: int, counts: list[int], raw: bool, data: st.DataObject
@@ -103,7 +101,6 @@ def test_packed_levels_of_any_form_are_the_same(
     check("pick_levels", *forms, PackedPositions(*(part[len(pairs) :] for part in picked)), wanted)
 
 
-@relaxed
 @given(strings, st.sampled_from([4, 8]), st.integers(0, 200))
 @example([b"x" * 9000, b"", b"y"], 4, 4096)
 @example([b""] * 9000, 8, 1 << 20)
@@ -124,7 +121,6 @@ def test_strings_are_put_into_the_same_chunks_and_come_back(
     assert back.tolist() == (offsets - 2).tolist()
 
 
-@relaxed
 @given(
     st.binary(max_size=40),
     st.lists(st.integers(-1, 41), max_size=6),
@@ -137,7 +133,6 @@ def test_strings_anywhere_are_put_into_the_same_chunks(
     check("split_variable", np.frombuffer(data, np.uint8), array(offsets), width, limit)
 
 
-@relaxed
 @given(strings, st.sampled_from([4, 8]), tables, st.data())
 def test_string_chunks_of_any_form_have_the_same_values(
     texts: list[bytes], width: int, table: tuple[bytes, bytes], data: st.DataObject
@@ -154,7 +149,6 @@ def test_string_chunks_of_any_form_have_the_same_values(
     check("fsst_decode_chunks", chunks, *table)
 
 
-@relaxed
 @given(
     st.lists(st.binary(max_size=200).map(lambda data: np.frombuffer(data, np.uint8)), max_size=3),
     st.integers(0, 5),
@@ -186,7 +180,6 @@ def test_many_pieces_of_many_sizes_make_the_same_chunks(align: int) -> None:
 lengths = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 2, 254, 255, 256, 700])))
 
 
-@relaxed
 @given(bits, lengths, st.integers(0, 9), st.integers(0, 4), st.integers(0, 40), st.integers(0, 30))
 @example(32, [(0, 700)] * 20, 7, 12, 64, 6)
 def test_runs_are_the_same_and_come_back(
@@ -209,7 +202,6 @@ def test_runs_are_the_same_and_come_back(
             assert back.tobytes() == values.tobytes()
 
 
-@relaxed
 @given(bits, lengths, st.data())
 def test_runs_of_any_form_have_the_same_values(
     bits: int, runs: list[tuple[int, int]], data: st.DataObject
@@ -222,7 +214,6 @@ def test_runs_of_any_form_have_the_same_values(
     check("expand_runs", *forms, data.draw(st.just(bits) | st.integers(0, 65)))
 
 
-@relaxed
 @given(st.sampled_from([4, 8]), st.integers(0, 700), st.integers(0, 300), st.data())
 def test_byte_streams_of_any_form_are_the_same(
     width: int, count: int, per_chunk: int, data: st.DataObject
@@ -241,7 +232,6 @@ def test_byte_streams_of_any_form_are_the_same(
     check("join_streams", *forms, data.draw(st.just(width) | st.integers(0, 9)))
 
 
-@relaxed
 @given(
     st.lists(st.integers(0, 40), max_size=64),
     st.lists(st.tuples(st.integers(-1, 130), st.integers(-1, 70)), max_size=5),

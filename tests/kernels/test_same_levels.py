@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm
 from lance_core.encodings.kernels.numpy.levels import Slots
-from tests.kernels.outcomes import array, check, relaxed
+from tests.kernels.outcomes import array, check
 
 few = st.lists(st.integers(0, 4), max_size=200)
 many = st.integers(0, 1 << 32).map(
@@ -33,7 +33,6 @@ def two(
     )
 
 
-@relaxed
 @given(
     st.lists(st.integers(1, 4), max_size=40).map(lambda counts: np.cumsum([0, *counts]).tolist()),
     st.lists(st.integers(0, 170)).map(sorted),
@@ -51,7 +50,6 @@ def test_rows_are_located_alike(edges: list[int], rows: list[int]) -> None:
     assert sorted(set(which)) == list(range(len(used)))
 
 
-@relaxed
 @given(
     st.lists(st.integers(-2, 9), max_size=6).map(sorted), st.lists(st.integers(-2, 9), max_size=6)
 )
@@ -63,7 +61,6 @@ def test_rows_anywhere_are_located_alike(edges: list[int], rows: list[int]) -> N
     check("locate_rows", array(edges), array(rows))
 
 
-@relaxed
 @given(
     st.none() | levels,
     st.none() | levels,
@@ -87,7 +84,6 @@ def test_levels_of_any_form_are_refused_alike(
     check("check_levels", rep, found, most, array(least, np.uint16))
 
 
-@relaxed
 @given(st.none() | levels, levels, st.booleans(), bounds, bounds, bounds, bounds)
 @example(None, [0, 1] * 100, True, 0, 5, 0, 0)
 @example([1, 0] * 100, [0, 1, 2] * 70, True, 1, 1, 0, 2)
@@ -104,7 +100,6 @@ def test_slots_of_a_layer_are_the_same(
     check("layer_slots", rep, found, Slots(rank, limit), top, also)
 
 
-@relaxed
 @given(levels, st.none() | levels, st.booleans(), bounds, bounds, bounds, st.just(0) | bounds)
 @example([2, 0, 1, 0, 2] * 40, None, True, 2, 0, 0, 0)
 @example([2, 0, 1, 0, 2] * 40, [0, 1, 2, 0, 4] * 40, True, 1, 3, 1, 0)
@@ -126,7 +121,6 @@ def test_offsets_of_lists_are_the_same(
     check("layer_offsets", rep, found, Slots(rank, limit), base, lists)
 
 
-@relaxed
 @given(levels, bounds, st.lists(st.integers(-1, 300), max_size=8), st.booleans())
 @example([0], 0, [5], False)
 def test_levels_between_edges_are_counted_alike(
@@ -159,7 +153,6 @@ def zipped(chance: np.random.Generator, form: ZippedForm, rows: int) -> tuple[An
     return np.frombuffer(b"".join(parts), np.uint8), array(edges)
 
 
-@relaxed
 @given(
     st.sampled_from([(0, 0), (1, 1), (1, 3), (2, 5), (4, 9), (4, 17), (3, 1), (1, 9)]),
     st.integers(-1, 9),
@@ -190,7 +183,6 @@ def test_levels_zipped_with_values_are_found_alike(
     check("zipped_places", octets, starts, stops, form)
 
 
-@relaxed
 @given(levels, bounds, st.lists(st.integers(-1, 310), max_size=8), st.booleans())
 @example([1] * 600, 1, [0, 255, 256, 512, 600], False)
 @example([0] * 600, 1, [0, 0], False)

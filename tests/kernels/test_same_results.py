@@ -14,7 +14,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
-from tests.kernels.outcomes import array, check, compiled, relaxed
+from tests.kernels.outcomes import array, check, compiled
 
 BITS = (8, 16, 32, 64)
 WORDS = [b"the ", b"quick ", b"brown ", b"fox ", b"http://", b".com", b"a", b"\xff", b"\0", b""]
@@ -56,7 +56,6 @@ def test_every_width_is_packed_and_unpacked_alike(bits: int) -> None:
         check("unpack_fastlanes", noise, width, bits, 2)
 
 
-@relaxed
 @given(st.integers(-1, 400), st.integers(-1, 70), st.integers(-1, 70), st.integers(-1, 3))
 @example(0, 0, 8, 1 << 62).via("more than fits into memory is seen before it is made")
 def test_chunks_of_any_claim_have_the_same_outcome(
@@ -69,7 +68,6 @@ def test_chunks_of_any_claim_have_the_same_outcome(
     check("unpack_fastlanes", np.arange(max(size, 0), dtype=np.uint8), width, bits, chunks)
 
 
-@relaxed
 @given(st.sampled_from(BITS), st.data())
 def test_values_of_any_size_have_the_same_outcome(bits: int, data: st.DataObject) -> None:
     width = data.draw(st.integers(-1, bits + 1))
@@ -80,14 +78,12 @@ def test_values_of_any_size_have_the_same_outcome(bits: int, data: st.DataObject
     check("pack_fastlanes", values, width)
 
 
-@relaxed
 @given(texts)
 @example([b"abc" * 3000, b"", bytes(range(256)) * 2])
 def test_training_finds_the_same_symbols(sample: list[bytes]) -> None:
     check("fsst_train", sample)
 
 
-@relaxed
 @given(texts, symbols)
 def test_strings_have_the_same_codes_and_come_back(
     strings: list[bytes], chosen: list[bytes]
@@ -103,7 +99,6 @@ def test_strings_have_the_same_codes_and_come_back(
         assert back.tolist() == edges.tolist()
 
 
-@relaxed
 @given(st.binary(max_size=60), offsets, offsets, symbols)
 def test_strings_anywhere_have_the_same_outcome(
     data: bytes, starts: list[int], stops: list[int], chosen: list[bytes]
@@ -112,7 +107,6 @@ def test_strings_anywhere_have_the_same_outcome(
     check("fsst_encode", np.frombuffer(data, np.uint8), array(starts), array(stops), *table)
 
 
-@relaxed
 @given(
     st.lists(st.one_of(st.integers(0, 255), st.sampled_from([0, 255])), max_size=80),
     offsets,
@@ -128,7 +122,6 @@ def test_damaged_codes_have_the_same_outcome(
     check("fsst_decode", array(codes, np.uint8), places, *SymbolTable(tuple(chosen)).packed)
 
 
-@relaxed
 @given(st.binary(max_size=48), st.lists(st.integers(0, 10), max_size=6).map(bytes))
 @example(bytes(8 * 256), bytes([1]) * 256)
 def test_damaged_symbols_have_the_same_outcome(padded: bytes, lengths: bytes) -> None:
@@ -137,7 +130,6 @@ def test_damaged_symbols_have_the_same_outcome(padded: bytes, lengths: bytes) ->
     check("fsst_encode", data, edges[:-1], edges[1:], padded, lengths)
 
 
-@relaxed
 @given(st.binary(max_size=80), offsets, offsets)
 def test_spans_anywhere_have_the_same_outcome(
     data: bytes, starts: list[int], stops: list[int]
@@ -145,7 +137,6 @@ def test_spans_anywhere_have_the_same_outcome(
     check("gather_variable", np.frombuffer(data, np.uint8), array(starts), array(stops))
 
 
-@relaxed
 @given(st.binary(max_size=80), st.lists(st.integers(0, 80), max_size=20).map(sorted))
 def test_spans_that_ascend_have_the_same_bytes(data: bytes, edges: list[int]) -> None:
     edges = [min(edge, len(data)) for edge in edges[: len(edges) // 2 * 2]]
@@ -168,7 +159,6 @@ def test_arrays_need_not_be_contiguous_nor_aligned() -> None:
     assert text.to_pybytes() == data.tobytes()
 
 
-@relaxed
 @given(st.sampled_from(BITS), st.data())
 def test_single_packed_values_are_picked_alike(bits: int, data: st.DataObject) -> None:
     chance = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
@@ -186,7 +176,6 @@ def test_single_packed_values_are_picked_alike(bits: int, data: st.DataObject) -
     assert (found == every[picked.chunk * 1024 + picked.position]).all()
 
 
-@relaxed
 @given(st.sampled_from((4, 8)), st.lists(texts, min_size=1, max_size=3), st.data())
 def test_single_strings_are_found_alike(
     width: int, chunks: list[list[bytes]], data: st.DataObject
@@ -207,7 +196,6 @@ def test_single_strings_are_found_alike(
     assert [stored[a:b].tobytes() for a, b in spans] == [values[number] for number in numbers]
 
 
-@relaxed
 @given(
     st.lists(st.integers(0, 40), max_size=12),
     st.sampled_from((4, 8, 3)),
@@ -232,7 +220,6 @@ def test_single_strings_of_any_claim_have_the_same_outcome(
     check("pick_spans", chunks, PackedPositions(array(chunk), array(position)))
 
 
-@relaxed
 @given(texts, st.data())
 def test_strings_are_taken_alike(strings: list[bytes], data: st.DataObject) -> None:
     numbers = data.draw(some_of(strings))
@@ -241,7 +228,6 @@ def test_strings_are_taken_alike(strings: list[bytes], data: st.DataObject) -> N
     assert taken[0] == b"".join(strings[number] for number in numbers)
 
 
-@relaxed
 @given(st.binary(max_size=40), offsets, st.lists(st.integers(-2, 12), max_size=6))
 @example(b"abc", [0, 3, 1, 2], [0, 2])
 @example(b"abc", [0, 3, 1, 2], [1])
@@ -258,7 +244,6 @@ def test_strings_anywhere_are_taken_alike(
     check("take_variable", np.frombuffer(data, np.uint8), array(edges), array(numbers))
 
 
-@relaxed
 @given(st.sampled_from((*BITS, 7)), st.integers(-1, 20), places, places, places, places, places)
 @example(8, 1, [0], [160], [9], [0], [8])
 @example(8, 1, [0], [160], [9], [0], [9])

@@ -22,7 +22,6 @@ GAPS = st.sampled_from([0, 16, 1 << 40])
 compressions = st.sampled_from(["", "zstd", "lz4", "fsst", "none"])
 steady = settings(
     max_examples=examples(50),
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )

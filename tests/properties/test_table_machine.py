@@ -205,7 +205,6 @@ TestTable = TableMachine.TestCase
 TestTable.settings = settings(
     max_examples=examples(16),
     stateful_step_count=15,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )

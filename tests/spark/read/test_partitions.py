@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 import lance_core
@@ -22,7 +22,6 @@ class Fragment:
     num_deletions: int = 0
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(some.lists(some.integers(0, 50), max_size=12), some.integers(1, 60))
 def test_every_row_is_in_exactly_one_partition(rows: list[int], most: int) -> None:
     planned = partitions([Fragment(i, n) for i, n in enumerate(rows)], most)  # type: ignore[misc]

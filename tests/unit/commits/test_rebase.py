@@ -330,7 +330,7 @@ ROW_SETS = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(ROW_SETS, st.integers(0, 9), st.sets(st.integers(0, 9))), max_size=10))
 def test_any_interleaving_of_deletes_ends_as_sets_do(
     steps: list[tuple[dict[int, set[int]], int, set[int]]],

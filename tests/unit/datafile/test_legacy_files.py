@@ -73,7 +73,7 @@ def read(reader: FileReader, rows: AnyRows) -> pa.Table:
     return found
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_rows_survive(data: st.DataObject) -> None:
     # What a null of a dictionary is read as, is tested elsewhere.

@@ -262,7 +262,7 @@ def test_a_hook_with_arguments_that_it_does_not_get_is_broken(manager: PluginMan
     assert [failure.name for failure in manager.failures] == ["greedy"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(order=st.permutations(["good", *BROKEN]), count=st.integers(1, len(BROKEN)))
 def test_broken_plugins_never_take_a_good_one_down(order: list[str], count: int) -> None:
     manager = PluginManager(entry_points=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lance_core.schema import Schema, align_batch, append_schema, encode_metadata, wrap
@@ -71,9 +71,7 @@ def arrow_schemas(draw: st.DrawFn) -> pa.Schema:
     return pa.schema(fields, metadata=draw(METADATA) or None)
 
 
-slow = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(40)
-)
+slow = settings(max_examples=examples(40))
 
 
 @slow

@@ -219,7 +219,7 @@ ROWS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(CONDITIONS, ROWS, st.integers(0, 5))
 def test_a_condition_means_what_three_valued_logic_says(
     condition: Condition, rows: list[Row], cut: int

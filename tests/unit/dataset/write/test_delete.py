@@ -229,7 +229,7 @@ def test_deletions_of_several_deletes_add_up(dataset: lance.LanceDataset) -> Non
     dataset.validate()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.sets(st.integers(0, 39), max_size=20), max_size=5))
 def test_any_sequence_of_deletes_leaves_what_sets_leave(steps: list[set[int]]) -> None:
     uri = f"memory://deletes/{id(steps)}"

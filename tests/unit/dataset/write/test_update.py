@@ -285,7 +285,7 @@ def test_version_1_blobs_keep_their_bytes_and_get_new_ones(uri: str, version: st
     assert found["b"].to_pylist() == [b"\xff", b"b" * 100, None]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.sets(st.integers(0, 39), max_size=20), st.booleans()), max_size=5))
 def test_any_sequence_of_updates_and_deletes_leaves_what_a_dict_leaves(
     steps: list[tuple[set[int], bool]],

@@ -30,9 +30,7 @@ from lance_core.encodings.v2_1.codecs.values import (
     VariableWidth,
 )
 
-SOME = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SOME = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 COUNTS = st.one_of(st.integers(0, 20), st.integers(1000, 5000))
 
 

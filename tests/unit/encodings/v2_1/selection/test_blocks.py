@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.encodings.context import DecodeContext, EncodeContext
@@ -106,7 +106,6 @@ def levels_of(kind: str, count: int) -> npt.NDArray[np.uint16]:
     return shapes[kind].astype("<u2")
 
 
-@settings(deadline=None)
 @given(
     kind=st.sampled_from(["zeros", "every other", "chance", "runs", "long runs", "one", "wide"]),
     counts=st.lists(st.sampled_from([1, 40, 512, 700, 1024, 1500, 2048, 4096]), min_size=1),

@@ -202,7 +202,7 @@ def test_packed_structs_of_any_members_are_zipped_in_2_2() -> None:
         store(pa.array(rows, kind), version="2.1", metadata=PACKED)
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(15))
 @given(st.data())
 def test_arrays_of_any_nesting_come_back_in_any_pages(data: st.DataObject) -> None:
     type_ = data.draw(nullable_types())
