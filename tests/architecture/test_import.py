@@ -6,9 +6,8 @@ import ast
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.architecture.test_modules import PACKAGES
 
 HEAVY = ["boto3", "duckdb", "fsspec", "lance", "pandas", "polars", "pyspark", "torch"]
 BUDGET_SECONDS = 0.060
@@ -55,7 +54,7 @@ def test_importing_costs_little_more_than_pyarrow() -> None:
 
 def test_functions_import_own_modules_only_with_a_reason() -> None:
     found = set()
-    for package in (ROOT / "lance_core", *ROOT.glob("plugins/*/*_*")):
+    for package in PACKAGES:
         for path in package.rglob("*.py"):
             functions = (
                 node

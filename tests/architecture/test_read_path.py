@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from pathlib import Path
 from types import FrameType
 
 import pyarrow as pa
 
 import lance_core as lance
+from tests.architecture.profiling import profiled
 
 MOST_MODULES = 20
 """Modules whose functions wait for a codec of a mini-block page; at most 30 are ever allowed."""
@@ -40,14 +39,8 @@ def test_a_filtered_read_passes_few_modules_to_a_mini_block_page(tmp_path: Path)
             if any(name.startswith(MINI_BLOCK) for name in path):
                 paths.append(path)
 
-    before = sys.getprofile()
-    threading.setprofile(profile)
-    sys.setprofile(profile)
-    try:
+    with profiled(profile):
         assert lance.dataset(uri).to_table(filter="x > 5").num_rows == 994
-    finally:
-        sys.setprofile(before)
-        threading.setprofile(None)
     assert paths, "no page of mini-blocks was read"
     longest = max(paths, key=len)
     assert len(longest) <= MOST_MODULES, "\n".join(longest)

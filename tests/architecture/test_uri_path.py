@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from types import FrameType
@@ -13,6 +12,7 @@ import pytest
 import lance_core as lance
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import StoreUrl
+from tests.architecture.profiling import profiled
 
 MOST_ENTRIES = 2
 
@@ -39,12 +39,8 @@ def calls_with(uri: str) -> list[tuple[str, str, str]]:
             caller = "" if frame.f_back is None else str(frame.f_back.f_globals.get("__name__", ""))
             calls.append((caller, module, code.co_name))
 
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
+    with profiled(profile):
         lance.dataset(uri)
-    finally:
-        sys.setprofile(before)
     return calls
 
 
