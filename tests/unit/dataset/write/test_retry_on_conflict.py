@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -23,25 +24,26 @@ from lance_core.errors import (
     InvalidInputError,
     RetryableCommitConflictError,
 )
+from tests.virtual_time import VirtualTime
 
 RETRIES = ConflictRetries(CONFLICT_RETRIES, 30.0)
 
 
-class World:
+class World(VirtualTime):
     """Time passes by waiting, and by as many seconds as each attempt takes."""
 
     def __init__(self, lasts: float = 0.0) -> None:
-        self.now = 0.0
+        super().__init__()
         self.lasts = lasts
         self.waits: list[float] = []
 
     def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
-        self.now += seconds
+        super().sleep(seconds)
 
     @property
     def environment(self) -> Environment:
-        return Environment(monotonic=lambda: self.now, sleep=self.sleep, random=lambda: 1.0)
+        return replace(super().environment, random=lambda: 1.0)
 
 
 Attempt = Callable[[Snapshot, CommitOptions], int]
@@ -52,7 +54,7 @@ def losing(world: World, times: int, seen: list[tuple[int, float]]) -> Attempt:
 
     def attempt(snapshot: Snapshot, options: CommitOptions) -> int:
         seen.append((snapshot.version, options.timeout))
-        world.now += world.lasts
+        world.seconds += world.lasts
         if len(seen) <= times:
             lance.write_dataset(pa.table({"i": [1]}), snapshot.root.uri, mode="append")
             raise RetryableCommitConflictError("busy")
