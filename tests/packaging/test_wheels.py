@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.packaging.environments import PLUGINS, PROJECTS, ROOT, Environment, settings
-from tests.spark.conftest import JAVA_OPTIONS
+from tests.spark.java import JAVA_OPTIONS
 
 pytestmark = [pytest.mark.wheels, pytest.mark.xdist_group("wheels")]
 

@@ -11,13 +11,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.spark.java import JAVA_OPTIONS
+
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
-JAVA_OPTIONS = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
-"""For tiny jobs: what compilers could gain is less than what they cost, and Spark's own classes
-need no verification."""
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

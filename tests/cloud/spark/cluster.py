@@ -29,7 +29,7 @@ from examples.flights.pipeline import Results
 from examples.flights.progress import Progress
 from examples.flights.source import Source
 from examples.flights.spark import SparkEngine
-from tests.spark.conftest import JAVA_OPTIONS
+from tests.spark.java import JAVA_OPTIONS
 
 T = TypeVar("T")
 
@@ -116,8 +116,10 @@ class Jobs:
 
         Spark compiles these queries, as it does by default, and shows the code.
         """
-        for name, (on, _) in CODE_GENERATION.items():
-            self.spark.conf.set(name, on)
+        with self._code_generation():
+            return self._given()
+
+    def _given(self) -> int:
         uri, options = f"s3://{self.place['bucket']}/given.lance", self.place["given"]
         self._write(uri, options)
         frame = self._load(uri, options).where("id > 3")
@@ -132,10 +134,18 @@ class Jobs:
         self.spark.sql(f"CREATE TEMPORARY VIEW v USING lance OPTIONS (path '{uri}', {listed})")
         self.spark.sql("INSERT INTO v SELECT id FROM range(10)")
         self.texts["view"] = repr(self.spark.sql("DESCRIBE EXTENDED v").collect())
-        rows += self._load(uri, options).where("id > 3").count()
-        for name, (_, off) in CODE_GENERATION.items():
-            self.spark.conf.set(name, off)
-        return rows
+        return rows + self._load(uri, options).where("id > 3").count()
+
+    @contextlib.contextmanager
+    def _code_generation(self) -> Iterator[None]:
+        """Let Spark compile the queries of a block, as it does by default."""
+        for name, (on, _) in CODE_GENERATION.items():
+            self.spark.conf.set(name, on)
+        try:
+            yield
+        finally:
+            for name, (_, off) in CODE_GENERATION.items():
+                self.spark.conf.set(name, off)
 
     def every_name(self) -> None:
         """Plans of reads that were given one secret more, under each of its names."""
