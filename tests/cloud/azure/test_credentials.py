@@ -18,13 +18,14 @@ from azure.core.credentials import (
 from requests import Response
 
 import lance_core
-from lance_core.errors import InvalidInputError, ObjectExistsError, OutcomeUnknownError, StoreError
-from lance_core.store.base import ByteRange, ObjectStore, PutMode
+from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
+from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.uri import parse_uri
 from lance_core_azure import register_credential, unregister_credential
 from lance_core_azure.plugin import lance_object_stores
 from lance_core_azure.settings import read_settings
 from lance_core_azure.store import open_store
+from tests.cloud.azure.operations import use
 from tests.cloud.azure.test_failures import OTHER_KEY, signature
 from tests.servers.azurite import ACCOUNT, KEY, Azurite
 
@@ -59,15 +60,6 @@ def options(azurite: Azurite) -> dict[str, str]:
         "identity": NAME,
         "client_retry_timeout": "1s",
     }
-
-
-def use(store: ObjectStore) -> None:
-    store.put("a/file", b"content", PutMode.create)
-    with pytest.raises(ObjectExistsError):
-        store.put("a/file", b"other", PutMode.create)
-    store.copy("a/file", "b", PutMode.create)
-    assert bytes(store.get("b")) == b"content"
-    assert sorted(store.list_names("")) == ["b"]
 
 
 def test_a_key_suffices_and_names_its_account(container: str, options: dict[str, str]) -> None:
@@ -112,7 +104,7 @@ def test_the_name_travels_and_the_object_does_not(container: str, options: dict[
     assert KEY.encode() not in sent
     assert pickle.loads(sent).count_rows() == 2
     unregister_credential(NAME)
-    with pytest.raises((InvalidInputError, StoreError), match="register_credential"):
+    with pytest.raises(StoreError, match="register_credential"):
         pickle.loads(sent).to_table()
 
 

@@ -17,12 +17,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from lance_core.errors import ObjectExistsError, OutcomeUnknownError, StoreError
-from lance_core.store.base import ObjectStore, PutMode
+from lance_core.errors import OutcomeUnknownError, StoreError
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core_azure import register_credential, unregister_credential
 from lance_core_azure.plugin import lance_object_stores
+from tests.cloud.azure.operations import use
 from tests.patience import ends_within
 from tests.servers.azurite import ACCOUNT, Azurite, running_azurite
 
@@ -96,16 +96,6 @@ def token(seconds: float) -> str:
     return ".".join(text.decode().rstrip("=") for text in texts)
 
 
-def use(store: ObjectStore) -> None:
-    store.delete("copy")
-    store.put("file", b"content")
-    with pytest.raises(ObjectExistsError):
-        store.put("file", b"other", PutMode.create)
-    store.copy("file", "copy", PutMode.create)
-    assert bytes(store.get("copy")) == b"content"
-    assert sorted(store.list_names("")) == ["copy", "file"]
-
-
 def test_a_certificate_that_nobody_vouches_for_is_refused(secure: Azurite, container: str) -> None:
     store = opened(secure, container, account_key=secure.options["account_key"])
     with pytest.raises(StoreError, match=r"the certificate of 127\.0\.0\.1 is not trusted"):
@@ -139,8 +129,10 @@ class OwnTokens:
 @pytest.mark.usefixtures("trusted")
 def test_the_tokens_of_a_registered_object_suffice(secure: Azurite, container: str) -> None:
     name = register_credential("own-tokens", OwnTokens())
-    use(opened(secure, container, identity=name))
-    unregister_credential(name)
+    try:
+        use(opened(secure, container, identity=name))
+    finally:
+        unregister_credential(name)
 
 
 @pytest.mark.usefixtures("trusted")
