@@ -35,14 +35,18 @@ def snapshot(uri: str) -> Snapshot:
     return lance.write_dataset(ROWS, uri).snapshot
 
 
-def write_both(snapshot: Snapshot, files: NewFiles) -> None:
-    """A new fragment, and a deletion file of the old one, as an update writes them."""
+def write_data(snapshot: Snapshot, files: NewFiles) -> None:
     files.data += fragment_writer.write_fragments(
         snapshot.root,
         ROWS.to_reader(),
         Schema.from_arrow(ROWS.schema),
         fragment_writer.WriteOptions(FileOptions()),
     )
+
+
+def write_both(snapshot: Snapshot, files: NewFiles) -> None:
+    """A new fragment, and a deletion file of the old one, as an update writes them."""
+    write_data(snapshot, files)
     found = deletions.find(snapshot, deletions.plan_of(snapshot, "i < 3"))
     files.deletions += deletions.write_deletions(snapshot, found).updated
 
@@ -104,12 +108,7 @@ def test_files_that_may_be_part_of_a_version_stay(
 
 def test_committed_files_stay(snapshot: Snapshot, uri: str) -> None:
     with discard_on_failure(snapshot.root) as files:
-        files.data += fragment_writer.write_fragments(
-            snapshot.root,
-            ROWS.to_reader(),
-            Schema.from_arrow(ROWS.schema),
-            fragment_writer.WriteOptions(FileOptions()),
-        )
+        write_data(snapshot, files)
         made = files.commit(snapshot, append(files), CommitOptions())
     assert made.version == 2
     assert lance.dataset(uri).count_rows() == 20
