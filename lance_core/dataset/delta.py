@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from lance_core.concurrency.pools import IO_THREADS, in_order
 from lance_core.dataset.read.meta_columns import row_ids
 from lance_core.dataset.read.projection import (
     CREATED_AT_VERSION,
@@ -15,7 +16,7 @@ from lance_core.dataset.read.projection import (
     ROW_ID,
     select,
 )
-from lance_core.dataset.read.row_addresses import deleted_rows, take_ids
+from lance_core.dataset.read.row_addresses import take_ids
 from lance_core.dataset.read.scan_options import ScanOptions
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.snapshot import open_table, versions
@@ -24,7 +25,7 @@ from lance_core.dataset.values.transaction import Transaction
 from lance_core.errors import InvalidInputError
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.row_ids.row_id_index import RowIdIndex
-from lance_core.table.row_ids.u64_segment import Ranges, Uint64s
+from lance_core.table.row_ids.u64_segment import Offsets, Ranges, Uint64s
 
 META = (ROW_ID, CREATED_AT_VERSION, LAST_UPDATED_AT_VERSION)
 
@@ -159,8 +160,20 @@ def _parts(fragments: Sequence[Fragment]) -> set[_Part]:
 def _live_ids(snapshot: Snapshot, unchanged: set[_Part]) -> RowIdIndex:
     """The index of the rows that are not deleted in fragments that are not ``unchanged``."""
     fragments = [one for one in snapshot.manifest.fragments if _part(one) not in unchanged]
-    deleted = deleted_rows(snapshot, fragments)
-    return RowIdIndex.of([(row_ids(snapshot, one), deleted.get(one.id)) for one in fragments])
+    sequences = {at: row_ids(snapshot, fragment) for at, fragment in enumerate(fragments)}
+    return RowIdIndex.of(sequences, _deleted_rows(snapshot, fragments))
+
+
+def _deleted_rows(snapshot: Snapshot, fragments: Sequence[Fragment]) -> dict[int, Offsets]:
+    """The sorted offsets of deleted rows, by position in ``fragments``."""
+
+    def read(at: int) -> tuple[int, Offsets]:
+        offsets = snapshot.deleted_offsets(fragments[at])
+        assert offsets is not None
+        return at, offsets.astype(np.int64)
+
+    some = [at for at, fragment in enumerate(fragments) if fragment.deletion_file is not None]
+    return dict(in_order(read, some, IO_THREADS, is_io_bound=snapshot.is_io_bound))
 
 
 def _missing(ids: Ranges, index: RowIdIndex, batch: int) -> Iterator[Uint64s]:

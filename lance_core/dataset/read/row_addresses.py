@@ -26,8 +26,7 @@ from lance_core.dataset.read.take import (
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError
-from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.row_ids.row_id_index import OFFSET_BITS, RowIdIndex, overlapping
+from lance_core.table.row_ids.row_id_index import OFFSET_BITS, LayeredIndex
 
 
 class Selector(enum.Enum):
@@ -59,8 +58,7 @@ def picks_of(
             raise InvalidInputError(f"row id {wanted[places < 0][0]} is deleted or not there")
         numbers, order = distinct(places)
         picks = list(_by_place(snapshot, numbers))
-        for pick in picks:
-            is_live = _is_live(snapshot, pick)
+        for pick, is_live in zip(picks, _are_live(snapshot, picks), strict=True):
             if not is_live.all():
                 offset = pick.offsets[np.argmin(is_live)]
                 raise InvalidInputError(
@@ -77,24 +75,55 @@ def take_ids(
     ``ignore_deletions``: skip the search for deleted rows, so that the result may have some. Raises
     `InvalidInputError` for an address that is not in a fragment, if ids are addresses.
     """
-    places = _places(snapshot, Selector.IDS, as_indices(ids))
+    places = _places(snapshot, Selector.IDS, as_indices(ids), ignore_deletions)
     numbers, order = distinct(places[places >= 0])
     picks = list(_by_place(snapshot, numbers))
-    if not ignore_deletions:
+    if not ignore_deletions and not snapshot.manifest.uses_stable_row_ids:
         picks, order = _without_deleted(snapshot, picks, order)
     return gather(snapshot, picks, order, projection)
 
 
-def _places(snapshot: Snapshot, selector: Selector, wanted: Int64Array) -> Int64Array:
-    """The place (see `RowIdIndex`) of each row; -1 for a stable row id that no row has."""
+def _places(
+    snapshot: Snapshot, selector: Selector, wanted: Int64Array, ignore_deletions: bool = False
+) -> Int64Array:
+    """The place (see `RowIdIndex`) of each row; -1 for a stable row id that no live row has."""
     if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
-        return row_id_index(snapshot).find(wanted.astype(np.uint64))
+        ids, order = distinct(wanted)
+        candidates = row_id_index(snapshot).candidates(ids.astype(np.uint64))
+        if ignore_deletions:  # the newest row with an id is the live one
+            found: Int64Array = candidates.max(axis=0, initial=-1)
+        else:
+            found = _live_places(snapshot, candidates)
+        return found if order is None else found[order]
     fragments, which = np.unique(wanted >> OFFSET_BITS, return_inverse=True)
     positions = [snapshot.fragment_positions.get(id_, -1) for id_ in fragments.tolist()]
     places: Int64Array = np.array(positions, np.int64)[which]
     if (places < 0).any():
         raise InvalidInputError(f"there is no row at address {wanted[places < 0][0]}")
     return (places << OFFSET_BITS) + (wanted & 0xFFFFFFFF)
+
+
+def _live_places(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64Array:
+    """In each column, the place of a row that is not deleted, -1 for none.
+
+    Looks at newer fragments first. The live row of an id is mostly in the newest one, so deletion
+    files of older ones need not be read.
+    """
+    result = np.full(candidates.shape[1], -1, np.int64)
+    left = np.arange(candidates.shape[1])
+    while len(left):
+        newest = candidates[:, left].max(axis=0, initial=-1)
+        numbers, order = distinct(newest[newest >= 0])
+        masks = _are_live(snapshot, list(_by_place(snapshot, numbers)))
+        is_live = np.concatenate([np.empty(0, np.bool_), *masks])
+        is_live = is_live if order is None else is_live[order]
+        left, newest = left[newest >= 0], newest[newest >= 0]
+        result[left[is_live]] = newest[is_live]
+        left, newest = left[~is_live], newest[~is_live]
+        deleted = candidates[:, left]
+        deleted[deleted == newest] = -1
+        candidates[:, left] = deleted
+    return result
 
 
 def _by_place(snapshot: Snapshot, places: Int64Array) -> Iterator[FragmentPositions]:
@@ -110,19 +139,28 @@ def _by_place(snapshot: Snapshot, places: Int64Array) -> Iterator[FragmentPositi
         yield FragmentPositions(fragment, offsets)
 
 
-def _is_live(snapshot: Snapshot, pick: FragmentPositions) -> npt.NDArray[np.bool_]:
-    deleted = snapshot.deleted_offsets(pick.fragment)
-    if deleted is None or not len(deleted):
-        return np.ones(len(pick.offsets), np.bool_)
-    nearest = np.minimum(np.searchsorted(deleted, pick.offsets), len(deleted) - 1)
-    return np.not_equal(deleted[nearest], pick.offsets)
+def _are_live(
+    snapshot: Snapshot, picks: Sequence[FragmentPositions]
+) -> list[npt.NDArray[np.bool_]]:
+    """For each of the ``picks``, which of its rows are not deleted."""
+
+    def is_live(pick: FragmentPositions) -> npt.NDArray[np.bool_]:
+        deleted = snapshot.deleted_offsets(pick.fragment)
+        if deleted is None or not len(deleted):
+            return np.ones(len(pick.offsets), np.bool_)
+        nearest = np.minimum(np.searchsorted(deleted, pick.offsets), len(deleted) - 1)
+        return np.not_equal(deleted[nearest], pick.offsets)
+
+    if not snapshot.is_io_bound:
+        return list(map(is_live, picks))
+    return list(in_order(is_live, picks, IO_THREADS, is_io_bound=True))
 
 
 def _without_deleted(
     snapshot: Snapshot, picks: list[FragmentPositions], order: Int64Array | None
 ) -> tuple[list[FragmentPositions], Int64Array | None]:
     """The live rows of ``picks``, and ``order`` without the others."""
-    masks = [_is_live(snapshot, pick) for pick in picks]
+    masks = _are_live(snapshot, picks)
     if all(mask.all() for mask in masks):
         return picks, order
     is_live = np.concatenate(masks)
@@ -137,12 +175,12 @@ MAX_INDEX_BYTES = 256 << 20
 """Maximum bytes of cached indices of row ids in this process."""
 
 _Key = tuple[str, str | None, int, int | None, str]
-_indices: LruCache[_Key, RowIdIndex] = LruCache(
+_indices: LruCache[_Key, LayeredIndex] = LruCache(
     MAX_INDEX_BYTES, lambda index: index.nbytes, made_once=True
 )
 
 
-def row_id_index(snapshot: Snapshot) -> RowIdIndex:
+def row_id_index(snapshot: Snapshot) -> LayeredIndex:
     """The index of the stable row ids of this version; tables that are opened again share it."""
     manifest = snapshot.manifest
     key = (
@@ -155,31 +193,5 @@ def row_id_index(snapshot: Snapshot) -> RowIdIndex:
     return _indices.get(key, lambda: _build_index(snapshot))
 
 
-def _build_index(snapshot: Snapshot) -> RowIdIndex:
-    """The index; excludes the deleted rows of fragments that may share ids with others.
-
-    A row that an update moves keeps its id, which its old fragment then has too.
-    """
-    fragments = list(snapshot.manifest.fragments)
-    sequences = [row_ids(snapshot, fragment) for fragment in fragments]
-    overlaps = overlapping([sequence.span for sequence in sequences])
-    shared = [one for one, overlap in zip(fragments, overlaps, strict=True) if overlap]
-    deleted = deleted_rows(snapshot, shared)
-    return RowIdIndex.of(
-        [
-            (sequence, deleted.get(fragment.id))
-            for fragment, sequence in zip(fragments, sequences, strict=True)
-        ]
-    )
-
-
-def deleted_rows(snapshot: Snapshot, fragments: Sequence[Fragment]) -> dict[int, Int64Array]:
-    """The sorted offsets of deleted rows by fragment id, for fragments that have any."""
-
-    def read(fragment: Fragment) -> tuple[int, Int64Array]:
-        offsets = snapshot.deleted_offsets(fragment)
-        assert offsets is not None
-        return fragment.id, offsets.astype(np.int64)
-
-    ahead, some = IO_THREADS, [one for one in fragments if one.deletion_file is not None]
-    return dict(in_order(read, some, ahead, is_io_bound=snapshot.is_io_bound))
+def _build_index(snapshot: Snapshot) -> LayeredIndex:
+    return LayeredIndex.of([row_ids(snapshot, one) for one in snapshot.manifest.fragments])

@@ -5,16 +5,22 @@ The place of a row is ``position of the fragment in the manifest << 32 | physica
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.row_ids.row_ids import RowIdSequence
-from lance_core.table.row_ids.u64_segment import Bounds, Offsets, Uint64s
+from lance_core.table.row_ids.u64_segment import Bounds, Offsets, Uint64s, span_of
 
 OFFSET_BITS = 32
+
+_Placed = tuple[Uint64s, Uint64s, Offsets]
+_NONE: Mapping[int, Offsets] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,16 +35,23 @@ class RowIdIndex:
     places: Offsets
 
     @classmethod
-    def of(cls, fragments: Sequence[tuple[RowIdSequence, Offsets | None]]) -> RowIdIndex:
-        """The index of a table's fragments, in the order of the manifest.
+    def of(
+        cls, sequences: Mapping[int, RowIdSequence], excluded: Mapping[int, Offsets] = _NONE
+    ) -> RowIdIndex:
+        """The index of fragments, by their position in the manifest.
 
-        Each fragment has its row ids, and the sorted offsets of rows that the index excludes.
-        Raises `CorruptFileError` if two rows that are not excluded have the same id.
+        ``excluded``: by position, the sorted offsets of rows that the index leaves out. Raises
+        `CorruptFileError` if two rows that are not excluded have the same id.
         """
-        parts = [
-            _ranges_of(ids, excluded, position)
-            for position, (ids, excluded) in enumerate(fragments)
-        ]
+        return cls.of_ranges(
+            [_placed(ids.ranges(), excluded.get(at), at) for at, ids in sequences.items()]
+        )
+
+    @classmethod
+    def of_ranges(cls, parts: Sequence[_Placed]) -> RowIdIndex:
+        """The index of ranges in any order."""
+        if len(parts) == 1 and _ascend(*parts[0][:2]):
+            return cls(*parts[0])
         starts = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in parts)])
         stops = np.concatenate([np.empty(0, np.uint64), *(part[1] for part in parts)])
         places = np.concatenate([np.empty(0, np.int64), *(part[2] for part in parts)])
@@ -58,7 +71,7 @@ class RowIdIndex:
         return self.starts.nbytes + self.stops.nbytes + self.places.nbytes
 
     def find(self, ids: Uint64s) -> Offsets:
-        """The place of the row with each id, -1 for an id that no row has."""
+        """The place of the row with each id, -1 for an id that no row has; fast if ids ascend."""
         if not len(self.starts):
             return np.full(len(ids), -1, np.int64)
         which = np.searchsorted(self.starts, ids, side="right") - 1
@@ -67,28 +80,64 @@ class RowIdIndex:
         return np.where(inside, places, -1)
 
 
-def overlapping(spans: Sequence[tuple[int, int]]) -> list[bool]:
-    """For each span of ids (first, end), True if it overlaps another one."""
-    result = [False] * len(spans)
-    end, owner = -1, -1
+@dataclass(frozen=True, slots=True, eq=False)
+class LayeredIndex:
+    """Indices of all fragments of a table, including deleted rows.
+
+    A row that was updated has its id in its new fragment and, deleted, in its old one. Fragments
+    whose spans of ids overlap are therefore in different layers. Few layers suffice in practice:
+    one for all appended rows, and one for each update of rows that were scattered over the table.
+    """
+
+    layers: tuple[RowIdIndex, ...]
+
+    @classmethod
+    def of(cls, sequences: Sequence[RowIdSequence]) -> LayeredIndex:
+        """The index of the row ids of all fragments, in the order of the manifest.
+
+        Raises `CorruptFileError` if two rows of one fragment have the same id.
+        """
+        ranges = [sequence.ranges() for sequence in sequences]
+        layers = disjoint_layers([span_of(bounds) for bounds in ranges])
+        parts = [[_placed(ranges[at], None, at) for at in layer] for layer in layers]
+        return cls(tuple(map(RowIdIndex.of_ranges, parts)))
+
+    @property
+    def nbytes(self) -> int:
+        """The size in memory."""
+        return sum(layer.nbytes for layer in self.layers)
+
+    def candidates(self, ids: Uint64s) -> npt.NDArray[np.int64]:
+        """For each id (columns) its place in each layer (rows), -1 for none."""
+        places = np.full((len(self.layers), len(ids)), -1, np.int64)
+        for layer, found in zip(self.layers, places, strict=True):
+            found[:] = layer.find(ids)
+        return places
+
+
+def disjoint_layers(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """The numbers of the spans (first, end) in as few layers of disjoint spans as possible."""
+    layers: list[list[int]] = []
+    free: list[tuple[int, int]] = []  # a heap: the end of each layer, and its number
     for number in sorted(range(len(spans)), key=spans.__getitem__):
-        first, stop = spans[number]
-        if first < end:
-            result[number] = result[owner] = True
-        if stop > end:
-            end, owner = stop, number
-    return result
+        first, end = spans[number]
+        if free and free[0][0] <= first:
+            layer = heapq.heappop(free)[1]
+        else:
+            layer = len(layers)
+            layers.append([])
+        layers[layer].append(number)
+        heapq.heappush(free, (end, layer))
+    return layers
 
 
 def _ascend(starts: Uint64s, stops: Uint64s) -> bool:
     return bool((starts[1:] >= stops[:-1]).all())
 
 
-def _ranges_of(
-    ids: RowIdSequence, excluded: Offsets | None, position: int
-) -> tuple[Uint64s, Uint64s, Offsets]:
+def _placed(bounds: Bounds, excluded: Offsets | None, position: int) -> _Placed:
     """Ranges of the ids that are not excluded, and the place of each range's first row."""
-    starts, stops = ids.ranges()
+    starts, stops = bounds
     lengths = (stops - starts).astype(np.int64)
     offsets = np.cumsum(lengths) - lengths
     if excluded is not None and len(excluded):
@@ -102,13 +151,15 @@ def _split(bounds: Bounds, offsets: Offsets, excluded: Offsets) -> tuple[Bounds,
     rows = int(offsets[-1]) + int(stops[-1] - starts[-1]) if len(starts) else 0
     inside = excluded[excluded < rows]
     # A piece starts where a range starts, or behind an excluded row.
-    pieces = np.union1d(offsets, inside + 1)
+    pieces = np.concatenate([offsets, inside + 1])
+    pieces.sort(kind="stable")  # merges its two sorted parts
     pieces = pieces[pieces < rows]
     owner = np.searchsorted(offsets, pieces, side="right") - 1
     ends = np.append(offsets[1:], rows)[owner]
     next_excluded = np.searchsorted(inside, pieces, side="left")
     ends = np.minimum(ends, np.append(inside, rows)[next_excluded])
     filled = ends > pieces
+    filled &= np.diff(pieces, prepend=-1) > 0  # a range may start behind an excluded row
     pieces, ends, owner = pieces[filled], ends[filled], owner[filled]
     first = starts[owner] + (pieces - offsets[owner]).astype(np.uint64)
     return (first, first + (ends - pieces).astype(np.uint64)), pieces

@@ -15,6 +15,7 @@ from lance_core.table.row_ids.u64_segment import (
     Uint64s,
     segments_from_proto,
     smallest_segment,
+    span_of,
 )
 from lance_core.table.unknown_fields import parse
 
@@ -97,8 +98,7 @@ class RowIdSequence:
     @property
     def span(self) -> tuple[int, int]:
         """The lowest id, and the end (exclusive) of the highest; equal if there are no ids."""
-        starts, stops = self.ranges()
-        return (int(starts.min()), int(stops.max())) if len(starts) else (0, 0)
+        return span_of(self.ranges())
 
     def slice(self, start: int, stop: int) -> Uint64s:
         """Ids of the physical rows ``start`` to ``stop`` (exclusive)."""

@@ -74,7 +74,7 @@ def with_moved_versions(
     for source in sources:
         if not len(missing):
             break
-        offsets = RowIdIndex.of([(_source_ids(source), None)]).find(ids[missing])
+        offsets = RowIdIndex.of({0: _source_ids(source)}).find(ids[missing])
         found = offsets >= 0
         created[missing[found]] = _created_versions(source).take(offsets[found])
         missing = missing[~found]

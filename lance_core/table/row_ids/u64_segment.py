@@ -189,9 +189,12 @@ class Array:
     def ranges(self) -> Bounds:
         if not len(self.values):
             return self.values, self.values
-        # The difference wraps around at 2**64, so a value that follows 2**64 - 1 needs the test.
-        follows = (np.diff(self.values) == 1) & (self.values[1:] > self.values[:-1])
+        follows = np.diff(self.values) == 1
+        if not self.is_sorted:  # differences wrap around at 2**64
+            follows &= self.values[1:] > self.values[:-1]
         cuts = np.flatnonzero(~follows)
+        if len(cuts) == len(follows):
+            return self.values, self.values + np.uint64(1)
         starts = self.values[np.append(0, cuts + 1)]
         return starts, self.values[np.append(cuts, -1)] + np.uint64(1)
 
@@ -203,6 +206,12 @@ class Array:
 
 
 Segment = Ranges | RangeWithHoles | RangeWithBitmap | Array
+
+
+def span_of(bounds: Bounds) -> tuple[int, int]:
+    """The lowest value of ranges, and the end (exclusive) of the highest; equal without ranges."""
+    starts, stops = bounds
+    return (int(starts.min()), int(stops.max())) if len(starts) else (0, 0)
 
 
 def smallest_segment(values: Uint64s) -> Segment:

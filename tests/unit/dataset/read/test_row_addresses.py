@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.read.row_addresses import row_id_index
+from lance_core.dataset.read.row_addresses import Selector, picks_of, row_id_index
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from tests.table_surgery import edit_fragment
@@ -84,6 +84,24 @@ def test_deletion_files_are_read_only_where_rows_are_taken(tmp_path: Path) -> No
     assert len(dataset.snapshot.root.deletions) == 1
 
 
+def test_rows_that_updates_have_moved_are_found_where_they_are_live(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "t")
+    dataset.update({"b": "'new'"}, "a IN (1, 4, 8)")
+    dataset.update({"b": "'newer'"}, "a IN (4, 7)")
+    dataset.delete("a = 8")
+    for again in (dataset, lance.dataset(dataset.uri)):
+        taken = again._take_rows([8, 7, 1, 0, 4, 5, 9])
+        assert taken["a"].to_pylist() == [7, 1, 0, 4, 9]
+        assert taken["b"].to_pylist() == ["newer", "new", "row 0", "newer", "row 9"]
+    live = [9, 4, 1, 7, 0]
+    assert dataset._take_rows(live, ignore_deletions=True)["a"].to_pylist() == live
+    with pytest.raises(InvalidInputError, match="row id 8 is deleted"):
+        picks_of(dataset.snapshot, Selector.IDS, [1, 8])
+    picks, order = picks_of(dataset.snapshot, Selector.IDS, [7, 0, 7])
+    assert [pick.fragment.id for pick in picks] == [0, 4]
+    assert order.tolist() == [1, 0, 1]
+
+
 def test_a_table_that_is_opened_again_shares_the_index(tmp_path: Path) -> None:
     dataset = written(tmp_path / "t")
     again = lance.dataset(dataset.uri)
@@ -93,18 +111,20 @@ def test_a_table_that_is_opened_again_shares_the_index(tmp_path: Path) -> None:
     assert older._take_rows([5])["a"].to_pylist() == [5]
 
 
-def test_a_row_that_has_moved_is_found_where_it_is_live(tmp_path: Path) -> None:
-    dataset = written(tmp_path / "t")
-    ids = RowIdSequence.from_ids(np.array([5, 1], np.uint64)).to_bytes()
-    dataset.delete("a = 1")
-    moved = edit_fragment(dataset, lambda one: setattr(one, "inline_row_ids", ids), 2)
-    assert moved._take_rows([1, 0, 5, 4])["a"].to_pylist() == [9, 0, 8, 4]
+def test_rows_with_one_id_are_found_by_validating(tmp_path: Path) -> None:
+    def change(ids: list[int]) -> lance.LanceDataset:
+        data = RowIdSequence.from_ids(np.array(ids, np.uint64)).to_bytes()
+        return edit_fragment(
+            lance.dataset(tmp_path / "t"), lambda one: setattr(one, "inline_row_ids", data), 2
+        )
 
-
-def test_two_live_rows_with_one_id_are_corrupt(tmp_path: Path) -> None:
-    ids = RowIdSequence.from_ids(np.array([0, 1], np.uint64)).to_bytes()
-    dataset = edit_fragment(
-        written(tmp_path / "t"), lambda one: setattr(one, "inline_row_ids", ids), 2
-    )
+    written(tmp_path / "t").validate()
     with pytest.raises(CorruptFileError, match="two rows have the row id 0"):
-        dataset._take_rows([7])
+        change([0, 9]).validate()
+    with pytest.raises(CorruptFileError, match="two rows have the row id 9"):
+        change([9, 9])._take_rows([9])
+    change([5, 9]).validate()  # row 5 is deleted
+    with pytest.raises(CorruptFileError, match="the id 10, but ids from 10 on"):
+        change([8, 10]).validate()
+    with pytest.raises(CorruptFileError, match="3 row ids for 2 rows"):
+        change([8, 9, 7]).validate()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import itertools
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.errors import CorruptFileError
-from lance_core.table.row_ids.row_id_index import RowIdIndex, overlapping
+from lance_core.table.row_ids.row_id_index import LayeredIndex, RowIdIndex, disjoint_layers
 from lance_core.table.row_ids.row_ids import RowIdSequence
 
 
@@ -25,7 +25,7 @@ def place(position: int, offset: int) -> int:
 
 
 def test_ids_are_found_in_their_fragments() -> None:
-    index = RowIdIndex.of([(sequence([0, 1, 2]), None), (sequence([7, 3, 1 << 40]), None)])
+    index = RowIdIndex.of({0: sequence([0, 1, 2]), 1: sequence([7, 3, 1 << 40])})
     assert found(index, [2, 0, 3, 1 << 40, 7]) == [
         place(0, 2), place(0, 0), place(1, 1), place(1, 2), place(1, 0)
     ]  # fmt: skip
@@ -34,58 +34,72 @@ def test_ids_are_found_in_their_fragments() -> None:
 
 
 def test_an_empty_table_has_no_ids() -> None:
-    assert found(RowIdIndex.of([]), [0, 5]) == [-1, -1]
-    assert found(RowIdIndex.of([(sequence([]), None)]), [0]) == [-1]
-
-
-def test_a_moved_row_is_found_in_its_new_fragment() -> None:
-    old, new = sequence([0, 1, 2, 3]), sequence([1, 3])
-    index = RowIdIndex.of([(old, np.array([1, 3])), (new, None)])
-    assert found(index, [0, 1, 2, 3]) == [place(0, 0), place(1, 0), place(0, 2), place(1, 1)]
+    assert found(RowIdIndex.of({}), [0, 5]) == [-1, -1]
+    assert found(RowIdIndex.of({0: sequence([])}), [0]) == [-1]
+    assert LayeredIndex.of([]).candidates(np.array([0], np.uint64)).shape == (0, 1)
 
 
 def test_two_rows_with_one_id_are_corrupt() -> None:
+    shared = {0: sequence([0, 1, 2, 3]), 1: sequence([3, 9])}
     with pytest.raises(CorruptFileError, match="two rows have the row id 3"):
-        RowIdIndex.of([(sequence([0, 1, 2, 3]), None), (sequence([3, 9]), None)])
+        RowIdIndex.of(shared)
+    index = RowIdIndex.of(shared, {0: np.array([1, 3])})
+    assert found(index, [0, 1, 2, 3]) == [place(0, 0), -1, place(0, 2), place(1, 0)]
+    with pytest.raises(CorruptFileError, match="two rows have the row id 4"):
+        LayeredIndex.of([sequence([4, 4])])
 
 
 def test_a_huge_range_is_not_expanded() -> None:
     huge = RowIdSequence.from_range(5, 1 << 31)
-    index = RowIdIndex.of([(huge, np.array([7]))])
+    index = RowIdIndex.of({0: huge}, {0: np.array([7])})
     assert index.nbytes == 48
     assert found(index, [11, 12, 13, 1 << 30]) == [place(0, 6), -1, place(0, 8), (1 << 30) - 5]
 
 
-TABLES = st.permutations(range(40)).flatmap(
-    lambda ids: st.lists(st.integers(0, 40), max_size=4).map(
-        lambda cuts: [list(ids[a:b]) for a, b in itertools.pairwise([0, *sorted(cuts), len(ids)])]
-    )
-)
+TABLES = st.lists(st.lists(st.integers(0, 40), unique=True, max_size=12), max_size=6)
 
 
-@given(TABLES, st.sets(st.integers(0, 39)), st.booleans())
-def test_an_index_equals_a_dict_of_the_rows(
-    fragments: list[list[int]], deleted: set[int], sort: bool
-) -> None:
+@given(TABLES, st.booleans())
+def test_layers_have_all_places_of_an_id(fragments: list[list[int]], sort: bool) -> None:
     fragments = [sorted(ids) if sort else ids for ids in fragments]
+    places: dict[int, set[int]] = defaultdict(set)
+    for position, ids in enumerate(fragments):
+        for offset, id_ in enumerate(ids):
+            places[id_].add(place(position, offset))
+    index = LayeredIndex.of([sequence(ids) for ids in fragments])
+    candidates = index.candidates(np.arange(45, dtype=np.uint64))
+    assert [set(column.tolist()) - {-1} for column in candidates.T] == [
+        places[id_] for id_ in range(45)
+    ]
+
+
+@given(st.permutations(range(40)), st.sets(st.integers(0, 39)), st.booleans())
+def test_rows_can_be_left_out(ids: list[int], excluded: set[int], sort: bool) -> None:
+    ids = sorted(ids) if sort else ids
+    parts = {3: ids[:25], 5: ids[25:]}
     model = {
         id_: place(position, offset)
-        for position, ids in enumerate(fragments)
-        for offset, id_ in enumerate(ids)
-        if id_ not in deleted
+        for position, part in parts.items()
+        for offset, id_ in enumerate(part)
+        if id_ not in excluded
     }
-    parts = [
-        (sequence(ids), np.array([n for n, id_ in enumerate(ids) if id_ in deleted], np.int64))
-        for ids in fragments
-    ]
-    index = RowIdIndex.of(parts)
+    index = RowIdIndex.of(
+        {position: sequence(part) for position, part in parts.items()},
+        {
+            position: np.array([n for n, id_ in enumerate(part) if id_ in excluded], np.int64)
+            for position, part in parts.items()
+        },
+    )
     assert found(index, list(range(45))) == [model.get(id_, -1) for id_ in range(45)]
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=8))
-def test_spans_overlap_as_sets_of_ids_do(given: list[tuple[int, int]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=10))
+def test_spans_of_a_layer_do_not_overlap(given: list[tuple[int, int]]) -> None:
     spans = [(first, first + length) for first, length in given]
-    sets = [set(range(*span)) for span in spans]
-    assert overlapping(spans) == [
-        any(sets[i] & sets[j] for j in range(len(sets)) if i != j) for i in range(len(sets))
-    ]
+    layers = disjoint_layers(spans)
+    assert sorted(number for layer in layers for number in layer) == list(range(len(spans)))
+    for layer in layers:
+        values = [value for number in layer for value in range(*spans[number])]
+        assert len(values) == len(set(values))
+    depth = max((sum(a <= x < b for a, b in spans) for x in range(40)), default=0)
+    assert len(layers) == depth
