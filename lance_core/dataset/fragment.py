@@ -246,7 +246,7 @@ class LanceFragment:
         """
         transform = adding.as_transform(self._snapshot, value_func, columns, reader_schema, [self])
         if isinstance(transform, udf.BatchUDF) and transform.cache is not None:
-            raise InvalidInputError("merge_columns cannot use a checkpoint file")
+            raise InvalidInputError("A checkpoint file cannot be used with merge_columns")
         written, schema = adding.add_to_fragment(
             self._snapshot, self._fragment, transform, columns, batch_size
         )

@@ -15,9 +15,11 @@ from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.versions import as_in_file, as_version_2
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.zero_column_tables import zero_column_table
+from lance_core.dataset.read.live_rows import live
 from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.ordered_rows import AnyRows
+from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.table.fragments.data_file import DataFile
@@ -227,6 +229,11 @@ def _read_members(
     snapshot: Snapshot, fragment: Fragment, field: Field, rows: AnyRows
 ) -> pa.ChunkedArray:
     """Like `_read_split`, for files whose leaf columns include the validity of structs."""
+    if isinstance(rows, RowRange) and any(part.is_list for part in field.walk()):
+        # A new file has any value for a deleted row, perhaps a list of another length.
+        kept = live(snapshot, fragment, rows)
+        if isinstance(kept, RowIndices):
+            return _spread(_read_members(snapshot, fragment, field, kept), kept, rows)
     homes = fragment.file_of_field()
     parts = []
     for place in sorted({homes[leaf] for leaf in _leaf_ids(field, homes) if leaf in homes}):
@@ -235,6 +242,13 @@ def _read_members(
         (column,) = _read_file(snapshot, fragment, place, [part], rows)
         parts.append((part, combine_chunks(column)))
     return pa.chunked_array([_merged(field, parts)])
+
+
+def _spread(values: pa.ChunkedArray, kept: RowIndices, rows: RowRange) -> pa.ChunkedArray:
+    """``values`` of the rows ``kept``, with null for the other ``rows``."""
+    missing = np.ones(len(rows), bool)
+    missing[kept.values - rows.start] = False
+    return values.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
 
 
 def _part_in(field: Field, homes: Mapping[int, int], place: int) -> Field | None:

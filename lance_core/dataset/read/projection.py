@@ -110,7 +110,7 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
             raise _no_column(schema, name)
     returned = project_lineages(list(lineages.values()))
     outputs = {name: Output(field, (name,)) for name, field in META_FIELDS.items()}
-    outputs |= {field.name: _stored(field, (field.name,)) for field in returned}
+    outputs |= {field.name: stored_field_output(field, (field.name,)) for field in returned}
     tops = dict.fromkeys(lineages[n][0].name if n in lineages else n for n in names)
     pruned = replace(schema, fields=project_lineages([_readable(one) for one in lineages.values()]))
     return Projection.of(pruned, [outputs[top] for top in tops])
@@ -122,7 +122,7 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
     Raises `InvalidInputError` for an unknown or repeated column.
     """
     if columns is None:
-        outputs = [_stored(f, (f.name,)) for f in schema.fields]
+        outputs = [stored_field_output(f, (f.name,)) for f in schema.fields]
     elif isinstance(columns, Mapping):
         outputs = [_computed(schema, name, text) for name, text in columns.items()]
     else:
@@ -197,12 +197,12 @@ def stored_column(schema: Schema, name: str) -> Output:
 
 def _member_output(name: str, fields: Sequence[Field]) -> Output:
     """The last of ``fields`` as a flat column ``name``; the others are the structs around it."""
-    leaf = _stored(fields[-1], tuple(field.name for field in fields))
+    leaf = stored_field_output(fields[-1], tuple(field.name for field in fields))
     nullable = any(field.nullable for field in fields)
     return replace(leaf, field=leaf.field.with_name(name).with_nullable(nullable))
 
 
-def _stored(field: Field, path: tuple[str, ...]) -> Output:
+def stored_field_output(field: Field, path: tuple[str, ...]) -> Output:
     """The column of a stored field."""
     json = field if any(part.is_json for part in field.walk()) else None
     return Output(result_field(field), path, json)

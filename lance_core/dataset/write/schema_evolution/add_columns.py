@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
+from lance_core.dataset.expressions.filters import Value
+from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.scan import scan_batches
@@ -57,6 +59,9 @@ def add_columns(
     if schema is not None:
         return add_null_columns(snapshot, schema, environment)
     transform = as_transform(snapshot, transforms, read_columns, reader_schema)
+    schema = _schema_of_null_expressions(snapshot, transform)
+    if schema is not None:
+        return add_null_columns(snapshot, schema, environment)
     age = environment.stopwatch()
     with discard_on_failure(snapshot.root) as files:
         adding = Adding.of(snapshot, transform, files, read_columns, batch_size)
@@ -76,6 +81,20 @@ def _schema_of_nulls(transforms: Any) -> pa.Schema | None:
     if isinstance(transforms, list) and transforms and isinstance(transforms[0], pa.Field):
         return pa.schema(transforms)
     return None
+
+
+def _schema_of_null_expressions(snapshot: Snapshot, transform: Transform) -> pa.Schema | None:
+    """The schema of the results if all expressions are NULL for all rows, and need no files."""
+    if not isinstance(transform, Mapping) or snapshot.storage_version is FileVersion.V0_1:
+        return None
+    plan, schema = _computed(snapshot, transform, BATCH_ROWS)
+    one_row = zero_column_table(1)
+    for output in plan.projection.outputs:
+        if not isinstance(output.source, Value) or output.source.columns:
+            return None
+        if not output.of(one_row).null_count:
+            return None
+    return schema
 
 
 def add_null_columns(

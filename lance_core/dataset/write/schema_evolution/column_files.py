@@ -17,7 +17,7 @@ from lance_core.datafile.file_output import FileOptions
 from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.read.live_rows import offsets_of
 from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.projection import Output, Projection
+from lance_core.dataset.read.projection import Projection, stored_field_output
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -27,7 +27,6 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema, check_storable
-from lance_core.schema.blob_views import result_field
 from lance_core.table.fragments.data_file import TOMBSTONE, DataFile
 from lance_core.table.fragments.fragment import Fragment
 
@@ -65,7 +64,7 @@ def plan_of_fragments(plan: ScanPlan, snapshot: Snapshot, *fragments: Fragment) 
 
 def read_fields(snapshot: Snapshot, fields: Schema, batch_size: int = BATCH_ROWS) -> ScanPlan:
     """The plan that reads ``fields``, which may be pruned structs."""
-    outputs = [Output(result_field(field), (field.name,)) for field in fields.fields]
+    outputs = [stored_field_output(field, (field.name,)) for field in fields.fields]
     plan = plan_scan(snapshot, ScanOptions(columns=[], batch_size=batch_size))
     return replace(plan, projection=Projection.of(fields, outputs), schema=fields)
 
