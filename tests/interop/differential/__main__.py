@@ -11,7 +11,7 @@ What is not compared, on purpose:
 - filters that read lists of fixed size of structs: pylance gives some of the members only;
 - zeros as literals for dictionaries of floats: pylance tells 0.0 from -0.0 there;
 - literals of durations, times, moments with a zone or in nanoseconds, and 256-bit decimals:
-  `test_filter_interop.py` has these, with what differs.
+  `test_filter_interop.py` has these, `test_filter_differences_interop.py` what differs.
 """
 
 from __future__ import annotations
