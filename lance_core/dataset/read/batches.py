@@ -68,8 +68,11 @@ def _whole(
     waiting: list[pa.Table] = []
     rows = 0
     for table, is_last in found:
-        waiting.append(table)
-        rows += table.num_rows
+        if table.num_rows:
+            waiting.append(table)
+            rows += table.num_rows
+        if not waiting:
+            continue
         rest = 0 if is_last and not sizes.exact else rows % sizes.most_rows
         if rest == rows:
             if not sizes.exact and sum(one.nbytes for one in waiting) >= sizes.enough_bytes:
