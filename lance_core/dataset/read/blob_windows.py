@@ -11,13 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.read.fragment_reader import read_fields
-from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.decoding import RowRange, Rows
 from lance_core.schema import UNASSIGNED, BlobKind, Field
 from lance_core.schema.project import project_lineages
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import Span
     from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.table.fragments.fragment import Fragment
 
 SIZED_ROWS = 1 << 14
 """Rows whose descriptions are read at a time to compute the sizes of windows."""
@@ -55,19 +56,35 @@ def cut_by_size(
 ) -> Iterator[Span]:
     """The same rows in spans whose blobs have at most ``most_bytes``, or in spans of one row."""
     for span in spans:
-        rows = RowRange(span.start, span.stop)
-        columns = read_fields(snapshot, span.fragment, described, rows)
-        sizes = sum(
+        sizes = blob_sizes(snapshot, span.fragment, described, RowRange(span.start, span.stop))
+        for first, stop in size_cuts(sizes, most_bytes):
+            yield replace(span, start=span.start + first, stop=span.start + stop)
+
+
+def blob_sizes(
+    snapshot: Snapshot, fragment: Fragment, described: tuple[Field, ...], rows: Rows
+) -> Sizes:
+    """The bytes of the blobs ``described`` in each of ``rows``."""
+    columns = read_fields(snapshot, fragment, described, rows)
+    total: Sizes = np.sum(
+        [
             np.concatenate([_sizes(chunk, field) for chunk in column.chunks])
             for column, field in zip(columns, described, strict=True)
-        )
-        ends = np.cumsum(sizes)
-        first, before = 0, 0.0
-        while first < len(ends):
-            stop = int(np.searchsorted(ends, before + most_bytes, side="right"))
-            stop = max(stop, first + 1)
-            yield replace(span, start=span.start + first, stop=span.start + stop)
-            first, before = stop, float(ends[stop - 1])
+        ],
+        axis=0,
+    )
+    return total
+
+
+def size_cuts(sizes: Sizes, most_bytes: int) -> Iterator[tuple[int, int]]:
+    """The first and end position of runs of at most ``most_bytes``, or of one position."""
+    ends = np.cumsum(sizes)
+    first, before = 0, 0.0
+    while first < len(ends):
+        stop = int(np.searchsorted(ends, before + most_bytes, side="right"))
+        stop = max(stop, first + 1)
+        yield first, stop
+        first, before = stop, float(ends[stop - 1])
 
 
 def _sizes(array: pa.Array, field: Field) -> Sizes:

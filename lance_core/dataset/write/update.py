@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
-import numpy as np
 import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.filters import Value, as_value
-from lance_core.dataset.read.projection import ROW_ADDRESS
-from lance_core.dataset.read.scan import scan_batches
-from lance_core.dataset.read.scan_options import BLOBS_AS_BYTES, ScanOptions, plan_scan
+from lance_core.dataset.read.chosen_rows import read_chosen
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write import deletions
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
@@ -26,7 +24,6 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, has_blobs_v2
 from lance_core.schema.align import check_nulls, to_storage
 from lance_core.suggestions import hint, shortened
-from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Update
 from lance_core.table.transactions.transaction import Transaction
@@ -97,15 +94,7 @@ class _Update:
         self._environment = environment
         columns = [_new_column(snapshot, name, sql) for name, sql in updates.items()]
         self._new = {column.field.name: column for column in columns}
-        options = ScanOptions(
-            self._columns_to_read(),
-            where,
-            batch_size=BATCH_ROWS,
-            with_row_address=True,
-            blob_handling=BLOBS_AS_BYTES,
-        )
-        self._plan = plan_scan(snapshot, options)
-        self._addresses: list[pa.Array] = []
+        self._plan = deletions.plan_of(snapshot, "true" if where is None else where)
 
     def run(self, options: CommitOptions) -> tuple[Snapshot, UpdateResult]:
         options = replace(options, age_of_files=self._environment.stopwatch())
@@ -114,45 +103,35 @@ class _Update:
             operation = self._operation(files)
             name = str(self._environment.new_uuid())
             made = files.commit(snapshot, Transaction(snapshot.version, name, operation), options)
-        return made, {"num_rows_updated": sum(map(len, self._addresses))}
+        return made, {"num_rows_updated": sum(map(len, (operation.affected_rows or {}).values()))}
 
     def _operation(self, files: NewFiles) -> Update:
         snapshot = self._snapshot
-        new = write_rows(snapshot, files, self._batches(), version=self._version)
-        rows = rows_by_fragment(self._addresses)
+        rows = deletions.find(snapshot, self._plan)
+        tables = read_chosen(snapshot, self._fields_to_read(), rows)
+        new = write_rows(snapshot, files, map(self._updated, tables), version=self._version)
         operation = move_rows(snapshot, files, rows, new, environment=self._environment)
         modified = {part.id for column in self._new.values() for part in column.field.walk()}
         return replace(operation, fields_for_preserving_frag_bitmap=tuple(sorted(modified)))
 
-    def _columns_to_read(self) -> list[str]:
-        """The columns that do not change or that the values need; `ROW_ADDRESS` is not stored."""
-        names = self._snapshot.schema.names
-        if ROW_ADDRESS in names:
-            raise UnsupportedFeatureError(f"updates of a table with a column {ROW_ADDRESS!r}")
+    def _fields_to_read(self) -> list[Field]:
+        """The fields that do not change or that the values need."""
         needed = {path[0] for column in self._new.values() for path in column.value.columns}
-        return [name for name in names if name not in self._new or name in needed]
+        fields = self._snapshot.schema_with_bytes.fields
+        return [field for field in fields if field.name not in self._new or field.name in needed]
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        """The new rows; collects the addresses of the old ones."""
-        for batch in scan_batches(self._snapshot, self._plan):
-            if batch.num_rows:
-                self._addresses.append(batch.column(ROW_ADDRESS))
-                yield self._updated(batch)
-
-    def _updated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        schema = self._snapshot.schema
-        table = pa.Table.from_batches([batch])
+    def _updated(self, rows: pa.Table) -> pa.RecordBatch:
+        """The new values of ``rows`` and the others, as a batch of the table's schema."""
         arrays, fields = [], []
-        for field in schema.fields:
+        for field in self._snapshot.schema.fields:
             new = self._new.get(field.name)
-            array = batch.column(field.name) if new is None else new.of(table, self._version)
+            if new is None:
+                array = combine_chunks(rows.column(field.name))
+            else:
+                array = new.of(rows, self._version)
             arrays.append(array)
             fields.append(pa.field(field.name, array.type))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-
-
-BATCH_ROWS = 1 << 16
-"""Maximum rows of a batch that is computed and written at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +204,3 @@ def _value_type(field: Field) -> pa.DataType | None:
         return pa.string()
     kind = field.storage_type
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def rows_by_fragment(addresses: Sequence[pa.Array]) -> dict[int, RowOffsets]:
-    """Row addresses, which ascend in each fragment, as physical offsets by fragment id."""
-    joined = np.concatenate([np.empty(0, np.uint64), *map(np.asarray, addresses)])
-    ids = (joined >> np.uint64(32)).astype(np.int64)
-    offsets = joined.astype(np.uint32)
-    cuts = np.flatnonzero(np.diff(ids)) + 1
-    firsts = ids[np.concatenate([[0], cuts])] if len(ids) else ids
-    return dict(zip(firsts.tolist(), np.split(offsets, cuts), strict=False))
