@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lance_core.commits.handlers.lock import CommitLock
+from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.change_methods import ChangeMethods
 from lance_core.dataset.history_methods import HistoryMethods
 from lance_core.dataset.maintenance_methods import MaintenanceMethods
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
     import os
 
 
-class LanceDataset(ReadMethods, HistoryMethods, ChangeMethods, SchemaMethods, MaintenanceMethods):
-    """A table at one version; `checkout_latest` and writes through it move it to newer ones."""
+class LanceDataset(
+    ArrowInstance, ReadMethods, HistoryMethods, ChangeMethods, SchemaMethods, MaintenanceMethods
+):
+    """A table at one version; `checkout_latest` and writes through it move it to newer ones.
+
+    An instance of `pyarrow.dataset.Dataset`, which query engines scan with projections and filters.
+    """
+
+    arrow_name = "Dataset"
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.maintenance.validate import check_fragment
 from lance_core.dataset.read import take as taking
 from lance_core.dataset.read.projection import Columns
@@ -59,8 +60,10 @@ def _absent(field: Field, held: Collection[int]) -> Iterator[int]:
         yield from _absent(child, held)
 
 
-class LanceFragment:
+class LanceFragment(ArrowInstance):
     """A fragment of one version; returned by `LanceDataset.get_fragments`."""
+
+    arrow_name = "Fragment"
 
     def __init__(self, dataset: HasSnapshot, fragment_id: int) -> None:
         """Raises `InvalidInputError` if the version has no fragment with this id."""

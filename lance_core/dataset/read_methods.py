@@ -88,10 +88,6 @@ class ReadMethods(Opened):
         of_scan, of_pandas = split_options(options)
         return self.scanner(columns, filter, **of_scan).to_pandas(**of_pandas)
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """All rows as an Arrow C stream, for any library that reads one."""
-        return self.scanner().__arrow_c_stream__(requested_schema)
-
     def head(self, num_rows: int, **options: Any) -> pa.Table:
         """The first ``num_rows`` rows; see `scanner` for the options."""
         return self.scanner(**{**options, "limit": num_rows}).to_table()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pyarrow as pa
 
+from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.expressions.zero_column_tables import sliced, zero_column_table
 from lance_core.dataset.read import blob_frames, scan
 from lance_core.dataset.read.scan_metrics import ScanMetrics
@@ -49,8 +50,10 @@ class TaggedRecordBatch(NamedTuple):
     fragment: LanceFragment | None
 
 
-class LanceScanner:
+class LanceScanner(ArrowInstance):
     """A scan of one version, returned by `LanceDataset.scanner`. Each method call runs it again."""
+
+    arrow_name = "Scanner"
 
     def __init__(self, snapshot: Snapshot, options: ScanOptions) -> None:
         self._snapshot = snapshot
