@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql import json_values
 from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import is_text
-from lance_core.dataset.expressions.sql.json_path import Found, follow, parse_path
+from lance_core.dataset.expressions.sql.json_path import PathMatches, follow, parse_path
 from lance_core.dataset.expressions.sql.node import Datum, Node, call, with_nullable
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
@@ -131,13 +131,13 @@ def _array_contains(values: Members, path: str, wanted: str) -> pa.Array:
     return _unless_absent(from_numpy(contains), values)
 
 
-def _first(found: Found) -> Found:
+def _first(found: PathMatches) -> PathMatches:
     """The first of the values of each owner."""
     firsts = np.flatnonzero(np.diff(found.owner, prepend=-1))
-    return Found(found.owner[firsts], found.values.take(firsts))
+    return PathMatches(found.owner[firsts], found.values.take(firsts))
 
 
-def _placed(array: pa.Array, found: Found, count: int) -> pa.Array:
+def _placed(array: pa.Array, found: PathMatches, count: int) -> pa.Array:
     """``array``, which has one value for each distinct owner, at the places of the owners."""
     places = np.zeros(count, np.int64)
     places[found.owner] = np.arange(len(array))

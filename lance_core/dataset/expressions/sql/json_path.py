@@ -32,14 +32,14 @@ _FILTERS = re.compile(r"\s*(\?|[=!<>&|+*/@-])")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PathMatches:
     """Values inside other values: ``owner`` is the position of the outer value, ascending."""
 
     owner: Int64Array
     values: Members
 
 
-Step = Callable[[Members], Found]
+Step = Callable[[Members], PathMatches]
 
 
 def parse_path(text: str) -> tuple[Step, ...]:
@@ -63,13 +63,13 @@ def parse_path(text: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def follow(steps: tuple[Step, ...], values: Members) -> Found:
+def follow(steps: tuple[Step, ...], values: Members) -> PathMatches:
     """All values at the path, for each of ``values``."""
     rows = np.flatnonzero(values.exists)
-    found = Found(rows, values.take(rows))
+    found = PathMatches(rows, values.take(rows))
     for step in steps:
         inner = step(found.values)
-        found = Found(found.owner[inner.owner], inner.values)
+        found = PathMatches(found.owner[inner.owner], inner.values)
     return found
 
 
@@ -82,7 +82,7 @@ def _step(match: re.Match[str], text: str) -> Step:
     if kind == "elements":
         return _all_elements
     if kind == "values":
-        return lambda values: Found(*json_members.fields(values))
+        return lambda values: PathMatches(*json_members.fields(values))
     if kind == "descendants":
         return _descendants
     ranges = [_range(part, text) for part in value.split(",")]
@@ -102,19 +102,19 @@ def _range(part: str, text: str) -> tuple[int, int]:
     return places[0], places[-1]
 
 
-def _existing(values: Members) -> Found:
+def _existing(values: Members) -> PathMatches:
     rows = np.flatnonzero(values.exists)
-    return Found(rows, values.take(rows))
+    return PathMatches(rows, values.take(rows))
 
 
-def _all_elements(values: Members) -> Found:
+def _all_elements(values: Members) -> PathMatches:
     """The elements of arrays; other values stand for themselves."""
     own = np.flatnonzero(~json_members.is_array(values))
     owner, inner = json_members.elements(values)
-    return _merged([Found(owner, inner), Found(own, values.take(own))])
+    return _merged([PathMatches(owner, inner), PathMatches(own, values.take(own))])
 
 
-def _elements_at(values: Members, ranges: list[tuple[int, int]]) -> Found:
+def _elements_at(values: Members, ranges: list[tuple[int, int]]) -> PathMatches:
     counts = json_members.lengths(values)
     owner, inner = json_members.elements(values)
     firsts = np.cumsum(counts) - counts
@@ -124,30 +124,30 @@ def _elements_at(values: Members, ranges: list[tuple[int, int]]) -> Found:
         low = np.where(first < 0, counts + first, first)[owner]
         high = np.where(last < 0, counts + last, last)[owner]
         hits = np.flatnonzero((low <= number) & (number <= high))
-        parts.append(Found(owner[hits], inner.take(hits)))
+        parts.append(PathMatches(owner[hits], inner.take(hits)))
     return _merged(parts)
 
 
-def _descendants(values: Members) -> Found:
+def _descendants(values: Members) -> PathMatches:
     """Each value, and all values inside it at any depth."""
     return _merged(list(_levels(values)))
 
 
-def _levels(values: Members) -> Iterator[Found]:
-    found = Found(np.arange(len(values)), values)
+def _levels(values: Members) -> Iterator[PathMatches]:
+    found = PathMatches(np.arange(len(values)), values)
     yield found
     while len(found.owner):
         below = _merged(
             [
-                Found(*json_members.elements(found.values)),
-                Found(*json_members.fields(found.values)),
+                PathMatches(*json_members.elements(found.values)),
+                PathMatches(*json_members.fields(found.values)),
             ]
         )
-        found = Found(found.owner[below.owner], below.values)
+        found = PathMatches(found.owner[below.owner], below.values)
         yield found
 
 
-def _merged(parts: list[Found]) -> Found:
+def _merged(parts: list[PathMatches]) -> PathMatches:
     """The values of all parts (at least one), ordered by owner."""
     owner = np.concatenate([part.owner for part in parts])
     order = np.argsort(owner, kind="stable")
@@ -155,4 +155,4 @@ def _merged(parts: list[Found]) -> Found:
         np.concatenate([getattr(part.values, name) for part in parts])[order]
         for name in ("kinds", "starts", "ends")
     ]
-    return Found(owner[order], Members(parts[0].values.data, *joined))
+    return PathMatches(owner[order], Members(parts[0].values.data, *joined))
