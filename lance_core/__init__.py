@@ -9,7 +9,18 @@ from lance_core._version import __version__
 from lance_core.dataset.api import dataset, write_dataset
 
 if TYPE_CHECKING:
-    from lance_core import blob, commit, errors, file, fragment, progress, schema, udf
+    from lance_core import (
+        arrow,
+        blob,
+        commit,
+        errors,
+        file,
+        fragment,
+        progress,
+        schema,
+        udf,
+        vector,
+    )
     from lance_core.dataset import (
         Blob,
         BlobArray,
@@ -57,6 +68,7 @@ __all__ = [
     "LanceScanner",
     "Transaction",
     "__version__",
+    "arrow",
     "batch_udf",
     "blob",
     "blob_array",
@@ -71,6 +83,7 @@ __all__ = [
     "schema",
     "schema_to_json",
     "udf",
+    "vector",
     "write_dataset",
 ]
 
@@ -81,7 +94,8 @@ def __getattr__(name: str) -> object:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in {"blob", "commit", "errors", "file", "fragment", "progress", "schema", "udf"}:
+    modules = "arrow blob commit errors file fragment progress schema udf vector"
+    if name in modules.split():
         return import_module(f"lance_core.{name}")
     load(Part.TABLES)
     home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"

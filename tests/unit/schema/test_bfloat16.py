@@ -1,0 +1,55 @@
+"""bfloat16 values and arrays."""
+
+from __future__ import annotations
+
+import math
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_core
+from lance_core.arrow import BFloat16, BFloat16Array, BFloat16Type, bfloat16_array
+
+
+def test_values_are_rounded_to_the_nearest_and_ties_to_even() -> None:
+    assert [BFloat16(value).as_float() for value in (1.1, -3.4, 0.0)] == [1.1015625, -3.40625, 0.0]
+    step = 2.0**-7  # between neighbours from 1 to 2
+    assert float(BFloat16(1 + step / 2)) == 1.0
+    assert float(BFloat16(1 + 3 * step / 2)) == 1 + 2 * step
+    assert BFloat16(3.4e38).as_float() == math.inf
+    assert math.isnan(BFloat16(math.nan).as_float())
+    assert math.isnan(bfloat16_array([struct.unpack("<f", b"\x01\x00\x80\x7f")[0]])[0].as_py())
+
+
+def test_values_are_compared_as_numbers() -> None:
+    one, more = BFloat16(1.0), BFloat16(1.1)
+    assert one < more
+    assert one == BFloat16.from_bytes(b"\x80\x3f")
+    assert hash(one) == hash(1.0)
+    assert repr(more) == "1.1015625"
+    with pytest.raises(ValueError, match="2 bytes, got 3"):
+        BFloat16.from_bytes(b"abc")
+    with pytest.raises(TypeError):
+        _ = one < 1.0  # type: ignore[operator]
+
+
+def test_arrays_keep_nulls_through_a_table(tmp_path: Path) -> None:
+    array = bfloat16_array([1.1, None, 3.4])
+    assert array.type == BFloat16Type()
+    assert array.to_pylist() == [BFloat16(1.1), None, BFloat16(3.4)]
+    assert array[1:].to_pylist() == [None, BFloat16(3.4)]
+    assert repr(array).splitlines()[1:] == ["[", "  1.1015625,", "  None,", "  3.40625", "]"]
+    table = pa.table({"v": array})
+    dataset = lance_core.write_dataset(table, tmp_path / "t")
+    assert dataset.to_table() == table
+
+
+def test_only_one_dimension_of_bfloat16_is_taken_from_numpy() -> None:
+    for wrong in (np.zeros(2, np.float32), np.zeros((2, 2), np.float32)):
+        with pytest.raises(ValueError, match="not one dimension of bfloat16"):
+            BFloat16Array.from_numpy(wrong)
+    with pytest.raises(ValueError, match="nulls have no value"):
+        bfloat16_array([None]).to_numpy()
