@@ -48,7 +48,7 @@ else:
 SEARCH_WINDOW_ROWS = 1 << 16
 """Rows of a window of a whole result under a filter and a limit."""
 
-FILTER_WINDOW_ROWS = 1 << 18
+FILTER_WINDOW_ROWS = 1 << 19
 WINDOW_BYTES = 4 << 20
 WINDOWS_PER_THREAD = 4
 """Minimum rows (under a filter) or stored bytes of a window; maximum windows for each thread."""
@@ -148,7 +148,7 @@ def _table_rows(plan: ScanPlan) -> int:
     """
     rows = _num_rows(plan)
     is_plain = plan.filter is None
-    enough = _projected(plan) // WINDOW_BYTES if is_plain else rows // FILTER_WINDOW_ROWS
+    enough = _projected(plan) // WINDOW_BYTES if is_plain else -(-rows // FILTER_WINDOW_ROWS)
     windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), enough))
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 

@@ -23,11 +23,13 @@ from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required
 from lance_core.dataset.read.pruning import rows_left
 from lance_core.dataset.read.scan_metrics import ScanMetrics
+from lance_core.dataset.read.window_sizing import fixed_bytes
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
 from lance_core.schema.empty_arrays import empty_table
+from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan, Span
@@ -40,6 +42,13 @@ if TYPE_CHECKING:
 
 DENSE = 4
 """If at least one row in `DENSE` is selected, decoding all rows and filtering is faster."""
+
+DENSE_NUMBERS = 12
+DENSE_TEXTS = 5
+"""`DENSE` for numbers, which are cheap to decode, and for strings, in local files from 2.1 on.
+
+Numbers of 2.0 files are never dense: they are stored in Arrow's layout.
+"""
 
 SPARSE = 96
 """If at most one row in `SPARSE` satisfies the filter, one read may get the other columns for
@@ -243,17 +252,31 @@ class Window:
         rows: Rows,
         is_dense: bool | None = None,
     ) -> pa.Table:
-        """The fields for ``rows``; for dense rows (`DENSE`), decodes all rows and then filters."""
-        if isinstance(rows, RowIndices) and (fields or meta):
-            first, stop = rows.first, rows.last + 1
-            if is_dense is None:
-                is_dense = len(rows) * DENSE >= stop - first
-            if is_dense and not described_blobs(snapshot, fields):
-                whole = self._stored(snapshot, fragment, fields, meta, RowRange(first, stop))
-                keep = np.zeros(stop - first, bool)
-                keep[rows.values - first] = True
-                return filter_rows(whole, from_numpy(keep))
-        return self._stored(snapshot, fragment, fields, meta, rows)
+        """The fields for ``rows``; for dense rows, decodes all rows and then filters."""
+        if not isinstance(rows, RowIndices) or not (fields or meta):
+            return self._stored(snapshot, fragment, fields, meta, rows)
+        if is_dense is None:
+            share = (rows.last + 1 - rows.first) / len(rows)
+            dense = tuple(f for f in fields if share <= _dense(snapshot, fragment, f))
+        else:
+            dense = fields if is_dense else ()
+        if described_blobs(snapshot, dense):
+            dense = ()
+        if not dense:
+            return self._stored(snapshot, fragment, fields, meta, rows)
+        others = tuple(field for field in fields if field not in dense)
+        # Without requests to combine, one field at a time takes least memory.
+        groups = [dense] if snapshot.is_io_bound else [(field,) for field in dense]
+        first, stop = rows.first, rows.last + 1
+        keep = np.zeros(stop - first, bool)
+        keep[rows.values - first] = True
+        parts = [self._stored(snapshot, fragment, others, meta, rows)] if others or meta else []
+        for group in groups:
+            whole = self._stored(snapshot, fragment, group, (), RowRange(first, stop))
+            parts.append(filter_rows(whole, from_numpy(keep)))
+        arrow = [field for part in parts for field in part.schema]
+        columns = [column for part in parts for column in part.columns]
+        return pa.Table.from_arrays(columns, schema=pa.schema(arrow))
 
     def _stored(
         self,
@@ -274,6 +297,18 @@ class Window:
             ids = np.asarray(data.column(place))
             data = data.set_column(place, name, pa.array(ids, mask=is_deleted))
         return data
+
+
+def _dense(snapshot: Snapshot, fragment: Fragment, field: Field) -> float:
+    """The rows of which one must be selected so that decoding all is faster for ``field``."""
+    version = fragment.files[0].file_version if fragment.files else LEGACY
+    if snapshot.is_io_bound or version == LEGACY or field.children:
+        return DENSE
+    if fixed_bytes((field,)) is None:
+        return DENSE if version == "2.0" else DENSE_TEXTS
+    if pa.types.is_fixed_size_list(field.storage_type):
+        return DENSE
+    return 0 if version == "2.0" else DENSE_NUMBERS
 
 
 def _by_time(
