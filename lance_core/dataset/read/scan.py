@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 else:
     ordered_scan = lazy_module("lance_core.dataset.read.ordered_scan")
 
+T = TypeVar("T")
+
 SEARCH_WINDOW_ROWS = 1 << 16
 """Rows of a window of a whole result under a filter and a limit."""
 
@@ -55,6 +57,13 @@ WINDOWS_PER_THREAD = 4
 
 LATE_ROWS = 1 << 15
 """Maximum rows of a whole result that one read materialises late."""
+
+SMALL_SPAN_ROWS = 1 << 12
+SMALL_SPAN_BYTES = 1 << 18
+"""Average rows and stored bytes of spans below which threads make a scan slower.
+
+Python then is the main cost of a window, and threads only wait for each other.
+"""
 
 LARGE_RESULT = 64 << 20
 """Estimated bytes of a result from which a scan saves memory at the cost of time."""
@@ -104,8 +113,7 @@ def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     plan = narrowed(snapshot, plan)
     sizer = count_sizer(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, sizer)
-    windows, ahead = sizer.windows(plan.spans), windows_ahead(snapshot)
-    counts = in_order(window.count, windows, ahead, is_io_bound=snapshot.is_io_bound)
+    counts = _of_windows(snapshot, plan, window.count, sizer.windows(plan.spans))
     total = sum(counts) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
@@ -117,8 +125,25 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     """
     sizer = count_sizer(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, sizer)
-    windows, ahead = sizer.windows(plan.spans), windows_ahead(snapshot)
-    return in_order(window.matching, windows, ahead, is_io_bound=snapshot.is_io_bound)
+    return _of_windows(snapshot, plan, window.matching, sizer.windows(plan.spans))
+
+
+def _of_windows(
+    snapshot: Snapshot,
+    plan: ScanPlan,
+    work: Callable[[Span], T],
+    windows: Iterator[Span],
+    *,
+    is_stream: bool = False,
+    may_end: bool = False,
+) -> Iterator[T]:
+    """``work`` of each window, in order; in the threads of a pool unless the spans are small."""
+    count = len(plan.spans)
+    has_few_rows = not snapshot.is_io_bound and _num_rows(plan) < SMALL_SPAN_ROWS * count
+    if has_few_rows and _stored(plan) < SMALL_SPAN_BYTES * count:
+        return map(work, windows)
+    ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
+    return in_order(work, windows, ahead, is_io_bound=snapshot.is_io_bound)
 
 
 def _wanted(plan: ScanPlan, rows: int) -> int:
@@ -210,9 +235,8 @@ def _found(
         return WindowResult(window.read(span), (span.fragment.id, span.stop) in ends)
 
     may_end = plan.is_selective and plan.limit is not None
-    ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     windows = _read_windows(snapshot, plan, sizer)
-    parts = in_order(read, windows, ahead, is_io_bound=snapshot.is_io_bound)
+    parts = _of_windows(snapshot, plan, read, windows, is_stream=is_stream, may_end=may_end)
     for table, is_last in completed(parts, window, late):
         part = sliced(table, skip, left)
         skip = max(0, skip - table.num_rows)
