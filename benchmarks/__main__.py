@@ -12,7 +12,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from benchmarks import cold_start, deletes, memory, operations, startup
+from benchmarks import cold_start, deletes, filters, memory, operations, startup
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance
 from benchmarks.tables import TableBenchmark
@@ -46,6 +46,8 @@ def main() -> int:
                     kernels = not arguments.no_kernels
                     timed = TableBenchmark(report, subjects, workload, version, kernels)
                     timed.run(rows, rounds)
+            if _chosen("filters", arguments.only):
+                filters.filters(report, folder, version, arguments.quick)
             if _chosen("memory", arguments.only):
                 memory.operations(report, folder / "memory", version, arguments.quick)
         if _chosen("commits", arguments.only):
