@@ -12,7 +12,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from benchmarks import cold_start, deletes, filters, memory, operations, startup
+from benchmarks import cold_start, deletes, filters, memory, operations, row_ids, startup
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance
 from benchmarks.tables import TableBenchmark
@@ -50,6 +50,8 @@ def main() -> int:
                 filters.filters(report, folder, version, arguments.quick)
             if _chosen("memory", arguments.only):
                 memory.operations(report, folder / "memory", version, arguments.quick)
+            if _chosen("row-ids", arguments.only):
+                row_ids.row_ids(report, folder, version, arguments.quick)
         if _chosen("commits", arguments.only):
             operations.commits(report, folder, arguments.quick)
         if _chosen("deletes", arguments.only):

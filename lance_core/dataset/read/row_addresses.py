@@ -175,9 +175,10 @@ MAX_INDEX_BYTES = 256 << 20
 """Maximum bytes of cached indices of row ids in this process."""
 
 _Key = tuple[str, str | None, int, int | None, str]
-_indices: LruCache[_Key, LayeredIndex] = LruCache(
+row_id_indices: LruCache[_Key, LayeredIndex] = LruCache(
     MAX_INDEX_BYTES, lambda index: index.nbytes, made_once=True
 )
+"""The indices of the versions in which rows were last taken by id."""
 
 
 def row_id_index(snapshot: Snapshot) -> LayeredIndex:
@@ -190,7 +191,7 @@ def row_id_index(snapshot: Snapshot) -> LayeredIndex:
         manifest.timestamp_ns,
         manifest.transaction_file,
     )
-    return _indices.get(key, lambda: _build_index(snapshot))
+    return row_id_indices.get(key, lambda: _build_index(snapshot))
 
 
 def _build_index(snapshot: Snapshot) -> LayeredIndex:
