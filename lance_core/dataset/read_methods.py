@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from lance_core.dataset import fragment as fragments
+    from lance_core.dataset import sql_query as queries
     from lance_core.dataset.fragment import LanceFragment
     from lance_core.dataset.read import row_addresses
     from lance_core.dataset.read import take_blobs as blob_take
+    from lance_core.dataset.sql_query import SqlQueryBuilder
 else:
     row_addresses = lazy_module("lance_core.dataset.read.row_addresses")
     fragments = lazy_module("lance_core.dataset.fragment")
+    queries = lazy_module("lance_core.dataset.sql_query")
     blob_take = lazy_module("lance_core.dataset.read.take_blobs")
 
 
@@ -87,6 +90,15 @@ class ReadMethods(Opened):
         """Read rows as a data frame, with options of `scanner` and `pyarrow.Table.to_pandas`."""
         of_scan, of_pandas = split_options(options)
         return self.scanner(columns, filter, **of_scan).to_pandas(**of_pandas)
+
+    def sql(self, sql: str) -> SqlQueryBuilder:
+        """A query over this version, which is the table ``dataset``; DataFusion runs it.
+
+        Call ``build()``, then ``to_batch_records()`` or ``to_stream_reader()``. Only the columns
+        of the query are read, and rows that satisfy its simple conditions. Needs the extra
+        ``datafusion``.
+        """
+        return queries.SqlQueryBuilder(self, sql)
 
     def head(self, num_rows: int, **options: Any) -> pa.Table:
         """The first ``num_rows`` rows; see `scanner` for the options."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
 
@@ -116,14 +116,17 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
         from lance_core.dataset.expressions.sql.expression import filter_expression
 
         _refuse_surrogates(filter)
-        condition = filter_expression(filter, schema)
+        try:
+            condition = filter_expression(filter, schema)
+        except UnsupportedFeatureError as error:
+            condition = _of_engine(filter, schema, error)
+            _check_boolean(filter, condition)
     elif _is_arrow(filter):
         load(Part.ARROW)
         from lance_core.dataset.expressions.arrow_expression import ArrowExpression
 
         condition = ArrowExpression.bind(filter, schema)
-        if not pa.types.is_boolean(condition.type):
-            raise InvalidInputError(f"the filter {filter} is not boolean but {condition.type}")
+        _check_boolean(filter, condition)
     else:
         raise InvalidInputError(
             f"a filter is an SQL string or a pyarrow.compute.Expression, got {type(filter)}"
@@ -144,7 +147,10 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
         from lance_core.dataset.expressions.sql.expression import value_expression
 
         _refuse_surrogates(sql)
-        computed = value_expression(sql, schema, kind)
+        try:
+            computed = value_expression(sql, schema, kind)
+        except UnsupportedFeatureError as error:
+            computed = _of_engine(sql, schema, error)
     elif _is_arrow(sql):
         load(Part.ARROW)
         from lance_core.dataset.expressions.arrow_expression import ArrowExpression
@@ -155,6 +161,19 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
             f"a value is an SQL string or a pyarrow.compute.Expression, got {type(sql)}"
         )
     return Value(computed.columns, computed, str(sql))
+
+
+def _of_engine(sql: str, schema: pa.Schema, error: UnsupportedFeatureError) -> Computed:
+    if isinstance(error, ResultTooLargeError):
+        raise error
+    from lance_core.dataset.expressions.datafusion import engine_expression
+
+    return engine_expression(sql, schema, error)
+
+
+def _check_boolean(filter: object, condition: Computed) -> None:
+    if not pa.types.is_boolean(condition.type):
+        raise InvalidInputError(f"the filter {filter} is not boolean but {condition.type}")
 
 
 def _refuse_surrogates(sql: str) -> None:

@@ -7,6 +7,7 @@ import pickle
 import pyarrow as pa
 import pytest
 
+from lance_core.dataset.expressions import datafusion
 from lance_core.dataset.expressions.filters import as_filter, as_value
 from lance_core.dataset.expressions.sql.grammar import MAX_DEPTH
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -99,7 +100,10 @@ def test_a_syntax_error_says_where() -> None:
         ("l = [1, 2]", "list"),
     ],
 )
-def test_what_is_not_supported_is_named(text: str, named: str) -> None:
+def test_what_is_not_supported_is_named(
+    monkeypatch: pytest.MonkeyPatch, text: str, named: str
+) -> None:
+    monkeypatch.setattr(datafusion, "engine", lambda: None)
     schema = pa.schema(
         {
             "a": pa.int64(),
