@@ -82,13 +82,15 @@ def decide(
 def _pairs(index: KeyIndex, matches: Matches) -> tuple[Addresses, Int64Array]:
     """Each matched target row's address, beside the number of each source row with its key."""
     rows = np.flatnonzero(index.keys >= 0)
+    if len(rows) == len(index):
+        row_of_key = np.empty(len(index), np.int64)
+        row_of_key[index.keys[rows]] = rows
+        return matches.addresses, row_of_key[matches.keys]
     order = rows[np.argsort(index.keys[rows], kind="stable")]
     starts = np.zeros(len(index) + 1, np.int64)
     np.cumsum(np.bincount(index.keys[rows], minlength=len(index)), out=starts[1:])
     counts = np.diff(starts)[matches.keys]
     firsts = starts[matches.keys]
-    if (counts == 1).all():
-        return matches.addresses, order[firsts]
     before = np.cumsum(counts) - counts
     places = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
     return np.repeat(matches.addresses, counts), order[places]

@@ -13,7 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.dataset.write.merge_insert.integer_index import Found, Int64Array, IntegerIndex
+from lance_core.dataset.write.merge_insert.integer_index import (
+    Found,
+    Int64Array,
+    IntegerIndex,
+    distinct_sorted,
+)
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import UnsupportedFeatureError
@@ -112,7 +117,7 @@ class _Bits:
         for chunk in column.chunks:
             values = as_integers(chunk)
             parts.append(values[np.asarray(chunk.is_valid())] if chunk.null_count else values)
-        self._index = IntegerIndex(np.unique(np.concatenate(parts)))
+        self._index = IntegerIndex(distinct_sorted(np.concatenate(parts)))
 
     def __len__(self) -> int:
         return len(self._index)

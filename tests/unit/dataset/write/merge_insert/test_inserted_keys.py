@@ -1,0 +1,156 @@
+"""Merges beside other writers: no key is inserted twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.dataset.merge_insert import MergeInsertBuilder
+from lance_core.dataset.write.merge_insert import source as sources
+from lance_core.errors import RetryableCommitConflictError
+from lance_core.table.transactions.operations import Update
+from lance_core.table.transactions.operations.key_filter import BloomKeys
+
+TABLE = pa.table({"k": range(10), "v": ["old"] * 10})
+KEY = {b"lance-schema:unenforced-primary-key": b"true"}
+
+
+def upsert(dataset: lance.LanceDataset) -> MergeInsertBuilder:
+    return dataset.merge_insert("k").when_matched_update_all().when_not_matched_insert_all()
+
+
+def rows(keys: Any, value: str) -> pa.Table:
+    keys = list(keys)
+    return pa.table({"k": pa.array(keys, pa.int64()), "v": [value] * len(keys)})
+
+
+def counts(uri: str) -> Counter[int]:
+    return Counter(lance.dataset(uri).to_table(["k"])["k"].to_pylist())
+
+
+@pytest.fixture(params=["undeclared", "declared"])
+def late(request: pytest.FixtureRequest, uri: str) -> lance.LanceDataset:
+    """A dataset at a version that other writers have left behind in each test."""
+    metadata = KEY if request.param == "declared" else None
+    schema = pa.schema([pa.field("k", pa.int64(), False, metadata), ("v", pa.string())])
+    lance.write_dataset(TABLE.cast(schema), uri, max_rows_per_file=4)
+    return lance.dataset(uri)
+
+
+OTHERS: dict[str, Callable[[lance.LanceDataset], object]] = {
+    "merge": lambda d: upsert(d).execute(rows([3, 20, 21], "first")),
+    "append": lambda d: lance.write_dataset(rows([20], "first"), d, mode="append"),
+    "update": lambda d: d.update({"k": "k + 13"}, where="k = 7"),
+}
+
+
+@pytest.mark.parametrize("budget", ["1000000", "1"])
+@pytest.mark.parametrize("other", OTHERS)
+def test_keys_that_another_writer_has_added_are_updated(
+    late: lance.LanceDataset, uri: str, other: str, budget: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(sources.MEMORY_VARIABLE, budget)
+    OTHERS[other](lance.dataset(uri))
+    result = upsert(late).execute(rows([20, 22], "second").to_reader())
+    assert result == {"num_inserted_rows": 1, "num_updated_rows": 1, "num_deleted_rows": 0}
+    assert max(counts(uri).values()) == 1
+    second = late.to_table(["k"], filter="v = 'second'")["k"].to_pylist()
+    assert sorted(second) == [20, 22]
+    late.validate()
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_without_retries_it_is_a_conflict_and_the_files_are_removed(
+    late: lance.LanceDataset, uri: str, other: str
+) -> None:
+    OTHERS[other](lance.dataset(uri))
+    files = sorted(Path(uri).rglob("*.*"))
+    with pytest.raises(RetryableCommitConflictError, match="given up after 1 attempts"):
+        upsert(late).conflict_retries(0).execute(rows([20], "second"))
+    assert sorted(Path(uri).rglob("*.*")) == files
+    assert late.version == 1
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_other_keys_are_no_conflict(late: lance.LanceDataset, uri: str, other: str) -> None:
+    OTHERS[other](lance.dataset(uri))
+    result = upsert(late).conflict_retries(0).execute(rows([1, 30], "second"))
+    assert result == {"num_inserted_rows": 1, "num_updated_rows": 1, "num_deleted_rows": 0}
+    assert late.version == 3
+    assert max(counts(uri).values()) == 1
+
+
+def test_a_merge_that_inserts_nothing_does_not_compare_keys(
+    late: lance.LanceDataset, uri: str
+) -> None:
+    lance.write_dataset(rows([5], "first"), uri, mode="append")
+    updates = late.merge_insert("k").when_matched_update_all().conflict_retries(0)
+    assert updates.execute(rows([5], "second"))["num_updated_rows"] == 1
+    assert sorted(late.to_table(["v"], filter="k = 5")["v"].to_pylist()) == ["first", "second"]
+
+
+def test_rows_that_both_update_are_updated_again(late: lance.LanceDataset, uri: str) -> None:
+    upsert(lance.dataset(uri)).execute(rows([1, 2, 11], "first"))
+    assert upsert(late).execute(rows([2, 3, 12], "second"))["num_updated_rows"] == 2
+    assert counts(uri) == Counter([*range(10), 11, 12])
+    assert late.count_rows("v = 'second'") == 3
+
+
+def test_only_keys_of_the_primary_key_are_listed(late: lance.LanceDataset) -> None:
+    upsert(late).execute(rows([1, 20, 21], "new"))
+    transaction = late.read_transaction(2)
+    assert transaction is not None
+    operation = transaction.operation.to_stored()
+    assert isinstance(operation, Update)
+    inserted = operation.inserted_rows
+    if not late.lance_schema.fields[0].unenforced_primary_key:
+        assert inserted is None
+        return
+    assert inserted is not None
+    assert inserted.field_ids == (0,)
+    keys = inserted.keys
+    assert isinstance(keys, BloomKeys)
+    assert (len(keys.bitmap), keys.num_bits, keys.number_of_items) == (32768, 262144, 8192)
+    assert sum(byte.bit_count() for byte in keys.bitmap) == 16
+
+
+def _merge_in_process(uri: str, writer: int, start: Any) -> None:
+    start.wait()
+    for _ in range(3):
+        upsert(lance.dataset(uri)).conflict_retries(200).execute(rows(range(5, 25), str(writer)))
+
+
+def test_processes_that_upsert_the_same_keys_insert_each_once(uri: str) -> None:
+    lance.write_dataset(TABLE, uri)
+    context = multiprocessing.get_context("spawn")
+    start = context.Event()
+    processes = [
+        context.Process(target=_merge_in_process, args=(uri, writer, start)) for writer in range(3)
+    ]
+    for process in processes:
+        process.start()
+    start.set()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert counts(uri) == Counter(range(25))
+
+
+def test_threads_that_upsert_new_keys_insert_each_once(uri: str) -> None:
+    lance.write_dataset(TABLE, uri)
+
+    def work(writer: int) -> None:
+        keys = range(100 + writer % 2, 130, 2)
+        upsert(lance.dataset(uri)).conflict_retries(200).execute(rows(keys, str(writer)))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(8)))
+    assert counts(uri) == Counter([*range(10), *range(100, 130)])
