@@ -14,7 +14,9 @@ from lance_core.dataset.expressions.filters import as_filter
 from lance_core.dataset.values.transaction import Transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.input import ReaderLike, to_reader
-from lance_core.dataset.write.merge_insert.merge import Join, MergeResult, merge, write_merge
+from lance_core.dataset.write.merge_insert.join import Join
+from lance_core.dataset.write.merge_insert.merge import MergeResult, merge, write_merge
+from lance_core.dataset.write.merge_insert.new_columns import check_can_rewrite_columns
 from lance_core.dataset.write.merge_insert.plan import Matched, MergePlan, WriteMode, key_columns
 from lance_core.dataset.write.merge_insert.report import analysis, outline
 from lance_core.dataset.write.merge_insert.source import (
@@ -202,7 +204,7 @@ class MergeInsertBuilder:
         table = self._dataset.snapshot.schema
         schemas = source_schemas(table, reader.schema, self._plan, self._version)
         if self._plan.write_mode is WriteMode.REWRITE_COLUMNS:
-            raise UnsupportedFeatureError("merges do not support 'rewrite_columns' yet")
+            check_can_rewrite_columns(self._plan, *schemas)
         # A table of the caller is in memory anyway.
         limit = float("inf") if isinstance(data, pa.Table | pa.RecordBatch) else budget
         with TemporaryFolder() as folder:

@@ -201,6 +201,41 @@ def test_members_of_a_struct_that_the_source_does_not_have_keep_their_values(
     ]
 
 
+@pytest.mark.usefixtures("_budget")
+def test_columns_can_be_rewritten_in_place(dataset: lance.LanceDataset) -> None:
+    builder = dataset.merge_insert("k").when_matched_update_all().write_mode("rewrite_columns")
+    result = builder.execute(NEW.select(["k", "w"]).to_reader())
+    assert result == {"num_inserted_rows": 0, "num_updated_rows": 2, "num_deleted_rows": 0}
+    assert dataset.to_table()["w"].to_pylist() == [1.0, 20.0, 30.0]
+    assert [len(one.metadata.files) for one in dataset.get_fragments()] == [2, 2]
+    nothing = pa.table({"k": [77], "w": [0.0]})
+    assert builder.execute(nothing.to_reader())["num_updated_rows"] == 0
+    assert content(dataset) == {1: "a", 2: "b", 3: "c"}
+    dataset.validate()
+
+
+@pytest.mark.parametrize(
+    ("configure", "columns", "reason"),
+    [
+        (lambda b: b, ["k", "v", "w"], "has every column"),
+        (lambda b: b.when_not_matched_insert_all(), ["k", "w"], "inserting rows"),
+        (lambda b: b.when_not_matched_by_source_delete(), ["k", "w"], "source does not have"),
+        (lambda b: b.when_matched_delete(), ["k", "w"], "deleting matched rows"),
+        (lambda b: b, ["k"], "no column besides the keys"),
+    ],
+)
+def test_not_every_merge_can_rewrite_columns(
+    dataset: lance.LanceDataset,
+    configure: Callable[[MergeInsertBuilder], MergeInsertBuilder],
+    columns: list[str],
+    reason: str,
+) -> None:
+    builder = dataset.merge_insert("k").when_matched_update_all().write_mode("rewrite_columns")
+    with pytest.raises(MergeError, match=reason):
+        configure(builder).execute(NEW.select(columns))
+    assert dataset.latest_version == 1
+
+
 def test_a_missing_column_must_be_nullable_to_insert(uri: str) -> None:
     fields = [pa.field("k", pa.int64(), False), pa.field("v", pa.string(), False)]
     schema = pa.schema([*fields, pa.field("w", pa.float64())])

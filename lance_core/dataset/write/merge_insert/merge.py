@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
-import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
-from lance_core.dataset.read.projection import ROW_ADDRESS
-from lance_core.dataset.read.scan import scan_batches
-from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write import deletions
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
-from lance_core.dataset.write.merge_insert.decide import Decision, UpdateCondition, decide
+from lance_core.dataset.write.merge_insert.decide import Decision
 from lance_core.dataset.write.merge_insert.inserted_keys import InsertedKeys
-from lance_core.dataset.write.merge_insert.keys import KeyIndex
+from lance_core.dataset.write.merge_insert.join import Join
+from lance_core.dataset.write.merge_insert.new_columns import NewColumns
 from lance_core.dataset.write.merge_insert.new_values import NewValues
-from lance_core.dataset.write.merge_insert.plan import MergePlan
+from lance_core.dataset.write.merge_insert.plan import Matched, MergePlan, WriteMode
 from lance_core.dataset.write.merge_insert.source import Source
-from lance_core.dataset.write.merge_insert.spill import SpilledRows, TemporaryFolder
+from lance_core.dataset.write.merge_insert.spill import TemporaryFolder
 from lance_core.dataset.write.merge_insert.target import (
-    Addresses,
-    Matches,
-    addresses_of,
     by_fragment,
-    find_keys,
     ids_at,
 )
 from lance_core.dataset.write.retry_on_conflict import retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.transactions.operations import Update
 from lance_core.table.transactions.transaction import Transaction
 
 
@@ -88,98 +81,47 @@ def write_merge(join: Join, files: NewFiles, environment: Environment = SYSTEM) 
     check_writable(snapshot.manifest.flags)
     decisions = list(join.decisions())
     unmatched = join.unmatched(decisions)
+    if plan.write_mode is WriteMode.REWRITE_COLUMNS:
+        operation = NewColumns(join, files, decisions).write()
+        return _work(join, operation, decisions, 0, environment)
     batches = NewValues(snapshot, join.source).batches(decisions)
     new = write_rows(snapshot, files, batches, version=plan.version)
     updates = np.concatenate([one.updates for one in decisions])
     deletes = np.concatenate([unmatched, *(one.deletes for one in decisions)])
     row_ids = ids_at(snapshot, updates) if snapshot.manifest.uses_stable_row_ids else None
     rows = by_fragment(np.concatenate([updates, deletes]))
-    operation = move_rows(snapshot, files, rows, new, row_ids=row_ids, environment=environment)
+    moved = move_rows(snapshot, files, rows, new, row_ids=row_ids, environment=environment)
+    operation = dataclasses.replace(
+        moved,
+        fields_for_preserving_frag_bitmap=_preserved_fields(join),
+        inserted_rows=InsertedKeys(snapshot, plan.on, join.source, decisions).filter(),
+    )
+    return _work(join, operation, decisions, len(deletes), environment)
+
+
+def _work(
+    join: Join,
+    operation: Update,
+    decisions: Sequence[Decision],
+    num_deleted: int,
+    environment: Environment,
+) -> MergeWork:
+    snapshot, plan = join.snapshot, join.plan
     inserted = None
     if plan.inserts:
         inserted = InsertedKeys(snapshot, plan.on, join.source, decisions)
-    operation = dataclasses.replace(
-        operation,
-        fields_for_preserving_frag_bitmap=_preserved_fields(snapshot, plan),
-        inserted_rows=InsertedKeys(snapshot, plan.on, join.source, decisions).filter(),
-    )
     result = MergeResult(
         num_inserted_rows=sum(len(one.inserts) for one in decisions),
-        num_updated_rows=len(updates),
-        num_deleted_rows=len(deletes),
+        num_updated_rows=sum(len(one.updates) for one in decisions),
+        num_deleted_rows=num_deleted,
     )
     name = str(environment.new_uuid())
     return MergeWork(Transaction(snapshot.version, name, operation), inserted, result)
 
 
-def _preserved_fields(snapshot: Snapshot, plan: MergePlan) -> tuple[int, ...]:
+def _preserved_fields(join: Join) -> tuple[int, ...]:
     """Ids of fields whose indices stay valid: a moved row keeps its id."""
-    if plan.updates or plan.inserts:
-        return tuple(snapshot.schema.field_ids)
-    return tuple(field.id for field in snapshot.schema.fields)
-
-
-class Join:
-    """The join of a source with one version of the table."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        plan: MergePlan,
-        source: Source,
-        folder: TemporaryFolder,
-        budget: float,
-    ) -> None:
-        """Raises `MergeError` and `InvalidInputError` for invalid conditions."""
-        self.snapshot, self.plan, self.source = snapshot, plan, source
-        self._folder, self._budget = folder, budget
-        self._condition = None
-        if plan.condition is not None:
-            schema = source.part(0).schema
-            self._condition = UpdateCondition(snapshot, schema, plan.condition)
-        self._unmatched = None
-        if plan.deletes_unmatched:
-            condition = plan.unmatched_condition
-            self._unmatched = deletions.plan_of(
-                snapshot, "true" if condition is None else condition
-            )
-
-    def decisions(self) -> Iterator[Decision]:
-        """The decisions about each part of the source."""
-        spilled = None if self.source.spilled is None else self._spilled_keys()
-        for number in range(self.source.num_parts):
-            rows = self.source.part(number)
-            index = KeyIndex(rows.select(list(self.plan.on)).columns)
-            if spilled is None:
-                matches = find_keys(self.snapshot, self.plan.on, index)
-            else:
-                matches = _matches(index, spilled.part(number))
-            yield decide(self.plan, rows, index, matches, self._condition)
-
-    def unmatched(self, decisions: list[Decision]) -> Addresses:
-        """The addresses of the target rows to delete because the source does not have their key."""
-        none = np.empty(0, np.uint64)
-        if self._unmatched is None or deletions.constant(self._unmatched) is False:
-            return none
-        rows = addresses_of(deletions.find(self.snapshot, self._unmatched))
-        matched = np.concatenate([none, *(one.matched for one in decisions)])
-        return np.setdiff1d(rows, matched, assume_unique=True)
-
-    def _spilled_keys(self) -> SpilledRows:
-        """The keys and addresses of all target rows, in the same partitions as the source."""
-        names = list(self.plan.on)
-        options = ScanOptions(columns=names, with_row_address=True)
-        scan = plan_scan(self.snapshot, options)
-        arrow = scan.projection.schema.remove_metadata()
-        name = f"target-{self.snapshot.version}"
-        with SpilledRows(self._folder, name, arrow, self.plan.on, self._budget) as spilled:
-            for batch in scan_batches(self.snapshot, scan):
-                spilled.write(pa.Table.from_batches([batch], arrow))
-        return spilled
-
-
-def _matches(index: KeyIndex, target: pa.Table) -> Matches:
-    """The rows of a partition of the target whose key is in ``index``."""
-    found = index.find(target.columns[:-1])
-    addresses = target.column(ROW_ADDRESS).to_numpy()
-    return Matches(addresses[found.rows], found.members)
+    schema = join.snapshot.schema
+    if join.plan.matched is Matched.DELETE and not join.plan.inserts:
+        return tuple(field.id for field in schema.fields)
+    return tuple(schema.field_ids)

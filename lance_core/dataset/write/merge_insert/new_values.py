@@ -71,7 +71,8 @@ class NewValues:
                 else combine_chunks(table.column(field.name))
                 for table in (new, old)
             ]
-            columns.append(_merged(field, sides[0], sides[1], new.num_rows))
+            array = merged_values(field, sides[0], sides[1])
+            columns.append(pa.nulls(new.num_rows, field.storage_type) if array is None else array)
             names.append(field.name)
         return pa.table(columns, names=names)
 
@@ -89,10 +90,13 @@ def _chosen(rows: pa.Table, numbers: Int64Array) -> pa.Table:
     return take_rows(rows, from_numpy(numbers))
 
 
-def _merged(field: Field, new: pa.Array | None, old: pa.Array | None, count: int) -> pa.Array:
-    """The values of ``field``: the members that ``new`` has, and the others from ``old``."""
+def merged_values(field: Field, new: pa.Array | None, old: pa.Array | None) -> pa.Array | None:
+    """The values of ``field``: the members that ``new`` has, and the others from ``old``.
+
+    A member that neither has is null. Returns None if both are None.
+    """
     if new is None:
-        return pa.nulls(count, field.storage_type) if old is None else old
+        return old
     if not field.is_struct or not pa.types.is_struct(new.type):
         return new
     if new.type.num_fields == len(field.children):
@@ -105,7 +109,8 @@ def _merged(field: Field, new: pa.Array | None, old: pa.Array | None, count: int
             else side.field(child.name)
             for side in (new, old)
         ]
-        members.append(_merged(child, sides[0], sides[1], count))
+        array = merged_values(child, sides[0], sides[1])
+        members.append(pa.nulls(len(new), child.storage_type) if array is None else array)
     mask = new.is_null() if new.null_count else None
     fields = [pa.field(c.name, m.type) for c, m in zip(field.children, members, strict=True)]
     return pa.StructArray.from_arrays(members, fields=fields, mask=mask)

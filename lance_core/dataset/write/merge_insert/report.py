@@ -6,7 +6,8 @@ import time
 
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles
-from lance_core.dataset.write.merge_insert.merge import Join, write_merge
+from lance_core.dataset.write.merge_insert.join import Join
+from lance_core.dataset.write.merge_insert.merge import write_merge
 from lance_core.dataset.write.merge_insert.plan import MergePlan
 from lance_core.schema import Schema
 

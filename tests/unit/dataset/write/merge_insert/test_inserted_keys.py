@@ -18,6 +18,7 @@ from lance_core.dataset.write.merge_insert import source as sources
 from lance_core.errors import RetryableCommitConflictError
 from lance_core.table.transactions.operations import Update
 from lance_core.table.transactions.operations.key_filter import BloomKeys
+from lance_core.table.transactions.transaction import Transaction
 
 TABLE = pa.table({"k": range(10), "v": ["old"] * 10})
 KEY = {b"lance-schema:unenforced-primary-key": b"true"}
@@ -106,12 +107,12 @@ def test_rows_that_both_update_are_updated_again(late: lance.LanceDataset, uri: 
 
 def test_only_keys_of_the_primary_key_are_listed(late: lance.LanceDataset) -> None:
     upsert(late).execute(rows([1, 20, 21], "new"))
-    transaction = late.read_transaction(2)
-    assert transaction is not None
-    operation = transaction.operation.to_stored()
+    stored = late.snapshot.file.transaction
+    assert stored is not None
+    operation = Transaction.from_bytes(stored).operation
     assert isinstance(operation, Update)
     inserted = operation.inserted_rows
-    if not late.lance_schema.fields[0].unenforced_primary_key:
+    if not late.snapshot.schema.fields[0].unenforced_primary_key:
         assert inserted is None
         return
     assert inserted is not None
