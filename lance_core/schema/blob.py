@@ -116,6 +116,14 @@ def given_to_files(field: Field) -> Field:
     return field.with_children(members)
 
 
+def has_given_blobs(field: Field) -> bool:
+    """True if ``field`` has a blob of version 2 as `given_to_files` returns it."""
+    return any(
+        is_blob_v2(part) and is_given(part.storage_type) and len(part.children) == len(GIVEN_V2)
+        for part in field.walk()
+    )
+
+
 def as_bytes(field: Field) -> Field:
     """``field`` as results with bytes return it: blobs of version 2 become large_binary."""
     if not is_blob_v2(field):

@@ -8,6 +8,7 @@ only if the writer allows it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import numpy as np
@@ -20,6 +21,9 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, shown_uri
 from lance_core.table.manifest_parts import BasePath
+
+if TYPE_CHECKING:
+    from lance_core.dataset.snapshot.snapshot import Snapshot
 
 _NORMAL = r"^[a-z][a-z0-9.-]*://[A-Za-z0-9.-]*(/[A-Za-z0-9_~=-][A-Za-z0-9._~=-]*)+$"
 """URIs that need no parsing: no percent-encoding, and no path segment begins with a dot."""
@@ -113,3 +117,19 @@ def url_text(url: StoreUrl) -> str:
     if url.scheme == "file":
         return f"file://{quote(url.path)}"
     return f"{url.scheme}://{url.netloc}/{quote(url.path)}"
+
+
+def absolute_uris(snapshot: Snapshot, base_ids: npt.NDArray[np.uint32], uris: pa.Array) -> pa.Array:
+    """The absolute URIs of external blobs, whose stored ``uris`` may be relative to base paths."""
+    for base_id in np.unique(base_ids[base_ids > 0]).tolist():
+        base = snapshot.base(base_id)
+        assert base is not None
+        folder = url_text(parse_base(base.path)).rstrip("/")
+        encoded = uris.dictionary_encode()
+        whole = [
+            None if uri is None else f"{folder}/{quote(uri)}"
+            for uri in encoded.dictionary.to_pylist()
+        ]
+        texts = pa.array(whole, pa.string()).take(encoded.indices)
+        uris = pc.if_else(pa.array(base_ids == base_id), texts, uris)
+    return uris

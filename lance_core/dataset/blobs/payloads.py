@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lance_core.dataset.blobs.external import absolute_uris
 from lance_core.dataset.blobs.source import Described, external, side_file_path
 from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.blob_payloads import payloads
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
-from lance_core.schema import BlobKind, Field, as_bytes, is_blob_v2
+from lance_core.schema import (
+    BlobKind,
+    Field,
+    as_bytes,
+    given_to_files,
+    is_blob_v2,
+)
+from lance_core.schema.blob import GIVEN_V2
 from lance_core.schema.empty_arrays import empty_array
 from lance_core.schema.rebuild import visible_children, with_children
 
@@ -30,18 +40,24 @@ _LARGE_RUN, _LONG_RUN = 64 << 10, 16
 
 
 def with_payloads(
-    snapshot: Snapshot, file: DataFile, column: pa.ChunkedArray, field: Field
+    snapshot: Snapshot,
+    file: DataFile,
+    column: pa.ChunkedArray,
+    field: Field,
+    *,
+    as_given: bool = False,
 ) -> pa.ChunkedArray:
     """``column`` with bytes in place of the descriptions of version 2 blobs in ``file``.
 
-    ``field`` has the type of ``column``, as `described_in_file` returns it. Raises the errors of
-    `lance_core.dataset.blobs.source.sources_v2`.
+    ``field`` has the type of ``column``, as `described_in_file` returns it. ``as_given``: the
+    result has the form of a writer's input, `GIVEN_V2`, and external blobs stay URIs, which are not
+    read. Raises the errors of `lance_core.dataset.blobs.source.sources_v2`.
     """
-    reader = _Reader(snapshot, file)
+    reader = _GivenReader(snapshot, file) if as_given else _Reader(snapshot, file)
     chunks: list[pa.Array] = []
     for chunk in column.chunks:
         chunks += reader.chunks(chunk) if is_blob_v2(field) else [reader.nested(chunk, field)]
-    return pa.chunked_array(chunks, as_bytes(field).storage_type)
+    return pa.chunked_array(chunks, reader.result(field).storage_type)
 
 
 class _Reader:
@@ -63,18 +79,24 @@ class _Reader:
             return array
         parts = zip(visible_children(array), field.children, strict=True)
         children = [self.nested(part, child) for part, child in parts]
-        return with_children(array, as_bytes(field).storage_type, children)
+        return with_children(array, self.result(field).storage_type, children)
+
+    def result(self, field: Field) -> Field:
+        """``field`` with the type of the result."""
+        return as_bytes(field)
 
     def chunks(self, array: pa.StructArray) -> list[pa.Array]:
         """The payloads of ``array``'s descriptions in row order, in one or several arrays."""
-        columns = Described.of(array)
-        if not len(array):
+        return self._payloads(Described.of(array))
+
+    def _payloads(self, columns: Described) -> list[pa.Array]:
+        if not len(columns.valid):
             return [empty_array(pa.large_binary())]
         homes = _homes(columns)
         order = np.argsort(homes, kind="stable")
         edges = np.flatnonzero(np.diff(homes[order])) + 1
         if not len(edges):
-            return [self._read(columns, np.arange(len(array)))]
+            return [self._read(columns, np.arange(len(homes)))]
         rows_of = np.split(order, edges)
         # Sequentially: this runs in the threads of a scan, which must not wait for each other.
         groups = [self._read(columns, rows) for rows in rows_of]
@@ -123,6 +145,43 @@ class _Reader:
             return done.value if shared is None else done.value.take(pa.array(shared))
         except CorruptFileError as error:
             raise error.at(path=path) from error
+
+
+class _GivenReader(_Reader):
+    """Reads blobs in the form in which they are given to a writer."""
+
+    def result(self, field: Field) -> Field:
+        return given_to_files(field)
+
+    def chunks(self, array: pa.StructArray) -> list[pa.Array]:
+        columns = Described.of(array)
+        is_external = columns.kinds == BlobKind.EXTERNAL
+        own = replace(
+            columns,
+            kinds=np.where(is_external, np.uint8(BlobKind.INLINE), columns.kinds),
+            positions=np.where(is_external, np.uint64(0), columns.positions),
+            sizes=np.where(is_external, np.uint64(0), columns.sizes),
+            ids=np.where(is_external, np.uint32(0), columns.ids),
+        )
+        parts = self._payloads(own)
+        data = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+        base_ids = np.where(is_external, columns.ids, np.uint32(0))
+        has_range = is_external & ((columns.positions > 0) | (columns.sizes > 0))
+        members = [
+            _where(data, ~is_external),
+            _where(absolute_uris(self._snapshot, base_ids, columns.uris), is_external),
+            pa.array(columns.positions, mask=~has_range),
+            pa.array(columns.sizes, mask=~(has_range & (columns.sizes > 0))),
+        ]
+        mask = None if columns.valid.all() else pa.array(~columns.valid)
+        return [pa.StructArray.from_arrays(members, fields=list(GIVEN_V2), mask=mask)]
+
+
+def _where(values: pa.Array, chosen: npt.NDArray[np.bool_]) -> pa.Array:
+    """``values``, null where not ``chosen``."""
+    if chosen.all():
+        return values
+    return pc.if_else(pa.array(chosen), values, pa.scalar(None, values.type))
 
 
 _SPAN = np.dtype([("position", np.uint64), ("size", np.uint64)])

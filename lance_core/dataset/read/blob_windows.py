@@ -13,6 +13,7 @@ import pyarrow as pa
 from lance_core.dataset.read.fragment_reader import read_fields
 from lance_core.encodings.decoding import RowRange, Rows
 from lance_core.schema import UNASSIGNED, BlobKind, Field
+from lance_core.schema.blob import has_given_blobs
 from lance_core.schema.project import project_lineages
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def described_blobs(snapshot: Snapshot, fields: Iterable[Field]) -> tuple[Field,
         part.id
         for field in fields
         for part in field.walk()
-        if not part.children and (part.is_blob or part.id in snapshot.blobs_v2)
+        if (not part.children and (part.is_blob or part.id in snapshot.blobs_v2))
+        or (part.id in snapshot.blobs_v2 and has_given_blobs(part))
     ]
     if not wanted:
         return ()

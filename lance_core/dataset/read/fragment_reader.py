@@ -22,6 +22,7 @@ from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
+from lance_core.schema.blob import has_given_blobs, is_blob_v2
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.storage_version import LEGACY
@@ -111,8 +112,8 @@ def _leaf_ids(field: Field, homes: Mapping[int, int]) -> Iterator[int]:
 
 
 def _is_one_column(field: Field, homes: Mapping[int, int]) -> bool:
-    """True if one column contains all of ``field``: a leaf, or a packed struct."""
-    if not field.children:
+    """True if one column contains all of ``field``: a leaf, a blob, or a packed struct."""
+    if not field.children or is_blob_v2(field):
         return True
     return (
         field.may_be_packed
@@ -185,7 +186,7 @@ def _read_blobs(
     fields: Sequence[Field],
     rows: AnyRows,
 ) -> list[pa.ChunkedArray]:
-    """The values of fields, with version 2 blobs as descriptions or bytes."""
+    """The values of fields, with version 2 blobs as descriptions, bytes or a writer's input."""
     blobs = [_with_blobs_v2(field, snapshot.blobs_v2) for field in fields]
     wanted = [
         field if blob is None else described_in_file(blob)
@@ -196,13 +197,14 @@ def _read_blobs(
     columns = list(map(as_version_2, read, wanted, stored))
     for i, blob in enumerate(blobs):
         if blob is not None:
-            columns[i] = with_payloads(snapshot, file, columns[i], blob)
+            as_given = has_given_blobs(fields[i])
+            columns[i] = with_payloads(snapshot, file, columns[i], blob, as_given=as_given)
     return columns
 
 
 def _with_blobs_v2(field: Field, blobs: Mapping[int, Field]) -> Field | None:
     """``field`` with version 2 blobs where it has their bytes; None if it has no bytes of blobs."""
-    if field.id in blobs and not field.children:
+    if field.id in blobs and (not field.children or has_given_blobs(field)):
         return blobs[field.id]
     children = [_with_blobs_v2(child, blobs) for child in field.children]
     if all(child is None for child in children):

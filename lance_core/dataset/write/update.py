@@ -21,7 +21,7 @@ from lance_core.dataset.write.row_rewrite import move_rows, write_rows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Field, has_blobs_v2
+from lance_core.schema import Field, given_to_files, has_blobs_v2
 from lance_core.schema.align import check_nulls, to_storage
 from lance_core.suggestions import hint, shortened
 from lance_core.table.manifest.feature_flags import check_writable
@@ -117,7 +117,7 @@ class _Update:
     def _fields_to_read(self) -> list[Field]:
         """The fields that do not change or that the values need."""
         needed = {path[0] for column in self._new.values() for path in column.value.columns}
-        fields = self._snapshot.schema_with_bytes.fields
+        fields = map(given_to_files, self._snapshot.schema.fields)
         return [field for field in fields if field.name not in self._new or field.name in needed]
 
     def _updated(self, rows: pa.Table) -> pa.RecordBatch:
@@ -195,6 +195,9 @@ def _new_column(snapshot: Snapshot, name: str, sql: str) -> _NewColumn:
         value = as_value(sql, snapshot.schema_with_bytes.to_arrow(), _value_type(field))
     except (InvalidInputError, UnsupportedFeatureError) as error:
         raise type(error)(f"column {name!r}: {error}") from error
+    for path in value.columns:
+        if has_blobs_v2([fields[path[0]]]):
+            raise UnsupportedFeatureError(f"column {name!r}: values from the blobs of {path[0]!r}")
     return _NewColumn(field, value)
 
 

@@ -33,6 +33,7 @@ from lance_core.errors import (
 )
 from lance_core.table.row_ids.row_versions import RowVersions
 from lance_core.table.transactions.operations import Project, Update
+from tests.unit.dataset.blobs import blob_tables
 from tests.virtual_time import VirtualTime
 
 Rows = Callable[..., pa.Table]
@@ -283,6 +284,47 @@ def test_version_1_blobs_keep_their_bytes_and_get_new_ones(uri: str, version: st
     dataset.update({"b": "X'ff'"}, "i = 0")
     found = dataset.to_table(blob_handling="all_binary").sort_by("i")
     assert found["b"].to_pylist() == [b"\xff", b"b" * 100, None]
+
+
+@pytest.mark.parametrize("with_bases", [False, True])
+def test_version_2_blobs_stay_what_they_are(uri: str, tmp_path: Path, with_bases: bool) -> None:
+    """Inline, empty, packed and null blobs, and URIs, one of a part of an object."""
+    folder = tmp_path / "media"
+    (folder / "a b").mkdir(parents=True)
+    (folder / "a b" / "one").write_bytes(b"0123456789")
+    place = f"{folder.as_uri()}/a%20b/one"
+    given = [b"own", b"", b"x" * 70_000, None, place, lance.Blob.from_uri(place, 3, 5)]
+    data = blob_tables.v2(given)
+    nested = pa.StructArray.from_arrays([data["b"].combine_chunks()], fields=[data.field("b")])
+    data = data.append_column("p", nested)
+    bases = [lance.DatasetBasePath(str(folder), name="media", is_dataset_root=False)]
+    lance.write_dataset(
+        data,
+        uri,
+        initial_bases=bases if with_bases else None,
+        allow_external_blob_outside_bases=not with_bases,
+    )
+    dataset = lance.dataset(uri, allow_base_paths=str(folder))
+    before = dataset.to_table(blob_handling="all_binary").drop_columns(["i"])
+    uris = [blob and blob["blob_uri"] for blob in blob_tables.described(dataset)]
+    (folder / "a b").rename(folder / "elsewhere")  # external blobs are not read
+    assert dataset.update({"i": "i + 10"}, "i <> 2") == {"num_rows_updated": 5}
+    assert dataset.update({"i": "i + 10"}, "i = 2") == {"num_rows_updated": 1}
+    (folder / "elsewhere").rename(folder / "a b")
+    after = dataset.to_table(blob_handling="all_binary").sort_by("i")
+    assert after.drop_columns(["i"]) == before
+    assert after["b"].to_pylist() == [b"own", b"", b"x" * 70_000, None, b"0123456789", b"34567"]
+    order = np.argsort(dataset.to_table(["i"])["i"].to_numpy())
+    found = blob_tables.described(dataset)
+    assert [found[row] and found[row]["blob_uri"] for row in order] == uris
+    dataset.validate()
+
+
+@pytest.mark.parametrize(("column", "sql"), [("b", "X'00'"), ("b", "NULL"), ("i", "octet_length(b)")])
+def test_version_2_blobs_are_not_computed(uri: str, column: str, sql: str) -> None:
+    dataset = lance.write_dataset(blob_tables.v2([b"a"]), uri)
+    with pytest.raises(UnsupportedFeatureError, match="blobs of"):
+        dataset.update({column: sql})
 
 
 @settings(max_examples=25)
