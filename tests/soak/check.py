@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import lance_core as lance
 from lance_core import LanceDataset
 from tests.soak.journal import ACKED, BROKEN, FAILED, UNKNOWN, Entry, read
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -46,6 +49,8 @@ def check(uri: str, options: dict[str, str], folder: Path) -> Findings:
         if entry.outcome == BROKEN:
             found.fail(f"{entry.kind} ended in {entry.detail}")
     _check_rows(newest, entries, found)
+    _check_values(newest, entries, found)
+    _check_columns(newest, entries, found)
     _check_config(newest, entries, found)
     _check_versions(newest, found)
     return found
@@ -73,20 +78,56 @@ def _check_rows(newest: LanceDataset, entries: Iterable[Entry], found: Findings)
         if entry.outcome == ACKED and any(count[row] for row in entry.removes):
             found.lost += 1
             found.fail(f"an acknowledged {entry.kind} is lost: {entry.removes}")
-    strangers = count.keys() - {row for entry in entries for row in entry.adds}
+    for entry in entries:
+        if entry.outcome == ACKED and not all(count[row] for row in entry.shares):
+            found.lost += 1
+            found.fail(f"an acknowledged {entry.kind} is lost: {entry.shares}")
+    known = {row for entry in entries for row in (*entry.adds, *entry.shares)}
+    strangers = count.keys() - known
     if strangers:
         found.fail(f"rows that nobody wrote: {sorted(strangers)[:10]}")
 
 
+def _allowed(
+    changes: Iterable[tuple[str | None, Mapping[str, T]]], first: Sequence[T] = ()
+) -> dict[str, list[T]]:
+    """For each key the last acknowledged value, or ``first``, and later ones that may be set."""
+    allowed: dict[str, list[T]] = {}
+    for outcome, values in changes:
+        for key, value in values.items():
+            if outcome == ACKED:
+                allowed[key] = [value]
+            elif outcome != FAILED:
+                allowed.setdefault(key, [*first]).append(value)
+    return allowed
+
+
+def _check_values(newest: LanceDataset, entries: list[Entry], found: Findings) -> None:
+    """The process that added a row is the one that sets its value."""
+    zeros = (dict.fromkeys(map(str, entry.adds), 0) for entry in entries)
+    changes = ((e.outcome, {**zero, **e.values}) for e, zero in zip(entries, zeros, strict=True))
+    allowed = _allowed(changes)
+    changed = {row for entry in entries for row in entry.values}
+    table = newest.to_table(columns=["id", "value"])
+    for row, value in zip(
+        map(str, table["id"].to_pylist()), table["value"].to_pylist(), strict=True
+    ):
+        if row in changed and value not in allowed[row]:
+            found.lost += 1
+            found.fail(f"the value of row {row} is {value}, not {allowed[row]}")
+
+
+def _check_columns(newest: LanceDataset, entries: list[Entry], found: Findings) -> None:
+    """One process adds and drops a column."""
+    for name, allowed in _allowed([(e.outcome, e.columns) for e in entries], [False]).items():
+        if (name in newest.schema.names) not in allowed:
+            found.lost += 1
+            found.fail(f"column {name} is there or not, against what was acknowledged")
+
+
 def _check_config(newest: LanceDataset, entries: Iterable[Entry], found: Findings) -> None:
     """Each process has its own key: the last acknowledged value, or a later one, is there."""
-    allowed: dict[str, list[str]] = {}
-    for entry in entries:
-        for key, value in entry.sets.items():
-            if entry.outcome == ACKED:
-                allowed[key] = [value]
-            elif entry.outcome != FAILED:
-                allowed.setdefault(key, []).append(value)
+    allowed = _allowed((e.outcome, e.sets) for e in entries)
     config = newest.config()
     for key, values in allowed.items():
         if key in config and config[key] not in values:

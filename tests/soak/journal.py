@@ -18,11 +18,18 @@ ACKED, FAILED, UNKNOWN, BROKEN = "acked", "failed", "unknown", "broken"
 
 @dataclass
 class Entry:
-    """An operation. ``adds`` and ``removes`` are ids of rows."""
+    """An operation. ``adds`` and ``removes`` are ids of rows.
+
+    ``shares`` are ids that other processes may add at the same time, each for the first time.
+    ``values`` are new values of rows by their ids, ``columns`` says which are there afterwards.
+    """
 
     kind: str
     adds: list[int] = field(default_factory=list)
     removes: list[int] = field(default_factory=list)
+    shares: list[int] = field(default_factory=list)
+    values: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, bool] = field(default_factory=dict)
     sets: dict[str, str] = field(default_factory=dict)
     outcome: str | None = None
     detail: str = ""

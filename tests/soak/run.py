@@ -23,6 +23,8 @@ from tests.soak.worker import COMMIT_DEADLINE, main
 
 WARM = [
     *("lance_core.dataset.write.write", "lance_core.dataset.write.delete", "tests.soak.worker"),
+    *("lance_core.dataset.write.update", "lance_core.dataset.write.merge_insert.merge"),
+    "lance_core.dataset.write.schema_evolution.add_columns",
     # What deleting rows needs takes longest.
     *(
         "lance_core.dataset.expressions.sql.expression",

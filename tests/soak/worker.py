@@ -27,8 +27,17 @@ OURS = frozenset({"durability", "put_if_absent"})
 """Options that the reference implementation does not know."""
 
 
-def rows(ids: list[int]) -> pa.Table:
-    return pa.table({"id": ids, "value": [0] * len(ids)})
+SHARED_IDS_PER_SECOND = 4
+"""How often all processes turn to another row that none has, which each of them upserts."""
+
+
+def rows(ids: list[int], value: int = 0) -> pa.Table:
+    return pa.table({"id": ids, "value": [value] * len(ids)})
+
+
+def is_any_of(ids: list[int]) -> str:
+    """A condition."""
+    return f"id IN ({', '.join(map(str, ids))})"
 
 
 class Worker:
@@ -72,7 +81,8 @@ class Worker:
 
         table = lance.dataset(self.uri, storage_options=self.options)
         cleaned = time.monotonic()
-        choices = [self.append] * 30 + [self.delete] * 8 + [self.set_config, self.tag]
+        choices = [self.append] * 20 + [self.delete] * 6 + [self.update] * 5 + [self.upsert] * 4
+        choices += [self.upsert_shared] * 8 + [self.set_config, self.tag, self.change_columns]
         while True:
             # Also an old version is a version to work on: the commit catches up.
             if self.random.random() < 0.9:
@@ -91,8 +101,40 @@ class Worker:
         if not self.mine:
             return
         ids = self.mine.pop(self.random.randrange(len(self.mine)))
-        condition = f"id IN ({', '.join(map(str, ids))})"
-        self.attempt("delete", lambda: table.delete(condition), removes=ids)
+        self.attempt("delete", lambda: table.delete(is_any_of(ids)), removes=ids)
+
+    def update(self, table: Any) -> None:
+        if not self.mine:
+            return
+        ids, value = self.random.choice(self.mine), self.random.randrange(1 << 30)
+        self.attempt(
+            "update",
+            lambda: table.update({"value": str(value)}, is_any_of(ids)),
+            values=dict.fromkeys(ids, value),
+        )
+
+    def upsert(self, table: Any) -> None:
+        new, value = self.new_ids(), self.random.randrange(1 << 30)
+        old = self.random.choice(self.mine) if self.mine else []
+        merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        data, values = rows(old + new, value), dict.fromkeys(old + new, value)
+        if self.attempt("upsert", lambda: merge.execute(data), adds=new, values=values):
+            self.mine.append(new)
+
+    def upsert_shared(self, table: Any) -> None:
+        """Rows that others upsert at the same time: one of them inserts each."""
+        newest = int(time.time() * SHARED_IDS_PER_SECOND)
+        ids = [-newest, 1 - newest]
+        merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        self.attempt("upsert of shared rows", lambda: merge.execute(rows(ids)), shares=ids)
+
+    def change_columns(self, table: Any) -> None:
+        """A column comes, with values or without, and goes."""
+        name = f"c{self.next_id}"
+        new = pa.field(name, pa.int64()) if self.random.random() < 0.5 else {name: "value + 1"}
+        if self.attempt("add a column", lambda: table.add_columns(new), columns={name: True}):
+            table.checkout_latest()
+            self.attempt("drop a column", lambda: table.drop_columns([name]), columns={name: False})
 
     def set_config(self, table: Any) -> None:
         said = {f"soak.{self.number}": str(time.time_ns())}
