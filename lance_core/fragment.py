@@ -5,6 +5,7 @@ from lance_core.dataset import (
     DeletionFile,
     FragmentMetadata,
     LanceFragment,
+    RowIdSequence,
     discard_fragments,
     write_fragments,
 )
@@ -14,6 +15,7 @@ __all__ = [
     "DeletionFile",
     "FragmentMetadata",
     "LanceFragment",
+    "RowIdSequence",
     "discard_fragments",
     "write_fragments",
 ]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
     from lance_core.dataset.values.index import Index, IndexFile
     from lance_core.dataset.values.operations import LanceOperation
+    from lance_core.dataset.values.row_id_sequence import RowIdSequence
     from lance_core.dataset.values.transaction import LANCE_COMMIT_MESSAGE_KEY, Transaction
     from lance_core.dataset.write.commit_batch import BulkCommitResult
     from lance_core.dataset.write.schema_evolution.alter_columns import AlterColumn
@@ -69,6 +70,7 @@ __all__ = [
     "LanceOperation",
     "LanceScanner",
     "LanceStats",
+    "RowIdSequence",
     "ScanStatistics",
     "ScannerBuilder",
     "TaggedRecordBatch",

@@ -36,6 +36,7 @@ HOMES = {
     "IndexFile": "lance_core.dataset.values.index",
     "LANCE_COMMIT_MESSAGE_KEY": "lance_core.dataset.values.transaction",
     "LanceOperation": "lance_core.dataset.values.operations",
+    "RowIdSequence": "lance_core.dataset.values.row_id_sequence",
     "Transaction": "lance_core.dataset.values.transaction",
     "BulkCommitResult": "lance_core.dataset.write.commit_batch",
     "discard_fragments": "lance_core.dataset.write.write",
