@@ -15,6 +15,7 @@ import pytest
 
 import lance_core
 from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_lineage import RowLineage
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -127,6 +128,40 @@ def test_both_list_the_same_changes(tmp_path: Path, stable: bool) -> None:
             assert ids.sort_by("_rowid").equals(wanted.sort_by("_rowid"))
             gone = mine.get_deleted_rows().read_all()
             assert gone["_rowid"].to_pylist() == ids["_rowid"].to_pylist()
+
+
+def test_rows_that_a_compaction_moves_keep_their_ids_and_versions(tmp_path: Path) -> None:
+    before = change(tmp_path / "t", itertools.cycle(LIBRARIES), True, "2.1").snapshot
+    parts = []
+    for fragment in before.manifest.fragments:
+        rows = np.arange(before.physical_rows(fragment))
+        deleted = before.deleted_offsets(fragment)
+        parts.append((fragment, rows if deleted is None else np.delete(rows, deleted)))
+    lineage = RowLineage.of_rows(parts)
+    pylance.dataset(tmp_path / "t").optimize.compact_files()
+    after = lance_core.dataset(tmp_path / "t").snapshot
+    (compacted,) = after.manifest.fragments
+    given = lineage.given_to(compacted, 0)
+    rows = np.arange(after.physical_rows(compacted))
+    ours, theirs = (RowLineage.of_rows([(one, rows)]) for one in (given, compacted))
+    for name in ("row_ids", "last_updated_at", "created_at"):
+        assert getattr(ours, name).tolist() == getattr(theirs, name).tolist()
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=["theirs", "ours"])
+def test_a_clone_and_a_restored_version_keep_the_ids(tmp_path: Path, library: Any) -> None:
+    change(tmp_path / "t", itertools.cycle([lance_core]), True, "2.1")
+    columns = ["a", "_rowid", *META[2:]]
+    source = library.dataset(tmp_path / "t")
+    wanted = by_a(source.to_table(columns=columns))
+    source.shallow_clone(tmp_path / "clone", 8)
+    clone = lance_core.dataset(tmp_path / "clone", allow_base_paths=[str(tmp_path / "t")])
+    assert by_a(clone.to_table(columns=columns)).equals(wanted)
+    assert clone._take_rows([12, 3, 3, 352]).equals(source._take_rows([12, 3, 3, 352]))
+    library.dataset(tmp_path / "t", version=5).restore()
+    restored = library.write_dataset(rows(500, 502), tmp_path / "t", mode="append")
+    new = restored.to_table(columns=["_rowid"], filter="a >= 500")
+    assert new["_rowid"].to_pylist() == [353, 354]
 
 
 SEQUENCES = {

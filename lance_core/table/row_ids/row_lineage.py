@@ -12,11 +12,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
-from lance_core.table.fragments.fragment import Fragment
+from lance_core.lazy_dataclass import dataclass
+from lance_core.table.fragments.fragment import Fragment, Sequence
 from lance_core.table.row_ids.row_id_index import RowIdIndex
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import FIRST_VERSION, RowVersions
-from lance_core.table.row_ids.u64_segment import Offsets, Ranges
+from lance_core.table.row_ids.u64_segment import Offsets, Ranges, Uint64s
 
 _ROW_LIMIT = 1 << 26
 """Maximum number of rows in a fragment whose ids and versions are expanded in memory.
@@ -76,13 +77,50 @@ def with_moved_versions(
             break
         offsets = RowIdIndex.of({0: _source_ids(source)}).find(ids[missing])
         found = offsets >= 0
-        created[missing[found]] = _created_versions(source).take(offsets[found])
+        created[missing[found]] = _versions(source, source.created_at_versions).take(offsets[found])
         missing = missing[~found]
     return dataclasses.replace(
         fragment,
         last_updated_at_versions=RowVersions.uniform(rows, version).to_bytes(),
         created_at_versions=RowVersions.of_rows(created).to_bytes(),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowLineage:
+    """The row ids and row versions of some rows, in order."""
+
+    row_ids: Uint64s
+    last_updated_at: Uint64s
+    created_at: Uint64s
+
+    @classmethod
+    def of_rows(cls, parts: Iterable[tuple[Fragment, Offsets]]) -> RowLineage:
+        """The lineage of the rows at physical offsets of fragments, one part after another.
+
+        A compaction passes the rows that are not deleted. Raises `CorruptFileError` if a fragment
+        does not have a value for each row.
+        """
+        columns = [
+            (
+                _source_ids(fragment).take(offsets),
+                _versions(fragment, fragment.last_updated_at_versions).take(offsets),
+                _versions(fragment, fragment.created_at_versions).take(offsets),
+            )
+            for fragment, offsets in parts
+        ]
+        empty = [np.empty(0, np.uint64)] * 3
+        return cls(*(np.concatenate(column) for column in zip(empty, *columns, strict=True)))
+
+    def given_to(self, fragment: Fragment, start: int) -> Fragment:
+        """``fragment``, whose rows are those from ``start`` on."""
+        rows = slice(start, start + (fragment.physical_rows or 0))
+        return dataclasses.replace(
+            fragment,
+            row_ids=RowIdSequence.from_ids(self.row_ids[rows]).to_bytes(),
+            last_updated_at_versions=RowVersions.of_rows(self.last_updated_at[rows]).to_bytes(),
+            created_at_versions=RowVersions.of_rows(self.created_at[rows]).to_bytes(),
+        )
 
 
 def updated_everywhere(fragment: Fragment, version: int) -> Fragment:
@@ -126,11 +164,11 @@ def _source_ids(fragment: Fragment) -> RowIdSequence:
     return ids
 
 
-def _created_versions(fragment: Fragment) -> RowVersions:
+def _versions(fragment: Fragment, sequence: Sequence) -> RowVersions:
     rows = fragment.physical_rows or 0
-    if not isinstance(fragment.created_at_versions, bytes):
+    if not isinstance(sequence, bytes):
         return RowVersions.uniform(rows, FIRST_VERSION)
-    return RowVersions.from_bytes(fragment.created_at_versions, rows)
+    return RowVersions.from_bytes(sequence, rows)
 
 
 def _bounded(fragment: Fragment) -> int:
