@@ -12,13 +12,21 @@ import os
 import tempfile
 from pathlib import Path
 
-from benchmarks import cold_start, deletes, filters, memory, operations, row_ids, startup
+from benchmarks import cold_start, deletes, filters, memory, operations, row_ids, startup, updates
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance
 from benchmarks.tables import TableBenchmark
 from benchmarks.workloads import WORKLOADS
 
 VERSIONS = ("2.0", "2.1", "2.2")
+
+BY_VERSION = {
+    "filters": filters.filters,
+    "memory": memory.operations,
+    "row-ids": row_ids.row_ids,
+    "updates": updates.updates,
+}
+"""Groups that run once for each file version."""
 
 
 def main() -> int:
@@ -46,12 +54,10 @@ def main() -> int:
                     kernels = not arguments.no_kernels
                     timed = TableBenchmark(report, subjects, workload, version, kernels)
                     timed.run(rows, rounds)
-            if _chosen("filters", arguments.only):
-                filters.filters(report, folder, version, arguments.quick)
-            if _chosen("memory", arguments.only):
-                memory.operations(report, folder / "memory", version, arguments.quick)
-            if _chosen("row-ids", arguments.only):
-                row_ids.row_ids(report, folder, version, arguments.quick)
+            for group, run in BY_VERSION.items():
+                if _chosen(group, arguments.only):
+                    (folder / group).mkdir(exist_ok=True)
+                    run(report, folder / group, version, arguments.quick)
         if _chosen("commits", arguments.only):
             operations.commits(report, folder, arguments.quick)
         if _chosen("deletes", arguments.only):

@@ -320,7 +320,9 @@ def test_version_2_blobs_stay_what_they_are(uri: str, tmp_path: Path, with_bases
     dataset.validate()
 
 
-@pytest.mark.parametrize(("column", "sql"), [("b", "X'00'"), ("b", "NULL"), ("i", "octet_length(b)")])
+@pytest.mark.parametrize(
+    ("column", "sql"), [("b", "X'00'"), ("b", "NULL"), ("i", "octet_length(b)")]
+)
 def test_version_2_blobs_are_not_computed(uri: str, column: str, sql: str) -> None:
     dataset = lance.write_dataset(blob_tables.v2([b"a"]), uri)
     with pytest.raises(UnsupportedFeatureError, match="blobs of"):
