@@ -16,12 +16,17 @@ from lance_core.dataset.read_methods import ReadMethods
 from lance_core.dataset.schema_methods import SchemaMethods
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.statistics import LanceStats
+from lance_core.on_demand import lazy_module
 from lance_core.schema import LanceSchema
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets
 
 if TYPE_CHECKING:
     import os
+
+    from lance_core.dataset import describe
+else:
+    describe = lazy_module("lance_core.dataset.describe")
 
 
 class LanceDataset(
@@ -55,6 +60,13 @@ class LanceDataset(
 
     def __len__(self) -> int:
         return self.count_rows()
+
+    def __repr__(self) -> str:
+        return describe.text(self._snapshot, "LanceDataset")
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return describe.html(self._snapshot, "LanceDataset")
 
     def __copy__(self) -> LanceDataset:
         return LanceDataset.of(self._snapshot, self._scan_defaults)
