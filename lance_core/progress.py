@@ -1,9 +1,15 @@
-"""Callbacks that report the progress of writing fragments."""
+"""Callbacks that report the progress of writing fragments, and progress bars."""
 
 from lance_core.dataset.values.progress import (
     FileSystemFragmentWriteProgress,
     FragmentWriteProgress,
     NoopFragmentWriteProgress,
 )
+from lance_core.dataset.values.progress_bar import progress_bar
 
-__all__ = ["FileSystemFragmentWriteProgress", "FragmentWriteProgress", "NoopFragmentWriteProgress"]
+__all__ = [
+    "FileSystemFragmentWriteProgress",
+    "FragmentWriteProgress",
+    "NoopFragmentWriteProgress",
+    "progress_bar",
+]

@@ -17,6 +17,7 @@ from lance_core.dataset.blobs.side_files import SideFiles
 from lance_core.dataset.snapshot.snapshot import TableRoot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
+from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
@@ -92,10 +93,12 @@ def write_fragments(
     with (
         discard_on_failure(root) as files,
         _FragmentWriter(root, schema, options, files.data) as writer,
+        progress_bar("write") as advance,
     ):
         for batch in batches:
             for part in _ingested(root, align_batch(batch, schema), schema, options):
                 writer.write(part)
+            advance(batch.num_rows)
     return files.data
 
 

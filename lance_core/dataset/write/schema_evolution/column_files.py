@@ -21,6 +21,7 @@ from lance_core.dataset.read.projection import Projection, stored_field_output
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.dataset.write.fragment_writer import BlobOptions, WriteOptions, write_fragments
 from lance_core.encodings.version import FileVersion
@@ -116,10 +117,15 @@ class ColumnFiles:
 
         is_io_bound = self.snapshot.is_io_bound
         ahead = IO_THREADS if is_io_bound else num_threads()
-        written = list(in_order(write, fragments, ahead, is_io_bound=is_io_bound))
+        written = []
+        with progress_bar("write columns") as advance:
+            for fragment in in_order(write, fragments, ahead, is_io_bound=is_io_bound):
+                if fragment is not None:
+                    written.append(fragment)
+                    advance(self.snapshot.physical_rows(fragment))
         if failed:
             raise failed[0]
-        return [fragment for fragment in written if fragment is not None]
+        return written
 
     def write(self, fragment: Fragment, values: Batches) -> Fragment:
         """``fragment`` with a new file with ``values`` for its live rows.

@@ -1,0 +1,48 @@
+"""Progress bars of writes that take long, if tqdm is installed and errors go to a terminal.
+
+The environment variable ``TQDM_DISABLE=1`` turns them off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+DELAY_SECONDS = 2.0
+"""Time after which a bar appears: most writes take less."""
+
+_shown = threading.Lock()
+"""Held while a bar is shown: a write inside of another has none."""
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A function that advances a bar by a number of rows; it does nothing without a bar.
+
+    ``what`` describes the bar, ``total``: the expected number of rows, None if unknown.
+    """
+    kind = _tqdm()
+    if kind is None or not _shown.acquire(blocking=False):
+        yield lambda count: None
+        return
+    options = {"unit": " rows", "unit_scale": True, "delay": DELAY_SECONDS, "file": sys.stderr}
+    try:
+        with kind(desc=what, total=total, **options) as bar:
+            yield bar.update
+    finally:
+        _shown.release()
+
+
+def _tqdm() -> Callable[..., contextlib.AbstractContextManager[Any]] | None:
+    """The class of bars, None if there are none."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    found: Callable[..., contextlib.AbstractContextManager[Any]] = tqdm
+    return found
