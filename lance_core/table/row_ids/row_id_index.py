@@ -19,6 +19,9 @@ from lance_core.table.row_ids.u64_segment import Bounds, Offsets, Uint64s, span_
 
 OFFSET_BITS = 32
 
+MAX_LAYERS = 16
+"""Maximum number of layers of whole fragments: a search in a layer takes tens of microseconds."""
+
 _Placed = tuple[Uint64s, Uint64s, Offsets]
 _NONE: Mapping[int, Offsets] = MappingProxyType({})
 
@@ -85,8 +88,9 @@ class LayeredIndex:
     """Indices of all fragments of a table, including deleted rows.
 
     A row that was updated has its id in its new fragment and, deleted, in its old one. Fragments
-    whose spans of ids overlap are therefore in different layers. Few layers suffice in practice:
-    one for all appended rows, and one for each update of rows that were scattered over the table.
+    whose spans of ids overlap are therefore in different layers: one has all appended rows, and
+    each update of rows that were scattered over the table needs another one. Of many layers, most
+    are merged by single ranges of ids.
     """
 
     layers: tuple[RowIdIndex, ...]
@@ -100,7 +104,9 @@ class LayeredIndex:
         ranges = [sequence.ranges() for sequence in sequences]
         layers = disjoint_layers([span_of(bounds) for bounds in ranges])
         parts = [[_placed(ranges[at], None, at) for at in layer] for layer in layers]
-        return cls(tuple(map(RowIdIndex.of_ranges, parts)))
+        few, many = parts[:MAX_LAYERS], parts[MAX_LAYERS:]
+        merged = _merged_layers(many) if many else ()
+        return cls((*map(RowIdIndex.of_ranges, few), *merged))
 
     @property
     def nbytes(self) -> int:
@@ -129,6 +135,21 @@ def disjoint_layers(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
         layers[layer].append(number)
         heapq.heappush(free, (end, layer))
     return layers
+
+
+def _merged_layers(layers: Sequence[Sequence[_Placed]]) -> Sequence[RowIdIndex]:
+    """The ranges of ``layers`` in at most as many layers, in which no two ranges overlap."""
+    parts = [part for layer in layers for part in layer]
+    starts, stops, places = map(np.concatenate, zip(*parts, strict=True))
+    order = np.argsort(starts, kind="stable")
+    starts, stops, places = starts[order], stops[order], places[order]
+    merged: list[RowIdIndex] = []
+    while len(starts) and len(merged) < len(layers):
+        # A range that starts behind all earlier ones belongs to this layer.
+        is_free = np.append(True, starts[1:] >= np.maximum.accumulate(stops)[:-1])
+        merged.append(RowIdIndex(starts[is_free], stops[is_free], places[is_free]))
+        starts, stops, places = starts[~is_free], stops[~is_free], places[~is_free]
+    return [RowIdIndex.of_ranges(layer) for layer in layers] if len(starts) else merged
 
 
 def _ascend(starts: Uint64s, stops: Uint64s) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.errors import CorruptFileError
+from lance_core.table.row_ids import row_id_index
 from lance_core.table.row_ids.row_id_index import LayeredIndex, RowIdIndex, disjoint_layers
 from lance_core.table.row_ids.row_ids import RowIdSequence
 
@@ -59,18 +61,27 @@ def test_a_huge_range_is_not_expanded() -> None:
 TABLES = st.lists(st.lists(st.integers(0, 40), unique=True, max_size=12), max_size=6)
 
 
-@given(TABLES, st.booleans())
-def test_layers_have_all_places_of_an_id(fragments: list[list[int]], sort: bool) -> None:
+@given(TABLES, st.booleans(), st.sampled_from([0, 1, 16]))
+def test_layers_have_all_places_of_an_id(fragments: list[list[int]], sort: bool, most: int) -> None:
     fragments = [sorted(ids) if sort else ids for ids in fragments]
     places: dict[int, set[int]] = defaultdict(set)
     for position, ids in enumerate(fragments):
         for offset, id_ in enumerate(ids):
             places[id_].add(place(position, offset))
-    index = LayeredIndex.of([sequence(ids) for ids in fragments])
+    with mock.patch.object(row_id_index, "MAX_LAYERS", most):
+        index = LayeredIndex.of([sequence(ids) for ids in fragments])
     candidates = index.candidates(np.arange(45, dtype=np.uint64))
     assert [set(column.tolist()) - {-1} for column in candidates.T] == [
         places[id_] for id_ in range(45)
     ]
+
+
+def test_many_updates_of_scattered_rows_need_few_layers() -> None:
+    scattered = [sequence([number, 1000 - number]) for number in range(100)]
+    index = LayeredIndex.of([RowIdSequence.from_range(0, 1001), *scattered])
+    assert len(index.layers) < 20
+    found = index.candidates(np.array([40, 960], np.uint64)).max(axis=0)
+    assert found.tolist() == [place(41, 0), place(41, 1)]
 
 
 @given(st.permutations(range(40)), st.sets(st.integers(0, 39)), st.booleans())
