@@ -99,11 +99,12 @@ class Projection:
 def select_pruned(schema: Schema, columns: Columns) -> Projection:
     """The projection of a take, where ``"s.x"`` is the struct ``s`` with only its child ``x``.
 
-    Repeated columns are returned once. Otherwise the same as `select`.
+    Repeated columns are returned once, repeated meta columns as often as named, as in pylance.
+    Otherwise the same as `select`.
     """
     if columns is None or isinstance(columns, Mapping):
         return select(schema, columns)
-    names = list(dict.fromkeys(_checked(columns)))
+    names = list(_checked(columns))
     lineages = {name: schema.lineage(name) for name in names if not _is_meta(schema, name)}
     for name, found in lineages.items():
         if not found:
@@ -111,7 +112,11 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
     returned = project_lineages(list(lineages.values()))
     outputs = {name: Output(field, (name,)) for name, field in META_FIELDS.items()}
     outputs |= {field.name: stored_field_output(field, (field.name,)) for field in returned}
-    tops = dict.fromkeys(lineages[n][0].name if n in lineages else n for n in names)
+    tops: list[str] = []
+    for name in names:
+        top = lineages[name][0].name if name in lineages else name
+        if name not in lineages or top not in tops:
+            tops.append(top)
     pruned = replace(schema, fields=project_lineages([_readable(one) for one in lineages.values()]))
     return Projection.of(pruned, [outputs[top] for top in tops])
 

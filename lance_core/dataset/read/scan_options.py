@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
@@ -85,6 +86,10 @@ BLOBS_AS_DESCRIPTIONS = ("blobs_descriptions", "all_descriptions")
 
 
 MAX_BATCH_SIZE = 2**32 - 1
+
+
+BATCH_SIZE_VARIABLE = "LANCE_DEFAULT_BATCH_SIZE"
+"""The environment variable for the rows of a batch of scans without ``batch_size``."""
 
 
 HINTS = frozenset(
@@ -266,11 +271,19 @@ def not_negative(value: int | None, name: str) -> int | None:
 
 
 def _batch_size(value: int | None) -> int:
+    name: str = "batch_size"
+    text = os.environ.get(BATCH_SIZE_VARIABLE)
     if value is None:
-        return DEFAULT_BATCH_SIZE
-    number = whole(value, "batch_size")
+        if text is None:
+            return DEFAULT_BATCH_SIZE
+        if not text.isdecimal():
+            raise InvalidInputError(
+                f"environment variable {BATCH_SIZE_VARIABLE} must be a number, but is {text!r}"
+            )
+        name, value = BATCH_SIZE_VARIABLE, int(text)
+    number = whole(value, name)
     if not 1 <= number <= MAX_BATCH_SIZE:
-        raise InvalidInputError(f"batch_size must be between 1 and {MAX_BATCH_SIZE}, got {number}")
+        raise InvalidInputError(f"{name} must be between 1 and {MAX_BATCH_SIZE}, got {number}")
     return number
 
 

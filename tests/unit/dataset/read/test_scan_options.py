@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset import ColumnOrdering, ScannerBuilder, serialize_row_addrs
+from lance_core.dataset import ColumnOrdering, ScannerBuilder, ScanStatistics, serialize_row_addrs
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
 from tests.unit.dataset.conftest import DELETED, Sample
@@ -38,6 +38,34 @@ def test_deleted_rows_have_null_ids_and_addresses(sample: Sample) -> None:
     assert offsets["_rowoffset"].to_pylist()[:6] == [0, 0, 1, 2, 2, 3]
 
 
+def test_limits_end_the_reads(uri: str) -> None:
+    rows = np.random.default_rng(0).random(400_000)
+    table = pa.table({"i": range(400_000), "x": rows, "y": rows})
+    dataset = lance.write_dataset(table, uri, max_rows_per_file=50_000)
+    dataset.count_rows("i + y > x")  # opens all files
+    found: list[ScanStatistics] = []
+
+    def cost(**options: Any) -> tuple[int, int, int]:
+        """Rows, and fragments and bytes that were read for them."""
+        result = dataset.to_table(scan_stats_callback=found.append, **options)
+        counts = found[-1].all_counts
+        return result.num_rows, counts["fragments_scanned"], found[-1].bytes_read
+
+    assert cost() == (400_000, 8, cost()[2])
+    everything = found[-1].bytes_read
+    assert everything > 400_000 * 16
+    assert cost(limit=10)[:2] == (10, 1)
+    assert found[-1].bytes_read < everything // 100
+    assert cost(limit=20, offset=349_990)[:2] == (20, 2)
+    assert found[-1].bytes_read < everything // 50
+    assert cost(limit=10, filter="i % 2 = 0")[0] == 10
+    assert found[-1].all_counts["fragments_scanned"] <= 4  # those read ahead in other threads
+    assert cost(limit=0)[1:] == (0, 0)
+    assert cost(filter="i < 0", columns=["x"])[1:] == (8, cost(columns=["i"])[2])
+    assert cost(filter="i < 100")[0] == 100
+    assert found[-1].bytes_read < cost(columns=["i"])[2] + everything // 100
+
+
 def test_batches_have_about_the_wanted_bytes(uri: str) -> None:
     texts = ["x" * (10_000 if number % 50 == 0 else 10) for number in range(5_000)]
     table = pa.table({"i": range(5_000), "text": texts})
@@ -48,6 +76,19 @@ def test_batches_have_about_the_wanted_bytes(uri: str) -> None:
         assert all(batch.num_rows <= 1_000 for batch in batches)
         assert all(batch.num_rows == 1 or batch.nbytes <= 2 * most for batch in batches)
         assert len(batches) <= (5_000 if most == 0 else max(5, 8 * table.nbytes // most))
+
+
+def test_the_environment_may_set_the_rows_of_batches(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANCE_DEFAULT_BATCH_SIZE", "12")
+    scanner = sample.dataset.scanner(["i"], strict_batch_size=True)
+    assert {batch.num_rows for batch in list(scanner.to_batches())[:-1]} == {12}
+    assert max(len(batch) for batch in sample.dataset.to_batches(batch_size=20)) == 20
+    for text in ("0", "many"):
+        monkeypatch.setenv("LANCE_DEFAULT_BATCH_SIZE", text)
+        with pytest.raises(InvalidInputError, match="LANCE_DEFAULT_BATCH_SIZE"):
+            sample.dataset.scanner()
 
 
 @each_case("filter", [None, "i > 20"])
