@@ -394,9 +394,6 @@ ds.checkout_version(-1)
 lance.dataset(None)
 lance.write_dataset(TABLE, None)
 """,
-    "an unknown option is a TypeError wherever it is given": """
-lance.dataset(ds.uri, default_scan_options={"nope": ["i"]}).to_table(columns=["s"])
-""",
     "what a file version cannot store is a NotImplementedError": """
 write(pa.table({"s": pa.array([{"x": 1}, None])}))
 write(pa.table({"m": pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8()))}))
@@ -409,15 +406,10 @@ ds.get_fragment(1).take([0, 2, 1])
 ds.scanner(limit=5).count_rows()
 ds.scanner(columns={"one": "1"}).projected_schema
 ds.scanner(columns=["i"]).take([1])
-pa.table(ds)
 write(iter(TABLE.to_batches()))
 """,
     "a storage option that nothing understands is taken for a misspelt one": """
 write(TABLE, storage_options={"a": "b"})
-""",
-    "not here yet, and refused": """
-ds.to_table(order_by=["i"])
-ds.to_table(include_deleted_rows=True, with_row_id=True)
 """,
     "pylance says not null in a take and nullable in a scan": """
 ds.take([3, 1], columns=["_rowoffset", "i"])
