@@ -26,7 +26,7 @@ from lance_core.dataset.read.scan_metrics import ScanMetrics
 from lance_core.dataset.read.window_sizing import fixed_bytes
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.take import filter_rows
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.storage_version import LEGACY
@@ -145,7 +145,7 @@ class Window:
         if not mask.any():
             return self.nothing
         number = np.flatnonzero(mask)
-        kept = tested if len(number) == len(rows) else filter_rows(tested, from_numpy(mask))
+        kept = tested if len(number) == len(rows) else take_rows(tested, from_numpy(number))
         passed = _subset(rows, number)
         if self._may_wait and len(number) * SPARSE <= len(rows):
             return PendingRows(span.fragment, _offsets(passed), kept)
@@ -268,12 +268,12 @@ class Window:
         # Without requests to combine, one field at a time takes least memory.
         groups = [dense] if snapshot.is_io_bound else [(field,) for field in dense]
         first, stop = rows.first, rows.last + 1
-        keep = np.zeros(stop - first, bool)
-        keep[rows.values - first] = True
+        selected = from_numpy(rows.values - first)
         parts = [self._stored(snapshot, fragment, others, meta, rows)] if others or meta else []
         for group in groups:
             whole = self._stored(snapshot, fragment, group, (), RowRange(first, stop))
-            parts.append(filter_rows(whole, from_numpy(keep)))
+            # For one column Arrow's take is several times faster than its filter.
+            parts.append(take_rows(whole, selected))
         arrow = [field for part in parts for field in part.schema]
         columns = [column for part in parts for column in part.columns]
         return pa.Table.from_arrays(columns, schema=pa.schema(arrow))
