@@ -52,6 +52,9 @@ _UNKNOWN = frozenset({"&", "|", "^", "~", "<<", ">>", "<=>", "?", "OVER", "SIMIL
 """Words and signs of SQL that this dialect does not support."""
 
 _TYPED = frozenset({"DATE", "TIME", "TIMESTAMP", "DATETIME"})
+_WITH_NUMBERS = _TYPED | {"DECIMAL", "NUMERIC"}
+"""Types that may stand before a text, as in ``DECIMAL(5, 2) '1.25'``."""
+
 _LONG_TYPES = {"DOUBLE": ("PRECISION",), "CHAR": ("VARYING",), "CHARACTER": ("VARYING",)}
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT"})
 
@@ -310,6 +313,8 @@ class _Parser:
                 raise self._unexpected()
             if following.upper == "(":
                 return self._call(word)
+            if word.upper == "ARRAY" and self._accept("["):
+                return syntax.ListLiteral(self._list("]"))
             if word.upper in _TYPED and following.kind is Kind.TEXT:
                 return syntax.Cast(syntax.Text(self._take().text), syntax.TypeName(word.upper, ()))
             if word.upper == "INTERVAL" and following.kind is Kind.TEXT:
@@ -334,7 +339,7 @@ class _Parser:
                 f"{name.text}({self._next.text} …) is not supported in an expression"
             )
         start = self._at
-        numbers = self._numbers() if name.upper in _TYPED else ()
+        numbers = self._numbers() if name.upper in _WITH_NUMBERS else ()
         if numbers:
             text = self._take()
             if text.kind is Kind.TEXT:

@@ -208,3 +208,30 @@ def test_only_text_and_arrow_expressions_are_taken() -> None:
         as_filter(1, NUMBERS.schema)
     with pytest.raises(InvalidInputError, match="SQL string or a pyarrow"):
         as_value(None, NUMBERS.schema)
+
+
+@each_case(
+    "text, expected",
+    [
+        ("d = DECIMAL(5,2) '1.50'", [0]),
+        ("d < NUMERIC(5, 2) '0'", [1]),
+        ("array_has_any([1, 2], ARRAY[2, 3]) AND i = 1", [0]),
+        ("i < 0 AND now() > TIMESTAMP '2024-01-01' AND current_date > DATE '2024-01-01'", [1]),
+        ("current_timestamp() > TIMESTAMP '2024-01-01' AND i = 0", [4]),
+        ("today() < DATE '2024-01-01'", []),
+        ("round(sin(f) * 100) = 100", [0]),
+        ("initcap(s) = 'Abc'", [0]),
+        ("to_unixtime(from_unixtime(l)) = -2", [1]),
+    ],
+)
+def test_typed_literals_arrays_and_the_time(text: str, expected: list[int]) -> None:
+    assert rows(text, NUMBERS) == expected
+
+
+def test_elements_of_lists_have_fields() -> None:
+    data = pa.table({"l": pa.array([[{"a": 1, "b": {"c": "x"}}], [], None, [None, {"a": 2}]])})
+    assert values("l[1].a", data) == [1, None, None, None]
+    assert values("l[-1]['a']", data) == [1, None, None, 2]
+    assert values("get_field(l[1], 'b').c", data) == ["x", None, None, None]
+    with pytest.raises(InvalidInputError, match="No field named nothing"):
+        values("l[1].nothing", data)
