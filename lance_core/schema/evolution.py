@@ -19,6 +19,7 @@ from lance_core.schema.arrow import check_names
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, Field
 from lance_core.schema.path import format_path
 from lance_core.schema.project import keep_ids
+from lance_core.schema.storable import RESERVED_NAMES
 from lance_core.schema.tree import Schema
 
 
@@ -172,6 +173,8 @@ def alter_fields(
         field = schema.field_by_path(one.path)
         if field is None:
             raise SchemaMismatchError(f'Column "{one.path}" does not exist in the dataset')
+        if one.name in RESERVED_NAMES and field.parent_id == UNASSIGNED:
+            raise SchemaMismatchError(f"column name {one.name!r} is reserved")
         before = changes.get(field.id, Alteration(one.path))
         changes[field.id] = Alteration(
             one.path,

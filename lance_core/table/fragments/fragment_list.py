@@ -12,6 +12,7 @@ from typing import overload
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.table.fragments.data_file import TOMBSTONE
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
 from lance_core.table.unknown_fields import all_known, parse
 
@@ -136,6 +137,17 @@ class FragmentList(Sequence[Fragment]):
             self._counts = _counts(self._raw)
         return self._counts
 
+    def messages(self) -> list[table_pb2.DataFragment]:
+        """The fragments as messages; raises `CorruptFileError` for bytes that are none."""
+        return [parse(table_pb2.DataFragment, data, "Manifest.fragments") for data in self._raw]
+
+    @property
+    def max_field_id(self) -> int:
+        """The highest field id in data files, `TOMBSTONE` or less if there is none."""
+        messages = self.messages()
+        ids = (max(file.fields) for one in messages for file in one.files if file.fields)
+        return max(ids, default=TOMBSTONE)
+
     @property
     def positions(self) -> Mapping[int, int]:
         """List index by fragment id. Raises `CorruptFileError` if two fragments have one id."""
@@ -192,7 +204,7 @@ def fragment_ids(fragments: Iterable[Fragment]) -> tuple[int, ...]:
 
 def without_counts(fragments: FragmentList) -> FragmentList:
     """``fragments`` with all row counts set to unknown; the same list if it has no counts."""
-    messages = [parse(table_pb2.DataFragment, data, "Manifest.fragments") for data in fragments.raw]
+    messages = fragments.messages()
     counted = [m.physical_rows or m.deletion_file.num_deleted_rows for m in messages]
     if not any(counted):
         return fragments

@@ -52,11 +52,8 @@ def next_field_id(snapshot: Snapshot) -> int:
     In a table that never uses a field id twice, also above all ids that were used before.
     """
     used = snapshot.manifest.carried.max_allocated_field_id
-    highest = max(snapshot.schema.max_field_id, -1 if used is None else used)
-    for fragment in snapshot.manifest.fragments:
-        for file in fragment.files:
-            highest = max(highest, *file.fields)
-    return highest + 1
+    in_files = snapshot.manifest.fragments.max_field_id
+    return 1 + max(snapshot.schema.max_field_id, in_files, -1 if used is None else used)
 
 
 def into_structs(snapshot: Snapshot) -> bool:

@@ -47,11 +47,12 @@ class Merge(Operation):
         """
         if draft.is_new_table:
             raise InvalidInputError("there is no table to merge columns into")
+        same = isinstance(self.fragments, FragmentList) and self.fragments == draft.fragments
         ids = fragment_ids(self.fragments)
         if len(set(ids)) < len(ids) or set(ids) != set(draft.fragments.counts.ids):
             raise InvalidInputError("a Merge must name every fragment of the table once")
         updated: dict[int, Fragment] = {}
-        for given in self.fragments:
+        for given in () if same else self.fragments:
             current = draft.fragments[draft.fragments.positions[given.id]]
             if given.physical_rows not in (None, current.physical_rows):
                 raise InvalidInputError(f"fragment {given.id} must not change its number of rows")
@@ -87,8 +88,13 @@ class Merge(Operation):
         )
 
     def add_to(self, message: transaction_pb2.Transaction) -> None:
+        given = self.fragments
+        if isinstance(given, FragmentList):
+            fragments = given.messages()
+        else:
+            fragments = [fragment.to_proto() for fragment in given]
         body = transaction_pb2.Transaction.Merge(
-            fragments=[fragment.to_proto() for fragment in self.fragments],
+            fragments=fragments,
             schema=self.schema.to_proto(),
             schema_metadata=encode_metadata(self.schema.metadata),
             preserves_nullability=self.preserves_nullability,
