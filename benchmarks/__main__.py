@@ -12,13 +12,29 @@ import os
 import tempfile
 from pathlib import Path
 
-from benchmarks import cold_start, deletes, filters, memory, operations, row_ids, startup, updates
+from benchmarks import (
+    cold_start,
+    columns,
+    deletes,
+    filters,
+    memory,
+    operations,
+    row_ids,
+    startup,
+    updates,
+)
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance
 from benchmarks.tables import TableBenchmark
 from benchmarks.workloads import WORKLOADS
 
 VERSIONS = ("2.0", "2.1", "2.2")
+GROUPS = {
+    "commits": operations.commits,
+    "deletes": deletes.deletes,
+    "columns": columns.columns,
+}
+"""Groups that choose the file versions themselves."""
 
 BY_VERSION = {
     "filters": filters.filters,
@@ -58,10 +74,9 @@ def main() -> int:
                 if _chosen(group, arguments.only):
                     (folder / group).mkdir(exist_ok=True)
                     run(report, folder / group, version, arguments.quick)
-        if _chosen("commits", arguments.only):
-            operations.commits(report, folder, arguments.quick)
-        if _chosen("deletes", arguments.only):
-            deletes.deletes(report, folder, arguments.quick)
+        for group, run_once in GROUPS.items():
+            if _chosen(group, arguments.only):
+                run_once(report, folder, arguments.quick)
         if _chosen("startup", arguments.only):
             startup.imports(report, rounds)
             cold_start.cold_start(report, rounds)

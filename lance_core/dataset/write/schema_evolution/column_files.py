@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from lance_core.concurrency.pools import IO_THREADS, in_order, is_pool_thread, num_threads
+from lance_core.concurrency.pools import IO_THREADS, in_order, num_threads
 from lance_core.datafile.file_output import FileOptions
 from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.read.live_rows import offsets_of
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.projection import Projection, stored_field_output
-from lance_core.dataset.read.scan import scan_batches, scan_table
+from lance_core.dataset.read.scan import scan_table
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.read.window_sizing import WindowBytes, WindowSizer, fixed_bytes
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -41,7 +41,7 @@ BATCH_ROWS = 1 << 16
 BATCH_BYTES = 8 << 20
 FIRST_ROWS = 1 << 13
 MAX_ROWS = 1 << 18
-"""Bytes of a batch that a thread reads alone; its rows if their width is unknown, and at most."""
+"""Bytes of a batch of new values; its rows if their width is unknown, and at most."""
 
 _NO_LIMIT = 1 << 62
 
@@ -216,30 +216,27 @@ def with_files(fragment: Fragment, new: Sequence[DataFile], schema: Schema) -> F
 
 
 def scan_fragment(snapshot: Snapshot, plan: ScanPlan) -> Callable[[Fragment], Batches]:
-    """A function that returns the result of ``plan`` for one fragment."""
+    """A function that returns the result of ``plan`` for one fragment.
 
-    def batches(fragment: Fragment) -> Batches:
-        of_fragment = plan_of_fragments(plan, snapshot, fragment)
-        if is_pool_thread():
-            return _in_large_batches(snapshot, of_fragment)
-        return scan_batches(snapshot, of_fragment)
-
-    return batches
-
-
-def _in_large_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """The result of ``plan`` in batches of about `BATCH_BYTES`.
-
-    For threads that read alone: larger batches than those of a stream take less time for each row.
+    Batches have about `BATCH_BYTES`: larger ones than those of a stream take less time for each
+    row.
     """
-    width = fixed_bytes(plan.projection.fields)
-    first = FIRST_ROWS if width is None else BATCH_BYTES // width
-    sizer = WindowSizer(first, MAX_ROWS, 1, WindowBytes(BATCH_BYTES, BATCH_BYTES))
-    for span in sizer.windows(plan.spans):
+
+    def read(span: Span) -> pa.RecordBatch:
         table = scan_table(snapshot, replace(plan, spans=(span,)))
         sizer.observe(span.stop - span.start, table.nbytes)
         columns = [combine_chunks(column) for column in table.columns]
-        yield pa.RecordBatch.from_arrays(columns, schema=table.schema)
+        return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+    width = fixed_bytes(plan.projection.fields)
+    first = FIRST_ROWS if width is None else BATCH_BYTES // width
+    sizer = WindowSizer(first, MAX_ROWS, 1, WindowBytes(BATCH_BYTES, BATCH_BYTES))
+
+    def batches(fragment: Fragment) -> Batches:
+        spans = sizer.windows(plan_of_fragments(plan, snapshot, fragment).spans)
+        return in_order(read, spans, num_threads(), is_io_bound=snapshot.is_io_bound)
+
+    return batches
 
 
 def _until(failed: Sequence[BaseException], batches: Batches) -> Iterator[pa.RecordBatch]:
