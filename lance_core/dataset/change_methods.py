@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from lance_core.commits.handlers.lock import CommitLock
-from lance_core.dataset.merge_insert import MergeInsertBuilder
 from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Target
@@ -29,14 +28,22 @@ from lance_core.dataset.write.retry_on_conflict import (
     RETRY_TIMEOUT,
     ConflictRetries,
 )
-from lance_core.dataset.write.update import UpdateResult, update
 from lance_core.dataset.write.write import APPEND, file_version, write
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
 from lance_core.table.transactions.operations import UpdateBases
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+
+    from lance_core.dataset import merge_insert as merging
+    from lance_core.dataset.merge_insert import MergeInsertBuilder
+    from lance_core.dataset.write import update as updating
+    from lance_core.dataset.write.update import UpdateResult
+else:
+    merging = lazy_module("lance_core.dataset.merge_insert")
+    updating = lazy_module("lance_core.dataset.write.update")
 
 
 class ChangeMethods(Opened):
@@ -92,7 +99,9 @@ class ChangeMethods(Opened):
         version = None
         if data_storage_version is not None:
             version = file_version(self._snapshot, APPEND, data_storage_version)
-        self._snapshot, result = update(self._snapshot, updates, where, retries, version=version)
+        self._snapshot, result = updating.update(
+            self._snapshot, updates, where, retries, version=version
+        )
         return result
 
     def merge_insert(self, on: str | Iterable[str] | None = None) -> MergeInsertBuilder:
@@ -101,7 +110,7 @@ class ChangeMethods(Opened):
         ``on``: the key columns, by default the table's unenforced primary key. Raises
         `InvalidInputError` for an unknown column, and if there are no keys.
         """
-        return MergeInsertBuilder(self, on)
+        return merging.MergeInsertBuilder(self, on)
 
     def restore(self) -> None:
         """Commit a new version with the content of the open one, and move to it."""

@@ -62,7 +62,10 @@ class LanceDataset(
         return self.count_rows()
 
     def __repr__(self) -> str:
-        return describe.text(self._snapshot, "LanceDataset")
+        try:
+            return describe.text(self._snapshot, "LanceDataset")
+        except Exception:  # a traceback shows it, possibly half made or without descriptors left
+            return "LanceDataset"
 
     def _repr_html_(self) -> str:
         """What notebooks show."""

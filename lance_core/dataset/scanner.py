@@ -61,7 +61,10 @@ class LanceScanner(ArrowInstance):
         self._plan = plan_scan(snapshot, options)
 
     def __repr__(self) -> str:
-        return f"LanceScanner of {self._snapshot.root.redacted_uri}\n{self.explain_plan()}"
+        try:
+            return f"LanceScanner of {self._snapshot.root.redacted_uri}\n{self.explain_plan()}"
+        except Exception:  # a traceback shows it, possibly half made or without descriptors left
+            return "LanceScanner"
 
     @property
     def projected_schema(self) -> pa.Schema:
