@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -60,10 +61,10 @@ LATE_ROWS = 1 << 15
 
 SMALL_SPAN_ROWS = 1 << 12
 SMALL_SPAN_BYTES = 1 << 18
-"""Average rows and stored bytes of spans below which threads make a scan slower.
+"""Average rows and stored bytes of spans below which threads make a scan slower."""
 
-Python then is the main cost of a window, and threads only wait for each other.
-"""
+SPANS_AT_ONCE = 64
+"""Small spans for which a filter is evaluated at once."""
 
 LARGE_RESULT = 64 << 20
 """Estimated bytes of a result from which a scan saves memory at the cost of time."""
@@ -111,9 +112,12 @@ def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """The number of rows that the scan returns."""
     plan = narrowed(snapshot, plan)
-    sizer = count_sizer(_tested_fields(plan), plan.batch_size)
-    window = Window(snapshot, plan, sizer)
-    counts = _of_windows(snapshot, plan, window.count, sizer.windows(plan.spans))
+    if plan.filter is not None and _has_small_spans(snapshot, plan):
+        counts = iter([len(offsets) for _, offsets in matching(snapshot, plan)])
+    else:
+        sizer = count_sizer(_tested_fields(plan), plan.batch_size)
+        window = Window(snapshot, plan, sizer)
+        counts = _of_windows(snapshot, plan, window.count, sizer.windows(plan.spans))
     total = sum(counts) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
@@ -125,7 +129,11 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     """
     sizer = count_sizer(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, sizer)
-    return _of_windows(snapshot, plan, window.matching, sizer.windows(plan.spans))
+    windows = sizer.windows(plan.spans)
+    if plan.filter is None or not _has_small_spans(snapshot, plan):
+        return _of_windows(snapshot, plan, window.matching, windows)
+    groups = iter(lambda: list(itertools.islice(windows, SPANS_AT_ONCE)), [])
+    return itertools.chain.from_iterable(map(window.matching_of_all, groups))
 
 
 def _of_windows(
@@ -138,12 +146,17 @@ def _of_windows(
     may_end: bool = False,
 ) -> Iterator[T]:
     """``work`` of each window, in order; in the threads of a pool unless the spans are small."""
-    count = len(plan.spans)
-    has_few_rows = not snapshot.is_io_bound and _num_rows(plan) < SMALL_SPAN_ROWS * count
-    if has_few_rows and _stored(plan) < SMALL_SPAN_BYTES * count:
+    if _has_small_spans(snapshot, plan):
         return map(work, windows)
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     return in_order(work, windows, ahead, is_io_bound=snapshot.is_io_bound)
+
+
+def _has_small_spans(snapshot: Snapshot, plan: ScanPlan) -> bool:
+    """True if Python is the main cost of a window, so that threads only wait for each other."""
+    count = len(plan.spans)
+    has_few_rows = not snapshot.is_io_bound and _num_rows(plan) < SMALL_SPAN_ROWS * count
+    return has_few_rows and _stored(plan) < SMALL_SPAN_BYTES * count
 
 
 def _wanted(plan: ScanPlan, rows: int) -> int:

@@ -6,7 +6,7 @@ read for the rows that satisfy the filter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.dataset.expressions.zero_column_tables import concatenated
 from lance_core.dataset.read.blob_windows import described_blobs
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import live, within
@@ -130,6 +131,29 @@ class Window:
             tested = self._tested_of(span, rows)
             rows = _subset(rows, np.flatnonzero(self._mask(tested)))
         return span.fragment, _offsets(rows).astype(np.uint32)
+
+    def matching_of_all(self, spans: Sequence[Span]) -> list[tuple[Fragment, RowOffsets]]:
+        """`matching` of each of ``spans`` that has such rows; evaluates the filter once."""
+        assert self._filter is not None
+        rows = [self._rows(span) for span in spans]
+        read = [(span, some) for span, some in zip(spans, rows, strict=True) if len(some)]
+        tested = [
+            self._first(span.fragment, self._tested, self._tested_meta, some) for span, some in read
+        ]
+        if not tested:
+            return []
+        schema, names = tested[0].schema, tested[0].column_names
+        # The order of columns depends on whether the rows of a fragment are dense.
+        tested = [table if table.column_names == names else table.select(names) for table in tested]
+        found = np.flatnonzero(self._mask(concatenated(tested, schema)))
+        ends = np.cumsum([0, *(len(some) for _, some in read)])
+        cuts = np.searchsorted(found, ends)
+        results = []
+        for number in np.flatnonzero(np.diff(cuts)).tolist():
+            span, some = read[number]
+            chosen = found[cuts[number] : cuts[number + 1]] - ends[number]
+            results.append((span.fragment, _offsets(_subset(some, chosen)).astype(np.uint32)))
+        return results
 
     def _read(self, span: Span) -> pa.Table | PendingRows:
         rows = self._rows(span)

@@ -22,6 +22,7 @@ from lance_core._pb import table_pb2
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.dataset.read import scan
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import discard_on_failure as discarding
 from lance_core.dataset.write.delete import delete
@@ -138,6 +139,24 @@ def test_rows_where_the_condition_is_null_stay(uri: str) -> None:
     assert dataset.to_table()["f"].to_pylist() == [1.0, 2.0]
     assert dataset.delete("i IS NULL AND f > 1") == {"num_deleted_rows": 1}
     assert dataset.to_table()["f"].to_pylist() == [1.0]
+
+
+def test_rows_of_many_small_fragments_are_found_at_once(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fragments have dictionaries of their own, and some have no rows or no such rows."""
+    parts = [pa.array([f"{n}", "x", None, f"{n + 1}"]).dictionary_encode() for n in range(20)]
+    rows = pa.table({"i": range(80), "d": pa.chunked_array(parts)})
+    dataset = lance.write_dataset(rows, uri, max_rows_per_file=4)
+    dataset.delete("i % 4 = 1 AND i < 40 OR i = 0 OR i BETWEEN 20 AND 22")
+    expected = dataset.to_table(filter="d = '5' OR d IS NULL OR d = 'x'")["i"].to_pylist()
+    assert len(expected) == 30
+    monkeypatch.setattr(scan, "SPANS_AT_ONCE", 3)
+    where = "d = '5' OR d IS NULL OR d = 'x'"
+    assert dataset.count_rows(where) == len(expected)
+    assert dataset.delete(where) == {"num_deleted_rows": len(expected)}
+    assert not set(numbers(dataset)) & set(expected)
+    assert dataset.count_rows() == 80 - 13 - len(expected)
 
 
 @pytest.mark.parametrize(

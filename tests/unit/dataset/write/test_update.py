@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -335,9 +336,8 @@ def test_any_sequence_of_updates_and_deletes_leaves_what_a_dict_leaves(
     steps: list[tuple[set[int], bool]],
 ) -> None:
     table = pa.table({"i": range(40), "n": range(40)})
-    uri = f"memory://updates/{id(steps)}"
-    options = {"enable_stable_row_ids": True, "mode": "overwrite"}
-    dataset = lance.write_dataset(table, uri, max_rows_per_file=7, **options)
+    uri = f"memory://updates/{uuid.uuid4()}"
+    dataset = lance.write_dataset(table, uri, max_rows_per_file=7, enable_stable_row_ids=True)
     left = {n: n for n in range(40)}
     for chosen, is_update in steps:
         where = pc.field("i").isin(sorted(chosen))
