@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lance_core.dataset.expressions.zero_column_tables import concatenated, zero_column_table
 from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
-from lance_core.dataset.read.scan_metrics import ScanMetrics
+from lance_core.dataset.read.scan_metrics import UNMEASURED, ScanMetrics
 from lance_core.dataset.read.sort_keys import may_precede, sort_order
 from lance_core.dataset.read.take import take_addresses
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -38,7 +38,7 @@ Scan: TypeAlias = "Callable[[ScanPlan], Iterator[pa.Table]]"
 
 def ordered_rows(snapshot: Snapshot, plan: ScanPlan, scan: Scan) -> pa.Table:
     """The result of a plan with an order."""
-    metrics = plan.metrics or ScanMetrics()
+    metrics = plan.metrics or UNMEASURED
     if plan.limit == 0:
         found = concatenated([], plan.projection.schema)
     elif is_two_step(plan):
@@ -108,7 +108,8 @@ def _best_rows(snapshot: Snapshot, plan: ScanPlan, scan: Scan, metrics: ScanMetr
         snapshot = replace(snapshot, reads=metrics.late)
     with metrics.late.timed(len(addresses)):
         found = take_addresses(snapshot, addresses, plan.projection)
-    metrics.late.fragments.update(np.unique(addresses >> 32).tolist())
+    if plan.metrics is not None:
+        metrics.late.fragments.update(np.unique(addresses >> 32).tolist())
     metrics.late.returned(found.num_rows, found.nbytes)
     return found
 

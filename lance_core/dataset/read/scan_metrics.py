@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.lazy_dataclass import dataclass
@@ -37,9 +37,12 @@ class StepMetrics(ReadCounters):
         self.fragments: set[int] = set()
         self.seconds = 0.0
 
+    def timed(self, rows: int = 0, fragment_id: int | None = None) -> AbstractContextManager[None]:
+        """Add the time of a block, and ``rows`` of a fragment that the block reads."""
+        return self._timed(rows, fragment_id)
+
     @contextmanager
-    def timed(self, rows: int = 0, fragment_id: int | None = None) -> Iterator[None]:
-        """Add the time of the block, and ``rows`` of a fragment that the block reads."""
+    def _timed(self, rows: int, fragment_id: int | None) -> Iterator[None]:
         start = time.perf_counter()
         try:
             yield
@@ -60,6 +63,19 @@ class StepMetrics(ReadCounters):
             self.output_batches += 1
 
 
+class _Unmeasured(StepMetrics):
+    """A step that nobody measures: costs next to nothing and keeps nothing."""
+
+    def timed(self, rows: int = 0, fragment_id: int | None = None) -> AbstractContextManager[None]:
+        return _NOTHING
+
+    def returned(self, rows: int, size: int) -> None:
+        pass
+
+
+_NOTHING = nullcontext()
+
+
 class ScanMetrics:
     """The metrics of one scan.
 
@@ -68,9 +84,9 @@ class ScanMetrics:
     ``sort`` and ``result``: the order, and the columns of the result.
     """
 
-    def __init__(self) -> None:
-        self.read, self.filter, self.late = StepMetrics(), StepMetrics(), StepMetrics()
-        self.sort, self.result = StepMetrics(), StepMetrics()
+    def __init__(self, step: type[StepMetrics] = StepMetrics) -> None:
+        self.read, self.filter, self.late = step(), step(), step()
+        self.sort, self.result = step(), step()
 
     def before_order(self, late: StepMetrics) -> ScanMetrics:
         """The metrics of the scan below an order, whose late reads are added to ``late``."""
@@ -97,6 +113,10 @@ class ScanMetrics:
                 if step.seconds
             },
         )
+
+
+UNMEASURED = ScanMetrics(_Unmeasured)
+"""For scans that nobody measures."""
 
 
 @dataclass(frozen=True)

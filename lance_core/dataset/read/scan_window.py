@@ -23,7 +23,7 @@ from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required
 from lance_core.dataset.read.pruning import rows_left
-from lance_core.dataset.read.scan_metrics import ScanMetrics
+from lance_core.dataset.read.scan_metrics import UNMEASURED
 from lance_core.dataset.read.window_sizing import fixed_bytes
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -79,7 +79,7 @@ class Window:
     ) -> None:
         self._plan = plan
         self._snapshot = self._chosen_snapshot = self._sparse_snapshot = snapshot
-        self._metrics = metrics = plan.metrics or ScanMetrics()
+        self._metrics = metrics = plan.metrics or UNMEASURED
         if plan.metrics is not None:
             self._snapshot = replace(snapshot, reads=metrics.read)
             self._chosen_snapshot = replace(snapshot, reads=metrics.late)
