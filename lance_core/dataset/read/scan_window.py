@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 DENSE = 4
 """If at least one row in `DENSE` is selected, decoding all rows and filtering is faster."""
 
-DENSE_NUMBERS = 12
+DENSE_NUMBERS = 22
 DENSE_TEXTS = 5
 """`DENSE` for numbers, which are cheap to decode, and for strings, in local files from 2.1 on.
 
