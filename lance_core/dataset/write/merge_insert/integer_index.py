@@ -25,6 +25,13 @@ _BLOCK = 1 << 15
 """Values that are searched together, so that all intermediate arrays stay in a cache."""
 
 
+_SPARSE = 16
+"""Values for each member from which on searching the members in ascending values is faster."""
+
+_PROBE = 1 << 10
+"""Values that are compared first to find out whether all values ascend."""
+
+
 class Found(NamedTuple):
     """Searched rows that are members: ``rows`` ascend, ``members`` are the members' numbers."""
 
@@ -57,11 +64,23 @@ class IntegerIndex:
         """The rows of ``values`` that are members."""
         if not len(self._members) or not len(values):
             return Found(np.empty(0, np.int64), np.empty(0, np.int64))
+        if len(self._members) * _SPARSE <= len(values) and _ascends(values):
+            return self._find_in_ascending(values)
         parts = [
             np.flatnonzero(self._is_used[self._places(values[start : start + _BLOCK])]) + start
             for start in range(0, len(values), _BLOCK)
         ]
         return self._checked(values, parts[0] if len(parts) == 1 else np.concatenate(parts))
+
+    def _find_in_ascending(self, values: Int64Array) -> Found:
+        """Search the members in ``values`` instead of the values among the members."""
+        low = np.searchsorted(self._members, values[0])
+        high = np.searchsorted(self._members, values[-1], side="right")
+        members = np.arange(low, high)
+        starts = np.searchsorted(values, self._members[low:high])
+        counts = np.searchsorted(values, self._members[low:high], side="right") - starts
+        first = np.repeat(starts - (np.cumsum(counts) - counts), counts)
+        return Found(first + np.arange(len(first)), np.repeat(members, counts))
 
     def _checked(self, values: Int64Array, rows: Int64Array) -> Found:
         """Those of ``rows`` that are members, not only in the slot of one."""
@@ -89,3 +108,9 @@ def distinct_sorted(values: Int64Array) -> Int64Array:
     is_first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return ordered if is_first.all() else ordered[is_first]
+
+
+def _ascends(values: Int64Array) -> bool:
+    """True if no value is less than the one before it, as in tables that are sorted by key."""
+    probe = values[:_PROBE]
+    return bool((probe[1:] >= probe[:-1]).all() and (values[1:] >= values[:-1]).all())

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order
-from lance_core.dataset.expressions.filters import Filter
+from lance_core.dataset.expressions.filters import Filter, Mask
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.read.plan import ScanPlan, Span, all_spans
@@ -56,9 +56,21 @@ class _IsMatched:
     path: ClassVar = None
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
+        return pa.chunked_array([from_numpy(self.mask(data))])
+
+    def mask(self, data: pa.Table) -> Mask:
         mask = np.zeros(data.num_rows, np.bool_)
         mask[self.index.find([data.column(path[0]) for path in self.columns]).rows] = True
-        return pa.chunked_array([from_numpy(mask)])
+        return mask
+
+
+class _MatchFilter(Filter):
+    """A filter with an `_IsMatched`, whose mask needs no conversion to Arrow and back."""
+
+    condition: _IsMatched
+
+    def mask(self, data: pa.Table) -> Mask:
+        return self.condition.mask(data)
 
 
 def find_keys(
@@ -78,7 +90,7 @@ def find_keys(
         projection=select(schema, list(names), [ROW_ADDRESS]),
         spans=(),
         schema=schema,
-        filter=Filter(paths, _IsMatched(index, paths)),
+        filter=_MatchFilter(paths, _IsMatched(index, paths)),
     )
     for some in _searches(spans):
         found = scan_table(snapshot, _with_spans(plan, some))

@@ -104,6 +104,17 @@ def test_many_integers_share_slots() -> None:
     assert (members[found.members] == searched[found.rows]).all()
 
 
+def test_members_are_searched_in_ascending_values() -> None:
+    rng = np.random.default_rng(2)
+    bounds = np.array([-(2**63), 2**63 - 1])
+    members = np.unique(np.concatenate([rng.integers(-50, 400, 60), bounds]))
+    values = np.sort(np.concatenate([rng.integers(-100, 300, 5000), bounds, bounds]))
+    for searched in (values, values[1000:2000], values[:0], rng.permutation(values)):
+        found = IntegerIndex(members).find(searched)
+        assert found.rows.tolist() == np.flatnonzero(np.isin(searched, members)).tolist()
+        assert (members[found.members] == searched[found.rows]).all()
+
+
 @pytest.mark.parametrize("kind", [pa.list_(pa.int32()), pa.list_(pa.int8(), 2), pa.struct([])])
 def test_other_types_are_refused(kind: pa.DataType) -> None:
     with pytest.raises(UnsupportedFeatureError, match="cannot be keys of a merge"):
