@@ -18,6 +18,7 @@ from benchmarks import (
     deletes,
     filters,
     memory,
+    merges,
     operations,
     row_ids,
     startup,
@@ -41,6 +42,7 @@ BY_VERSION = {
     "memory": memory.operations,
     "row-ids": row_ids.row_ids,
     "updates": updates.updates,
+    "merges": merges.merges,
 }
 """Groups that run once for each file version."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import lance_core
-from benchmarks.measure import Action, interleaved
+from benchmarks.measure import Action, Timing, interleaved
 from benchmarks.report import OURS, PEER, Report
 
 MODULES: dict[str, Any] = {OURS: lance_core, PEER: lance}
@@ -28,12 +28,7 @@ def updates(report: Report, folder: Path, version: str, quick: bool) -> None:
     """Time each change in tables of a file version."""
     rows, rounds = (500_000, 3) if quick else (5_000_000, 7)
     source = folder / "updates-source"
-    lance.write_dataset(
-        pa.RecordBatchReader.from_batches(_part(0, 1).schema, _batches(rows)),
-        str(source),
-        max_rows_per_file=1 << 20,
-        data_storage_version=version,
-    )
+    write_rows(source, rows, version)
     label = f"update 1 % of {rows:,} rows, 14 columns, {version}"
     _compare(report, source, label, partial(_update_share, rows=rows), rounds)
     shutil.rmtree(source)
@@ -46,7 +41,18 @@ def updates(report: Report, folder: Path, version: str, quick: bool) -> None:
 
 
 def _compare(report: Report, source: Path, label: str, change: Change, rounds: int) -> None:
-    """Time ``change`` of a fresh table; its files are links, since changes only add files."""
+    timings, tables = time_change(source, change, rounds)
+    report.add(label, timings, 1.0)
+    assert tables[0] == tables[1], "the two change different rows"
+
+
+def time_change(
+    source: Path, change: Change, rounds: int
+) -> tuple[dict[str, Timing], list[pa.Table]]:
+    """Time ``change`` of a fresh table; its files are links, since changes only add files.
+
+    Returns the timings, and the table after the change of each library.
+    """
     paths = {name: source.with_name(f"updates-{name}") for name in MODULES}
 
     def prepare(name: str) -> None:
@@ -57,11 +63,11 @@ def _compare(report: Report, source: Path, label: str, change: Change, rounds: i
         name: partial(_open_and_change, module, paths[name], change)
         for name, module in MODULES.items()
     }
-    report.add(label, interleaved(actions, rounds, prepare), 1.0)
+    timings = interleaved(actions, rounds, prepare)
     tables = [lance.dataset(str(path)).to_table() for path in paths.values()]
-    assert tables[0] == tables[1], "the two change different rows"
     for path in paths.values():
         shutil.rmtree(path)
+    return timings, tables
 
 
 def _open_and_change(module: Any, path: Path, change: Change) -> object:
@@ -81,12 +87,22 @@ def _update_row(table: Any) -> None:
     assert table.update({"x": "x + 1"}, "id = 12345") == {"num_rows_updated": 1}
 
 
+def write_rows(path: Path, rows: int, version: str) -> None:
+    """Write a table of ``rows`` rows with 14 columns; ``id`` is the row number."""
+    lance.write_dataset(
+        pa.RecordBatchReader.from_batches(part(0, 1).schema, _batches(rows)),
+        str(path),
+        max_rows_per_file=1 << 20,
+        data_storage_version=version,
+    )
+
+
 def _batches(rows: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, rows, CHUNK_ROWS):
-        yield from _part(start, min(CHUNK_ROWS, rows - start)).to_batches()
+        yield from part(start, min(CHUNK_ROWS, rows - start)).to_batches()
 
 
-def _part(first: int, rows: int) -> pa.Table:
+def part(first: int, rows: int) -> pa.Table:
     """Rows of 14 columns; ``key`` is a permutation of the row numbers within the part."""
     rng = np.random.default_rng(first)
     columns: dict[str, Any] = {
