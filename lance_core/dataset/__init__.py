@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.blobs.type import Blob, BlobArray, blob_array, blob_field
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.delta import DatasetDelta
-    from lance_core.dataset.fragment import LanceFragment
+    from lance_core.dataset.fragment import FragmentSession, LanceFragment
     from lance_core.dataset.maintenance.cleanup import (
         CleanupCandidateFile,
         CleanupExplanation,
@@ -63,6 +63,7 @@ __all__ = [
     "DeletionFile",
     "FieldStatistics",
     "FragmentMetadata",
+    "FragmentSession",
     "Index",
     "IndexFile",
     "LanceDataset",

@@ -12,6 +12,7 @@ HOMES = {
     "blob_field": "lance_core.dataset.blobs.type",
     "LanceDataset": "lance_core.dataset.dataset",
     "DatasetDelta": "lance_core.dataset.delta",
+    "FragmentSession": "lance_core.dataset.fragment",
     "LanceFragment": "lance_core.dataset.fragment",
     "CleanupCandidateFile": "lance_core.dataset.maintenance.cleanup",
     "CleanupExplanation": "lance_core.dataset.maintenance.cleanup",

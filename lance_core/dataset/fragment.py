@@ -12,7 +12,7 @@ import pyarrow as pa
 from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.maintenance.validate import check_fragment
 from lance_core.dataset.read import take as taking
-from lance_core.dataset.read.projection import Columns
+from lance_core.dataset.read.projection import ROW_ADDRESS, Columns, Projection, select
 from lance_core.dataset.read.scan_options import options_of, split_options
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
@@ -20,21 +20,24 @@ from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetada
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.input import ReaderLike
 from lance_core.dataset.write.write import write_fragments
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.on_demand import lazy_module
 from lance_core.schema import Field, is_blob_v2
 from lance_core.schema.lance_schema import LanceSchema
 from lance_core.store.secret import hide_secrets_in
 from lance_core.table.fragments.deletion import RowOffsets
+from lance_core.table.fragments.fragment import Fragment
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.compute as pc
 
+    from lance_core.dataset.write import existing_file
     from lance_core.dataset.write.schema_evolution import add_columns as adding
     from lance_core.dataset.write.schema_evolution import merge as merging
     from lance_core.dataset.write.schema_evolution import udf, update_columns
 else:
+    existing_file = lazy_module("lance_core.dataset.write.existing_file")
     _FOLDER = "lance_core.dataset.write.schema_evolution"
     adding = lazy_module(f"{_FOLDER}.add_columns")
     merging = lazy_module(f"{_FOLDER}.merge")
@@ -58,6 +61,19 @@ def _absent(field: Field, held: Collection[int]) -> Iterator[int]:
         yield field.id
     for child in field.children:
         yield from _absent(child, held)
+
+
+class FragmentSession:
+    """Takes of the same columns from one fragment; returned by `LanceFragment.open_session`."""
+
+    def __init__(self, snapshot: Snapshot, fragment: Fragment, projection: Projection) -> None:
+        self._snapshot = snapshot
+        self._fragment = fragment
+        self._projection = projection
+
+    def take(self, indices: taking.Indices) -> pa.Table:
+        """Rows by their position among the fragment's live rows."""
+        return taking.take_in_fragment(self._snapshot, self._fragment, indices, self._projection)
 
 
 class LanceFragment(ArrowInstance):
@@ -84,8 +100,8 @@ class LanceFragment(ArrowInstance):
         """Write all rows as one data file of a new fragment, without committing it.
 
         ``fragment_id``: only for operations that keep the ids of fragments; an Append or Overwrite
-        assigns a new id. See `write_fragments` for the other options. Raises `InvalidInputError`
-        if there are no rows.
+        assigns a new id. See `write_fragments` for the other options. Raises
+        `SchemaMismatchError` if there are no rows.
         """
         hide_secrets_in(options)
         written = write_fragments(
@@ -96,8 +112,18 @@ class LanceFragment(ArrowInstance):
             **{**options, "max_rows_per_file": _NO_LIMIT, "max_bytes_per_file": _NO_LIMIT},
         )
         if not isinstance(written, list) or len(written) != 1:
-            raise InvalidInputError("a fragment cannot be made of no rows")
+            raise SchemaMismatchError("a fragment cannot be made of no rows")
         return replace(written[0], id=fragment_id or 0)
+
+    @staticmethod
+    def create_from_file(filename: str, dataset: HasSnapshot, fragment_id: int) -> FragmentMetadata:
+        """The metadata of a fragment whose data file is already in the table's data folder.
+
+        Columns of the file are matched to those of the table by name. ``fragment_id``: see
+        `create`. Raises `SchemaMismatchError` for columns that the table does not have.
+        """
+        fragment = existing_file.fragment_of_file(dataset.snapshot, filename, fragment_id)
+        return FragmentMetadata.of(fragment, fragment.physical_rows or 0)
 
     def __repr__(self) -> str:
         text = f"id={self.fragment_id}, data_files={[f.path for f in self._fragment.files]}"
@@ -186,6 +212,14 @@ class LanceFragment(ArrowInstance):
         """Rows by their position among the fragment's live rows; see `LanceDataset.take`."""
         projection = taking.columns_of(self._snapshot, columns)
         return taking.take_in_fragment(self._snapshot, self._fragment, indices, projection)
+
+    def open_session(
+        self, columns: Columns = None, with_row_address: bool | None = None
+    ) -> FragmentSession:
+        """A session for several takes of the same columns from this fragment."""
+        extra = [ROW_ADDRESS] if with_row_address else []
+        projection = select(self._snapshot.schema_with_descriptions, columns, extra)
+        return FragmentSession(self._snapshot, self._fragment, projection)
 
     def delete(self, predicate: str | pc.Expression) -> FragmentMetadata | None:
         """Write a deletion file for the rows that satisfy ``predicate``, without committing it.
