@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from lance_core.dataset.expressions.sql import interval_analysis
     from lance_core.dataset.expressions.sql.interval_analysis import Bounds
     from lance_core.dataset.expressions.sql.node import ColumnNode, Node
+    from lance_core.dataset.read import row_selection
     from lance_core.dataset.read.plan import Span
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
     from lance_core.table.fragments.fragment import Fragment
 else:
+    row_selection = lazy_module("lance_core.dataset.read.row_selection")
     interval_analysis = lazy_module("lance_core.dataset.expressions.sql.interval_analysis")
 
 Path = tuple[str, ...]
@@ -75,7 +77,8 @@ def spans_left(snapshot: Snapshot, condition: Filter, spans: tuple[Span, ...]) -
         return spans
     found = {name: _meta_bounds(snapshot, name, spans) for name in names}
     may_pass = interval_analysis.may_be_true(node, lambda c: found.get(c.path[0]), len(spans))
-    return tuple(span for span, keep in zip(spans, may_pass.tolist(), strict=True) if keep)
+    left = tuple(span for span, keep in zip(spans, may_pass.tolist(), strict=True) if keep)
+    return row_selection.selected_spans(snapshot, node, left, names)
 
 
 def _meta_bounds(snapshot: Snapshot, name: str, spans: Sequence[Span]) -> Bounds:

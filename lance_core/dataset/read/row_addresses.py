@@ -83,6 +83,19 @@ def take_ids(
     return gather(snapshot, picks, order, projection)
 
 
+def places_with(
+    snapshot: Snapshot, selector: Selector, numbers: npt.NDArray[np.uint64]
+) -> Int64Array:
+    """The places of all rows with one of these ids or addresses, including deleted rows."""
+    if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
+        candidates = row_id_index(snapshot).candidates(np.sort(numbers))
+        return candidates[candidates >= 0]
+    fragments = (numbers >> np.uint64(OFFSET_BITS)).tolist()
+    positions = np.array([snapshot.fragment_positions.get(id_, -1) for id_ in fragments], np.int64)
+    places = (positions << OFFSET_BITS) + (numbers & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    return places[positions >= 0]
+
+
 def _places(
     snapshot: Snapshot, selector: Selector, wanted: Int64Array, ignore_deletions: bool = False
 ) -> Int64Array:

@@ -107,13 +107,13 @@ def cannot_fail(node: Node) -> bool:
         if id(one) in seen or not isinstance(one, CallNode):
             continue
         seen.add(id(one))
-        if _function(one.kernel)[0] not in _TOTAL:
+        if function_of(one.kernel)[0] not in _TOTAL:
             return False
         waiting.extend(one.arguments)
     return True
 
 
-def _function(kernel: Kernel) -> tuple[Kernel, Mapping[str, Any]]:
+def function_of(kernel: Kernel) -> tuple[Kernel, Mapping[str, Any]]:
     """The function behind a kernel, and the keyword arguments that a partial adds."""
     if isinstance(kernel, functools.partial):
         return kernel.func, kernel.keywords
@@ -146,7 +146,7 @@ class _Analysis:
             return Outcomes(*picked)
         if isinstance(node, ColumnNode):
             return self._compared(node, pc.equal, pa.scalar(True))
-        function, options = _function(node.kernel)
+        function, options = function_of(node.kernel)
         rule = _RULES.get(function)
         return self._anything if rule is None else rule(self, node.arguments, options)
 

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import lance_core as lance
 from lance_core._pb import table_pb2
+from lance_core.dataset.read import row_selection
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
@@ -93,6 +95,43 @@ def test_a_filter_on_meta_columns_reads_only_fragments_that_may_have_rows(
     if rows is not None:
         assert scanner.to_table()["a"].to_pylist() == rows
         assert scanner.count_rows() == len(rows)
+
+
+@pytest.mark.parametrize("gap", [0, 1, 4096])
+@pytest.mark.parametrize("stable", [True, False])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "_rowid = 40",
+        "_rowid IN (0, 1, 2, 3, 30, 31, 55, 77, 900)",
+        f"_rowid IN ({', '.join(map(str, range(0, 90, 3)))})",
+        "_rowid IN (4, 40, 70) AND _rowid IN (40, 70, 71)",
+        "_rowid = 3 OR _rowid = 50 OR _rowaddr = 4294967296",
+        "_rowid IN (1, 50) AND _rowaddr IN (1, 4294967306)",
+        "_rowaddr IN (2, 4294967299, 8589934592, 99999999999)",
+        "_rowid IN (30, 31) AND a > 30",
+        "NOT (_rowid IN (30, 31))",
+        "_rowid IN (5, NULL)",
+        "_rowid = NULL",
+        "_rowid IN (-1, 5)",
+    ],
+)
+def test_rows_chosen_by_id_or_address_are_those_of_a_whole_scan(
+    tmp_path: Path, condition: str, stable: bool, gap: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_selection, "MAX_GAP", gap)
+    rows = pa.table({"a": pa.array(range(80))})
+    options = {"max_rows_per_file": 40, "enable_stable_row_ids": stable}
+    dataset = lance.write_dataset(rows, tmp_path / "t", **options)
+    dataset.update({"a": "a + 1000"}, "a % 10 = 1")
+    dataset.delete("a = 30 OR a = 1031")
+    columns = ["a", "_rowid", "_rowaddr"]
+    found = dataset.to_table(columns=columns, filter=condition)
+    monkeypatch.setattr(row_selection, "MAX_ROWS", -1)
+    assert found == dataset.to_table(columns=columns, filter=condition)
+    assert dataset.count_rows(condition) == found.num_rows
+    part = dataset.scanner(columns=columns, filter=condition, fragments=dataset.get_fragments()[:1])
+    assert part.to_table() == found.filter(pc.less(found["_rowaddr"], 1 << 32))
 
 
 def test_the_ids_of_a_fragment_need_not_ascend(tmp_path: Path) -> None:

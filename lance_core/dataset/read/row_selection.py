@@ -1,0 +1,84 @@
+"""Scans of few rows by id or address: ``_rowid = 7``, ``_rowaddr IN (…)``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql import membership
+from lance_core.dataset.expressions.sql.interval_analysis import function_of
+from lance_core.dataset.expressions.sql.node import CallNode, ColumnNode, Constant, Node
+from lance_core.dataset.read.plan import Span
+from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
+from lance_core.dataset.read.row_addresses import Selector, places_with
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.table.row_ids.row_id_index import OFFSET_BITS
+
+MAX_ROWS = 10_000
+"""Maximum selected rows that are looked up; a scan of the meta column is faster for more."""
+
+MAX_GAP = 4096
+"""Maximum rows between two selected rows that are read as one span."""
+
+Uint64s = npt.NDArray[np.uint64]
+
+
+_SELECTORS = {ROW_ID: Selector.IDS, ROW_ADDRESS: Selector.ADDRESSES}
+
+
+def selected_spans(
+    snapshot: Snapshot, node: Node, spans: tuple[Span, ...], names: Collection[str]
+) -> tuple[Span, ...]:
+    """The parts of ``spans`` that have all rows with the ids or addresses that ``node`` names.
+
+    ``names``: the meta columns in the condition. Deleted rows may be among the rows. Returns
+    ``spans`` if the condition names too many rows or none.
+    """
+    for name, selector in _SELECTORS.items():
+        numbers = _numbers(node, name) if name in names else None
+        if numbers is not None and len(numbers) <= MAX_ROWS:
+            places = places_with(snapshot, selector, numbers)
+            spans = tuple(_parts(snapshot, spans, np.unique(places)))
+    return spans
+
+
+def _parts(
+    snapshot: Snapshot, spans: tuple[Span, ...], places: npt.NDArray[np.int64]
+) -> Iterator[Span]:
+    """The spans around ``places``, which ascend."""
+    by_position: dict[int, list[int]] = defaultdict(list)
+    for place in places.tolist():
+        by_position[place >> OFFSET_BITS].append(place & 0xFFFFFFFF)
+    for span in spans:
+        offsets = np.array(by_position[snapshot.fragment_positions[span.fragment.id]], np.int64)
+        offsets = offsets[(offsets >= span.start) & (offsets < span.stop)]
+        if len(offsets):
+            cuts = np.flatnonzero(np.diff(offsets) > MAX_GAP) + 1
+            for run in np.split(offsets, cuts):
+                yield Span(span.fragment, int(run[0]), int(run[-1]) + 1)
+
+
+def _numbers(node: Node, name: str) -> Uint64s | None:
+    """All values of the column ``name`` for which ``node`` may be true; None if not known."""
+    if not isinstance(node, CallNode):
+        return None
+    function, options = function_of(node.kernel)
+    if function in (pc.and_kleene, pc.or_kleene):
+        one, other = (_numbers(argument, name) for argument in node.arguments)
+        if function is pc.or_kleene:
+            return None if one is None or other is None else np.concatenate([one, other])
+        return one if other is None or (one is not None and len(one) <= len(other)) else other
+    column = node.arguments[0]
+    if not isinstance(column, ColumnNode) or column.path != (name,) or column.type != pa.uint64():
+        return None
+    if function is membership.is_member and options["values"].type == pa.uint64():
+        return np.asarray(options["values"], np.uint64)
+    literal = node.arguments[1] if function is pc.equal else None
+    if not isinstance(literal, Constant) or literal.is_null or literal.value.type != pa.uint64():
+        return None
+    return np.array([literal.value.as_py()], np.uint64)
