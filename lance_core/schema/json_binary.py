@@ -7,7 +7,7 @@ data of all members. A top-level scalar is in a container with one member and a 
 An object has all its keys first, sorted by their bytes, then the values in the same order. A number
 is a tag byte and the number in big-endian bytes of the smallest width (1, 2, 4 or 8 bytes).
 
-Values are converted one by one, because a JSON value has no columnar form.
+Text is encoded value by value; `json_values` decodes many values at once.
 """
 
 from __future__ import annotations
@@ -50,19 +50,6 @@ def encode_json(texts: pa.Array, where: str) -> pa.Array:
     return pa.array(values, pa.large_binary())
 
 
-def decode_json(values: pa.Array, where: str) -> pa.Array:
-    """Convert an array of binary JSON to JSON text.
-
-    Raises `CorruptFileError` naming the field ``where`` for invalid binary JSON, and
-    `UnsupportedFeatureError` for decimal numbers and unknown kinds of values.
-    """
-    try:
-        texts = [None if value is None else decode(value) for value in values.to_pylist()]
-    except CorruptFileError as error:
-        raise error.at(field=where) from error
-    return pa.array(texts, pa.string())
-
-
 def encode(text: str) -> bytes:
     """Encode one JSON text as binary JSON. Raises `InvalidInputError` without a field."""
     try:
@@ -78,7 +65,11 @@ def encode(text: str) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """Decode one binary JSON value to JSON text. Raises like `decode_json`, without a field."""
+    """Decode one binary JSON value to JSON text.
+
+    Raises `CorruptFileError` for invalid binary JSON, and `UnsupportedFeatureError` for decimal
+    numbers and unknown kinds of values.
+    """
     value = _container(data, _MAX_DEPTH, at_top=True)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return _formatted(value) if _SMALL_EXPONENT.search(text) else text

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
 Int64Array = npt.NDArray[np.int64]
@@ -65,7 +65,7 @@ def members_of(values: pa.Array) -> Members:
     _, offsets, body = values.buffers()
     bounds = np.frombuffer(offsets, np.int64, count + 1, first * 8) if count else np.zeros(1, int)
     data = np.frombuffer(body or b"", np.uint8)
-    starts, ends = bounds[:-1].astype(np.int64), bounds[1:].astype(np.int64)
+    starts, ends = bounds[:-1], bounds[1:]
     valid = np.asarray(values.is_valid())
     _check(bool((ends - starts >= 4)[valid].all()), "ends within a header")
     found = Members(data, np.where(valid, CONTAINER, ABSENT), starts, ends)
@@ -80,7 +80,7 @@ def members_of(values: pa.Array) -> Members:
     starts[scalar] += 8
     _check(bool((starts[scalar] + (entries & _LENGTH) <= ends[scalar]).all()), "ends early")
     ends[scalar] = starts[scalar] + (entries & _LENGTH)
-    _check(bool((kinds[scalar] < CONTAINER).all()), "has a member of an unknown kind")
+    _check_kinds(kinds[scalar], TRUE)
     return Members(data, kinds, starts, ends)
 
 
@@ -112,11 +112,19 @@ def elements(values: Members) -> tuple[Int64Array, Members]:
     return np.repeat(rows, counts), found
 
 
-def fields(values: Members) -> tuple[Int64Array, Members]:
-    """The values of all fields of all objects, each with the position of its object."""
+def object_members(values: Members) -> tuple[Int64Array, Members, Members]:
+    """The fields of all objects: the position of the object, the key and the value of each."""
     rows, counts = _containers(values, _OBJECT)
-    found = _object_values(values, rows, counts)
-    return np.repeat(rows, counts), found
+    _, begins, sizes = _keys(values, rows, counts)
+    kinds = np.full(len(begins), STRING, np.int64)
+    keys = Members(values.data, kinds, begins, begins + sizes)
+    return np.repeat(rows, counts), keys, _object_values(values, rows, counts)
+
+
+def concatenated(*parts: Members) -> Members:
+    """The values of all parts, which share their buffer."""
+    arrays = zip(*((part.kinds, part.starts, part.ends) for part in parts), strict=True)
+    return Members(parts[0].data, *map(np.concatenate, arrays))
 
 
 def is_array(values: Members) -> Mask:
@@ -141,7 +149,9 @@ def _keys(
     starts = values.starts[rows]
     _check(bool((starts + 4 + 8 * counts <= values.ends[rows]).all()), "has too many members")
     owner, number = _flat(counts)
-    sizes = _words(values.data, starts[owner] + 4 + 4 * number) & _LENGTH
+    entries = _words(values.data, starts[owner] + 4 + 4 * number)
+    _check(bool((entries >> 28 == STRING).all()), "has a key that is not a string")
+    sizes = entries & _LENGTH
     begins = (starts + 4 + 8 * counts)[owner] + _sums_before(sizes, owner, counts)
     _check(bool((begins + sizes <= values.ends[rows][owner]).all()), "ends within a key")
     return owner, begins, sizes
@@ -166,7 +176,9 @@ def _containers(values: Members, kind: int) -> tuple[Int64Array, Int64Array]:
     rows = np.flatnonzero(values.kinds == CONTAINER)
     _check(bool((values.ends[rows] - values.starts[rows] >= 4).all()), "ends within a header")
     headers = _words(values.data, values.starts[rows])
-    is_kind = headers >> 29 == kind
+    found = headers >> 29
+    _check(bool(((found == _OBJECT) | (found == _ARRAY)).all()), "has an invalid header")
+    is_kind = found == kind
     return rows[is_kind], headers[is_kind] & _COUNT
 
 
@@ -184,7 +196,7 @@ def _values(
     begins = data_at[owner] + _sums_before(lengths, owner, counts)
     _check(bool((begins + lengths <= values.ends[rows][owner]).all()), "ends within a value")
     kinds = entries >> 28
-    _check(bool((kinds <= CONTAINER).all()), "has a member of an unknown kind")
+    _check_kinds(kinds, CONTAINER)
     return Members(values.data, kinds, begins, begins + lengths)
 
 
@@ -223,3 +235,8 @@ def _words(data: npt.NDArray[np.uint8], places: Int64Array) -> Int64Array:
 def _check(fits: bool, reason: str) -> None:
     if not fits:
         raise CorruptFileError(f"binary JSON {reason}")
+
+
+def _check_kinds(kinds: Int64Array, highest: int) -> None:
+    if (kinds > highest).any():
+        raise UnsupportedFeatureError(f"binary JSON with a value of kind {kinds.max()}")

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
-from lance_core.schema.json_binary import decode, decode_json, encode, encode_json
+from lance_core.schema.json_binary import decode, encode, encode_json
+from lance_core.schema.json_values import decode_json
 from tests.each_case import each_case
 
 GOLDEN = {

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import json_values
 from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import is_text
 from lance_core.dataset.expressions.sql.json_path import PathMatches, follow, parse_path
 from lance_core.dataset.expressions.sql.node import Datum, Node, call, with_nullable
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
+from lance_core.schema import json_values
 from lance_core.schema.json_members import (
     STRING,
     Members,

@@ -82,7 +82,7 @@ def _step(match: re.Match[str], text: str) -> Step:
     if kind == "elements":
         return _all_elements
     if kind == "values":
-        return lambda values: PathMatches(*json_members.fields(values))
+        return _all_fields
     if kind == "descendants":
         return _descendants
     ranges = [_range(part, text) for part in value.split(",")]
@@ -114,6 +114,11 @@ def _all_elements(values: Members) -> PathMatches:
     return _merged([PathMatches(owner, inner), PathMatches(own, values.take(own))])
 
 
+def _all_fields(values: Members) -> PathMatches:
+    owner, _, inner = json_members.object_members(values)
+    return PathMatches(owner, inner)
+
+
 def _elements_at(values: Members, ranges: list[tuple[int, int]]) -> PathMatches:
     counts = json_members.lengths(values)
     owner, inner = json_members.elements(values)
@@ -140,7 +145,7 @@ def _levels(values: Members) -> Iterator[PathMatches]:
         below = _merged(
             [
                 PathMatches(*json_members.elements(found.values)),
-                PathMatches(*json_members.fields(found.values)),
+                _all_fields(found.values),
             ]
         )
         found = PathMatches(found.owner[below.owner], below.values)
@@ -151,8 +156,5 @@ def _merged(parts: list[PathMatches]) -> PathMatches:
     """The values of all parts (at least one), ordered by owner."""
     owner = np.concatenate([part.owner for part in parts])
     order = np.argsort(owner, kind="stable")
-    joined = [
-        np.concatenate([getattr(part.values, name) for part in parts])[order]
-        for name in ("kinds", "starts", "ends")
-    ]
-    return PathMatches(owner[order], Members(parts[0].values.data, *joined))
+    values = json_members.concatenated(*(part.values for part in parts))
+    return PathMatches(owner[order], values.take(order))

@@ -1,7 +1,7 @@
 """Binary JSON values as Arrow arrays: numbers, booleans, text, and binary JSON again.
 
-Strings and numbers are converted by numpy and Arrow. Floats and containers are formatted in Python
-once for each distinct value, because Arrow formats neither as pylance does.
+Numpy and Arrow convert the values of one level of nesting together. Floats, and strings with
+characters to escape, are formatted in Python once for each distinct value.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import lazy_module
 from lance_core.schema.json_binary import (
     DECIMAL,
     FLOAT,
@@ -40,8 +40,22 @@ from lance_core.schema.json_members import (
     Int64Array,
     Mask,
     Members,
+    concatenated,
+    elements,
+    is_array,
+    members_of,
+    object_members,
 )
 from lance_core.suggestions import shortened
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+else:
+    # Importing it takes as long as the rest of the schemas.
+    pc = lazy_module("pyarrow.compute")
+
+MAX_VECTORISED_DEPTH = 40
+"""Levels of nesting that are converted together; deeper values are decoded one by one."""
 
 _FLOAT = re.compile(
     r"[+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|infinity|nan)", re.I
@@ -57,6 +71,18 @@ _WIDTHS = [
 """The tag, numpy's letter and the width in bytes of the digits of each kind of number."""
 
 
+def decode_json(values: pa.Array, where: str) -> pa.Array:
+    """Convert an array of binary JSON to JSON text.
+
+    Raises `CorruptFileError` naming the field ``where`` for invalid binary JSON, and
+    `UnsupportedFeatureError` for decimal numbers and unknown kinds of values.
+    """
+    try:
+        return texts(members_of(values))
+    except CorruptFileError as error:
+        raise error.at(field=where) from error
+
+
 def strings(values: Members) -> pa.Array:
     """The text of scalars: strings without quotes. Raises `InvalidInputError` for containers."""
     _refuse(values.kinds == CONTAINER, "string")
@@ -68,7 +94,7 @@ def texts(values: Members) -> pa.Array:
     return _text(values, quoted=True)
 
 
-def _text(values: Members, quoted: bool) -> pa.Array:
+def _text(values: Members, quoted: bool, depth: int = 0) -> pa.Array:
     kinds = values.kinds
     words = [None, "true", "false", "null" if quoted else None]
     word = np.select([kinds == TRUE, kinds == FALSE, kinds == NULL], [1, 2, 3], 0)
@@ -76,16 +102,34 @@ def _text(values: Members, quoted: bool) -> pa.Array:
     for kind in (STRING, NUMBER, CONTAINER):
         rows = np.flatnonzero(kinds == kind)
         if len(rows):
-            found = _filled(found, kinds == kind, _text_of(kind, values.take(rows), quoted))
+            part = _text_of(kind, values.take(rows), quoted, depth)
+            found = part if len(rows) == len(kinds) else _filled(found, kinds == kind, part)
     return found
 
 
-def _text_of(kind: int, one: Members, quoted: bool) -> pa.Array:
+def _text_of(kind: int, one: Members, quoted: bool, depth: int) -> pa.Array:
     if kind == STRING:
         return _quoted(_utf8(one)) if quoted else _utf8(one)
     if kind == NUMBER:
         return _decoded(one).as_text()
-    return _each_distinct(_bytes(one), decode, pa.string())
+    if depth == MAX_VECTORISED_DEPTH:
+        return _each_distinct(_bytes(one), decode, pa.string())
+    of_array, inner = elements(one)
+    of_object, keys, fields = object_members(one)
+    members = _text(concatenated(inner, fields), True, depth + 1)
+    names = _quoted(_utf8(keys))
+    pairs = pc.binary_join_element_wise(names, members.slice(len(inner)), ":")
+    lists = _joined_by(of_array, len(one), members.slice(0, len(inner)))
+    objects = pc.binary_join_element_wise("{", _joined_by(of_object, len(one), pairs), "}", "")
+    lists = pc.binary_join_element_wise("[", lists, "]", "")
+    return pc.if_else(from_numpy(is_array(one)), lists, objects)
+
+
+def _joined_by(owner: Int64Array, count: int, members: pa.Array) -> pa.Array:
+    """The members of each owner, which ascend, with commas between them."""
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=count), out=offsets[1:])
+    return pc.binary_join(pa.LargeListArray.from_arrays(from_numpy(offsets), members), ",")
 
 
 def integers(values: Members) -> pa.Array:
@@ -196,7 +240,7 @@ def _decoded(one: Members) -> Numbers:
     is_large = np.zeros(len(one), bool)
     for tag, value in SPECIAL_FLOATS.items():
         fractions[tags == tag] = value
-    known = is_float | (tags == ZERO)
+    known = (is_float | (tags == ZERO)) & (sizes == 1)
     for tag, letter, width in _WIDTHS:
         rows = np.flatnonzero((tags == tag) & (sizes == width + 1))
         digits = one.data[(one.starts[rows] + 1)[:, None] + np.arange(width)]
