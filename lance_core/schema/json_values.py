@@ -10,16 +10,14 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import lazy_module
 from lance_core.schema.json_binary import (
     DECIMAL,
     FLOAT,
@@ -47,12 +45,6 @@ from lance_core.schema.json_members import (
     object_members,
 )
 from lance_core.suggestions import shortened
-
-if TYPE_CHECKING:
-    import pyarrow.compute as pc
-else:
-    # Importing it takes as long as the rest of the schemas.
-    pc = lazy_module("pyarrow.compute")
 
 MAX_VECTORISED_DEPTH = 40
 """Levels of nesting that are converted together; deeper values are decoded one by one."""
@@ -98,7 +90,7 @@ def _text(values: Members, quoted: bool, depth: int = 0) -> pa.Array:
     kinds = values.kinds
     words = [None, "true", "false", "null" if quoted else None]
     word = np.select([kinds == TRUE, kinds == FALSE, kinds == NULL], [1, 2, 3], 0)
-    found = pa.array(words, pa.string()).take(from_numpy(word))
+    found = pa.array(words, pa.string()).take(pa.array(word))
     for kind in (STRING, NUMBER, CONTAINER):
         rows = np.flatnonzero(kinds == kind)
         if len(rows):
@@ -108,6 +100,8 @@ def _text(values: Members, quoted: bool, depth: int = 0) -> pa.Array:
 
 
 def _text_of(kind: int, one: Members, quoted: bool, depth: int) -> pa.Array:
+    import pyarrow.compute as pc
+
     if kind == STRING:
         return _quoted(_utf8(one)) if quoted else _utf8(one)
     if kind == NUMBER:
@@ -122,14 +116,16 @@ def _text_of(kind: int, one: Members, quoted: bool, depth: int) -> pa.Array:
     lists = _joined_by(of_array, len(one), members.slice(0, len(inner)))
     objects = pc.binary_join_element_wise("{", _joined_by(of_object, len(one), pairs), "}", "")
     lists = pc.binary_join_element_wise("[", lists, "]", "")
-    return pc.if_else(from_numpy(is_array(one)), lists, objects)
+    return pc.if_else(pa.array(is_array(one)), lists, objects)
 
 
 def _joined_by(owner: Int64Array, count: int, members: pa.Array) -> pa.Array:
     """The members of each owner, which ascend, with commas between them."""
+    import pyarrow.compute as pc
+
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=offsets[1:])
-    return pc.binary_join(pa.LargeListArray.from_arrays(from_numpy(offsets), members), ",")
+    return pc.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), members), ",")
 
 
 def integers(values: Members) -> pa.Array:
@@ -217,19 +213,21 @@ class Numbers:
         fits = (rounded >= -(2.0**63)) & (rounded < 2.0**63)
         _refuse(self.is_large | (self.is_float & ~fits), "integer")
         rounded = np.where(self.is_float, rounded, 0).astype(np.int64)
-        return from_numpy(np.where(self.is_float, rounded, self.integers))
+        return pa.array(np.where(self.is_float, rounded, self.integers))
 
     def as_floats(self) -> pa.Array:
         """As float64."""
         whole = np.where(self.is_large, self.integers.view(np.uint64), self.integers)
-        return from_numpy(np.where(self.is_float, self.floats, whole.astype(np.float64)))
+        return pa.array(np.where(self.is_float, self.floats, whole.astype(np.float64)))
 
     def as_text(self) -> pa.Array:
         """As in JSON text."""
-        found = pc.cast(from_numpy(self.integers), pa.string())
-        large = from_numpy(self.integers[self.is_large].view(np.uint64))
+        import pyarrow.compute as pc
+
+        found = pc.cast(pa.array(self.integers), pa.string())
+        large = pa.array(self.integers[self.is_large].view(np.uint64))
         found = _filled(found, self.is_large, pc.cast(large, pa.string()))
-        fractions = from_numpy(self.floats[self.is_float])
+        fractions = pa.array(self.floats[self.is_float])
         return _filled(found, self.is_float, _each_distinct(fractions, float_text, pa.string()))
 
 
@@ -297,11 +295,13 @@ def _no_conversion(what: str, detail: str) -> InvalidInputError:
 
 def _quoted(raw: pa.Array) -> pa.Array:
     """Strings as JSON text; only strings with characters to escape are handled in Python."""
+    import pyarrow.compute as pc
+
     plain = pc.binary_join_element_wise('"', raw, '"', "")
     special = np.asarray(pc.match_substring_regex(raw, r'[\x00-\x1f"\\]'))
     if not special.any():
         return plain
-    kept = raw.filter(from_numpy(special))
+    kept = raw.filter(pa.array(special))
     return _filled(plain, special, _each_distinct(kept, _json_text, pa.string()))
 
 
@@ -311,23 +311,31 @@ def _json_text(text: str) -> str:
 
 def _each_distinct(values: pa.Array, convert: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
     """``convert`` of each value, called once for each distinct one."""
+    import pyarrow.compute as pc
+
     coded = pc.dictionary_encode(values)
     return pa.array(list(map(convert, coded.dictionary.to_pylist())), kind).take(coded.indices)
 
 
 def _filled(array: pa.Array, mask: Mask, values: pa.Array) -> pa.Array:
     """``array`` with the next of ``values`` at each place of ``mask``."""
+    import pyarrow.compute as pc
+
     if not len(values):
         return array
-    return pc.replace_with_mask(array, from_numpy(mask), values)
+    return pc.replace_with_mask(array, pa.array(mask), values)
 
 
 def _masked(values: npt.NDArray[Any], missing: Mask) -> pa.Array:
-    plain = from_numpy(values)
-    return plain if not missing.any() else pc.if_else(from_numpy(missing), None, plain)
+    import pyarrow.compute as pc
+
+    plain = pa.array(values)
+    return plain if not missing.any() else pc.if_else(pa.array(missing), None, plain)
 
 
 def _utf8(one: Members) -> pa.Array:
+    import pyarrow.compute as pc
+
     try:
         return pc.cast(_bytes(one), pa.string())
     except pa.ArrowInvalid as error:

@@ -157,3 +157,16 @@ def test_nulls_stay_nulls() -> None:
     stored = encode_json(pa.array(["1", None], pa.string_view()), "j")
     assert stored.null_count == 1
     assert decode_json(stored, "j").to_pylist() == ["1", None]
+
+
+def test_many_values_are_decoded_as_each_of_them() -> None:
+    texts = [
+        '{"a":1,"b":[true,null,"x\\"y",{"c":1e-7}],"ä":{}}',
+        "[]",
+        "[" * 150 + '{"deep":-1.5}' + "]" * 150,
+        '"text"',
+        "18446744073709551615",
+    ]
+    stored = pa.array([encode(text) for text in texts] + [None], pa.large_binary())
+    assert decode_json(stored, "j").to_pylist() == [*texts, None]
+    assert decode_json(stored.slice(1, 2), "j").to_pylist() == texts[1:3]
