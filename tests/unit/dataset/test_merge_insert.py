@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core._pb import table_pb2
 from lance_core.dataset.merge_insert import MergeInsertBuilder
 from lance_core.dataset.write.merge_insert import source as sources
 from lance_core.errors import (
@@ -22,6 +23,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
+from tests.table_surgery import edit_manifest
 
 VERSIONS = ["0.1", "2.0", "2.1", "2.2"]
 TABLE = pa.table({"k": [1, 2, 3], "v": ["a", "b", "c"], "w": [1.0, 2.0, 3.0]})
@@ -453,6 +455,16 @@ def test_a_full_disk_is_an_error_and_leaves_no_files(
         upsert(dataset).execute(NEW.to_reader())
     assert sorted(Path(uri).rglob("*.*")) == files
     assert not list(Path(tempfile.gettempdir()).iterdir())
+
+
+def test_addresses_of_rows_are_not_taken_from_a_stored_column(uri: str) -> None:
+    def rename(manifest: table_pb2.Manifest) -> None:
+        manifest.fields[1].name = "_rowaddr"
+
+    table = pa.table({"k": [1, 2], "v": pa.array([7, 8], pa.uint64())})
+    dataset = edit_manifest(lance.write_dataset(table, uri), rename)
+    with pytest.raises(UnsupportedFeatureError, match="_rowaddr"):
+        upsert(dataset).execute(table.rename_columns(["k", "_rowaddr"]))
 
 
 def test_a_source_that_fails_changes_nothing(dataset: lance.LanceDataset, uri: str) -> None:

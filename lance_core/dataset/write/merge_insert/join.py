@@ -23,6 +23,7 @@ from lance_core.dataset.write.merge_insert.target import (
     addresses_of,
     find_keys,
 )
+from lance_core.errors import UnsupportedFeatureError
 
 
 class Join:
@@ -37,6 +38,8 @@ class Join:
         budget: float,
     ) -> None:
         """Raises `MergeError` and `InvalidInputError` for invalid conditions."""
+        if ROW_ADDRESS in snapshot.schema.names:
+            raise UnsupportedFeatureError(f"merges into a table with a column {ROW_ADDRESS!r}")
         self.snapshot, self.plan, self.source = snapshot, plan, source
         self._folder, self._budget = folder, budget
         self._condition = None
