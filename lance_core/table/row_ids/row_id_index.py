@@ -47,7 +47,10 @@ class RowIdIndex:
         `CorruptFileError` if two rows that are not excluded have the same id.
         """
         return cls.of_ranges(
-            [_placed(ids.ranges(), excluded.get(at), at) for at, ids in sequences.items()]
+            [
+                _placed(ids.ranges(), ids.count, excluded.get(at), at)
+                for at, ids in sequences.items()
+            ]
         )
 
     @classmethod
@@ -103,7 +106,9 @@ class LayeredIndex:
         """
         ranges = [sequence.ranges() for sequence in sequences]
         layers = disjoint_layers([span_of(bounds) for bounds in ranges])
-        parts = [[_placed(ranges[at], None, at) for at in layer] for layer in layers]
+        parts = [
+            [_placed(ranges[at], sequences[at].count, None, at) for at in layer] for layer in layers
+        ]
         few, many = parts[:MAX_LAYERS], parts[MAX_LAYERS:]
         merged = _merged_layers(many) if many else ()
         return cls((*map(RowIdIndex.of_ranges, few), *merged))
@@ -156,14 +161,21 @@ def _ascend(starts: Uint64s, stops: Uint64s) -> bool:
     return bool((starts[1:] >= stops[:-1]).all())
 
 
-def _placed(bounds: Bounds, excluded: Offsets | None, position: int) -> _Placed:
-    """Ranges of the ids that are not excluded, and the place of each range's first row."""
+def _placed(bounds: Bounds, count: int, excluded: Offsets | None, position: int) -> _Placed:
+    """Ranges of the ids that are not excluded, and the place of each range's first row.
+
+    ``count``: the number of all ids.
+    """
     starts, stops = bounds
+    first = position << OFFSET_BITS
+    has_excluded = excluded is not None and len(excluded) > 0
+    if len(starts) == count and not has_excluded:  # each range has one id
+        return starts, stops, np.arange(first, first + count)
     lengths = (stops - starts).astype(np.int64)
     offsets = np.cumsum(lengths) - lengths
-    if excluded is not None and len(excluded):
+    if excluded is not None and has_excluded:
         (starts, stops), offsets = _split((starts, stops), offsets, excluded)
-    return starts, stops, offsets + (position << OFFSET_BITS)
+    return starts, stops, offsets + first
 
 
 def _split(bounds: Bounds, offsets: Offsets, excluded: Offsets) -> tuple[Bounds, Offsets]:
