@@ -45,7 +45,7 @@ DENSE = 4
 """If at least one row in `DENSE` is selected, decoding all rows and filtering is faster."""
 
 DENSE_NUMBERS = 22
-DENSE_TEXTS = 5
+DENSE_TEXTS = 2
 """`DENSE` for numbers, which are cheap to decode, and for strings, in local files from 2.1 on.
 
 Numbers of 2.0 files are never dense: they are stored in Arrow's layout.

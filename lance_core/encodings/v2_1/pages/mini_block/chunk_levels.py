@@ -192,9 +192,11 @@ def selected(
 
 def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> ValuePositions:
     """The positions of the values of ``rows`` in ``chunks``, for a page without lists."""
+    first = int(table.values[chunks[0]])
     if isinstance(rows, RowRange):
-        first = int(table.values[chunks[0]])
         return slice(rows.start - first, rows.stop - first)
+    if chunks[-1] - chunks[0] < len(chunks):  # no chunk is left out between them
+        return rows.values - first
     counts = table.counts[chunks]
     local = np.cumsum(counts) - counts
     chunk = np.searchsorted(table.values, rows.values, side="right") - 1
