@@ -124,6 +124,10 @@ def _chosen(
     }
 
 
+_NAMED = {"older_than", "retain_versions", "versions", "delete_unverified"}
+"""The arguments that both cleanup methods name themselves."""
+
+
 def _check(options: dict[str, Any], known: set[str]) -> None:
     for name in options.keys() - known:
-        raise unknown_argument(name, known)
+        raise unknown_argument(name, known | _NAMED)

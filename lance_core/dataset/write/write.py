@@ -288,7 +288,7 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
             if value is not None and value is not False:
                 raise UnsupportedFeatureError(f"writing with {name!r} is not supported yet")
         elif name not in _IGNORED:
-            raise unknown_argument(name, WriteArguments.__annotations__)
+            raise unknown_argument(name, {*WriteArguments.__annotations__, "mode", "schema"})
 
 
 def _target(
