@@ -298,3 +298,22 @@ def test_blob_columns_are_kept_by_both(tmp_path: Path) -> None:
     assert theirs.take_blobs("kept", indices=[1])[0].read() == b"2" * 100_000
     assert theirs.take_blobs("more", indices=[0])[0].read() == b"x"
     assert ours.take_blobs("more", indices=[0])[0].read() == b"x"
+
+
+@each_case("version", VERSIONS[1:])
+def test_pylance_reads_columns_that_we_replace(tmp_path: Path, version: str) -> None:
+    uri = base(tmp_path / "table", version, stable=False)
+    table = lance_core.dataset(uri)
+    table.alter_columns({"path": "f", "nullable": True})  # files may then lack it
+    table.add_columns(pa.field("n", pa.int64()))
+    operations = lance_core.LanceOperation
+    for number, column in ((0, "n"), (1, "a"), (0, "a")):
+        rows = pa.table({column: range(100, 108)})
+        (file,) = lance_core.LanceFragment.create(uri, rows).files
+        group = operations.DataReplacementGroup(number, file)
+        replacement = operations.DataReplacement([group])
+        version_now = lance_core.dataset(uri).version
+        lance_core.LanceDataset.commit(uri, replacement, read_version=version_now)
+    found = read_by_both(uri)
+    assert found["n"].to_pylist() == [*range(101, 108)] + [None] * 10
+    assert found["a"].to_pylist()[:14] == [*range(101, 108), 100, *range(102, 108)]
