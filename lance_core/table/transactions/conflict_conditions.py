@@ -13,6 +13,7 @@ import numpy as np
 from lance_core.table.indices.index_coverage import covers_any
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
 from lance_core.table.manifest_parts import BasePath
+from lance_core.table.transactions.operations.append import Append
 from lance_core.table.transactions.operations.base import Operation
 from lance_core.table.transactions.operations.create_index import CreateIndex
 from lance_core.table.transactions.operations.data_replacement import DataReplacement
@@ -22,6 +23,7 @@ from lance_core.table.transactions.operations.key_filter import (
     ExactKeys,
     KeyExistenceFilter,
 )
+from lance_core.table.transactions.operations.merge import Merge
 from lance_core.table.transactions.operations.project import Project
 from lance_core.table.transactions.operations.rewrite import Rewrite
 from lance_core.table.transactions.operations.update import Update
@@ -123,6 +125,15 @@ def described_fields(ours: Operation, committed: Operation) -> bool:
     if not isinstance(ours, Project) or not isinstance(committed, UpdateConfig):
         return False
     return not committed.field_metadata.keys().isdisjoint(ours.schema.field_ids)
+
+
+def replaced_fields(ours: Operation, committed: Operation) -> bool:
+    """True if ``committed`` is a merge whose schema lacks a field of rows that ``ours`` adds."""
+    if not isinstance(ours, Append) or not isinstance(committed, Merge):
+        return False
+    files = (file for fragment in ours.fragments for file in fragment.files)
+    appended = {field for file in files for field in file.fields if field >= 0}
+    return not appended.issubset(committed.schema.field_ids)
 
 
 def removed_fragments(ours: Operation, committed: Operation) -> bool:

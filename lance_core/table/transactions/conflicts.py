@@ -51,6 +51,11 @@ class Verdict(enum.Enum):
     """Retryable if both replace values of the same field in the same fragment."""
     RETRYABLE_IF_DESCRIBED = "e"
     """Retryable if the other changed metadata of a field, and ``ours`` has the old metadata."""
+    RETRYABLE_IF_REPLACED = "a"
+    """Retryable if the other removed a field that the appended rows have, as a change of type does.
+
+    The rows would have no values in the field that replaces it.
+    """
     INCOMPATIBLE_IF_REMOVED = "d"
     """Incompatible if the other removed a fragment that ``ours`` touches."""
     INCOMPATIBLE_IF_SAME_KEY = "k"
@@ -92,7 +97,7 @@ _COLUMNS = (
 _ROWS = {
     # Appended, deleted, updated (rows, columns), overwritten, indexed, rewritten, merged (2x),
     # projected (2x), restored, configured (2x), replaced | reserved, log, clone, bases, overlay, ?
-    Kind.APPEND: ". . . . X . . R . R . X . . . . X X . . X",
+    Kind.APPEND: ". . . . X . . R a R . X . . . . X X . . X",
     Kind.DELETE: ". r r s X . s R R . . X . . s . X X . s X",
     Kind.UPDATE_ROWS: ". r u v X . s R R R . X . . s . X X . s X",
     Kind.UPDATE_COLUMNS: ". s v v X . s R R R . X . . s . X X . s X",
@@ -112,10 +117,11 @@ _ROWS = {
 }
 """One row for each kind of operation that can be committed to an existing table.
 
-A clone can only be the first transaction of a table. Three entries are stricter than the reference
+A clone can only be the first transaction of a table. Four entries are stricter than the reference
 implementation. An index built before its field was replaced in place would index old values. A
 projection contains the fields with their metadata, so it would undo changes of the metadata. The
-removal of an index that a rewrite has replaced would have no effect.
+removal of an index that a rewrite has replaced would have no effect. Rows appended with a field
+whose type was changed would lose its values.
 """
 
 MATRIX: Mapping[Kind, Mapping[Kind, Verdict]] = {
@@ -140,6 +146,7 @@ _CONDITIONS: Mapping[Verdict, tuple[Callable[[Operation, Operation], bool], Verd
     Verdict.RETRYABLE_IF_SAME_FIELD: (conditions.same_fields, Verdict.RETRYABLE),
     Verdict.RETRYABLE_IF_SAME_CELLS: (conditions.same_cells, Verdict.RETRYABLE),
     Verdict.RETRYABLE_IF_DESCRIBED: (conditions.described_fields, Verdict.RETRYABLE),
+    Verdict.RETRYABLE_IF_REPLACED: (conditions.replaced_fields, Verdict.RETRYABLE),
     Verdict.INCOMPATIBLE_IF_REMOVED: (conditions.removed_fragments, Verdict.INCOMPATIBLE),
     Verdict.INCOMPATIBLE_IF_SAME_KEY: (conditions.same_config_key, Verdict.INCOMPATIBLE),
     Verdict.INCOMPATIBLE_IF_SAME_METADATA: (conditions.same_metadata, Verdict.INCOMPATIBLE),

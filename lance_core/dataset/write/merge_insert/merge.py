@@ -64,7 +64,7 @@ def merge(
     """
 
     def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, MergeResult]:
-        join = Join(version, plan, source, folder, budget)
+        join = Join(version, plan, source.for_table(version.schema, plan), folder, budget)
         with discard_on_failure(version.root) as files:
             options = dataclasses.replace(options, age_of_files=environment.stopwatch())
             work = write_merge(join, files, environment)

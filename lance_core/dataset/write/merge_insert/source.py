@@ -14,7 +14,12 @@ from lance_core.dataset.write.blob_options import stored_schema
 from lance_core.dataset.write.merge_insert.plan import MergePlan
 from lance_core.dataset.write.merge_insert.spill import SpilledRows, TemporaryFolder
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lance_core.errors import (
+    CommitConflictError,
+    InvalidInputError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, append_schema, given_to_files
 from lance_core.schema.align import align_batch
@@ -53,6 +58,24 @@ class Source:
             return self.table
         return self.spilled.part(number)
 
+    def for_table(self, table: Schema, plan: MergePlan) -> Source:
+        """The same rows, to be merged into another version of the table, with schema ``table``.
+
+        Raises `CommitConflictError` if another writer has changed or dropped columns that the rows
+        have, or has added columns that they cannot lack.
+        """
+        present, missing = _divided(table, _leaves(self.schema))
+        if _shape(present) != _shape(self.schema):
+            raise CommitConflictError(
+                "another writer has changed columns that the source has: merge again"
+            )
+        if plan.inserts and _required(missing):
+            raise CommitConflictError(
+                f"another writer has added the columns {_required(missing)}, which are not "
+                "nullable: add them to the source"
+            )
+        return replace(self, missing=missing)
+
 
 def source_schemas(
     table: Schema, given: pa.Schema, plan: MergePlan, version: FileVersion
@@ -70,18 +93,32 @@ def source_schemas(
     arrow = stored_schema(given, version, table)
     relaxed = replace(table, fields=tuple(map(_nullable, table.fields)))
     offered = append_schema(relaxed, arrow)
-    there = frozenset(one.id for one in offered.walk() if not one.children)
     _check_keys(table, plan.on)
-    gone = frozenset(one.id for one in table.walk() if not one.children and one.id not in there)
-    present, missing = _pruned(table, there), _pruned(table, gone)
-    if plan.inserts:
-        names = [one.name for one in missing.walk() if not one.nullable]
-        if names:
-            raise SchemaMismatchError(
-                f"cannot insert rows from a source without the columns {names}, which are not "
-                "nullable: add them to the source, or do not insert"
-            )
+    present, missing = _divided(table, _leaves(offered))
+    if plan.inserts and _required(missing):
+        raise SchemaMismatchError(
+            f"cannot insert rows from a source without the columns {_required(missing)}, which are "
+            "not nullable: add them to the source, or do not insert"
+        )
     return present, missing
+
+
+def _divided(table: Schema, leaves: frozenset[int]) -> tuple[Schema, Schema]:
+    """The fields of the table that a source with these leaf fields has, and the others."""
+    return _pruned(table, leaves), _pruned(table, _leaves(table) - leaves)
+
+
+def _leaves(schema: Schema) -> frozenset[int]:
+    return frozenset(one.id for one in schema.walk() if not one.children)
+
+
+def _required(missing: Schema) -> list[str]:
+    return [one.name for one in missing.walk() if not one.nullable]
+
+
+def _shape(schema: Schema) -> list[tuple[object, ...]]:
+    """All that rows of the schema depend on; metadata may change."""
+    return [(one.id, one.name, one.logical_type, one.nullable) for one in schema.walk()]
 
 
 def _check_keys(table: Schema, names: Sequence[str]) -> None:

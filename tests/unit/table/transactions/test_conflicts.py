@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.errors import CommitConflictError, RetryableCommitConflictError
+from lance_core.schema.field import Field
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
@@ -185,6 +186,14 @@ def test_a_projection_does_not_undo_what_was_said_of_the_fields_that_it_keeps(sa
     assert verdict(Project(dropped, safe), described) is Verdict.COMPATIBLE
     of_schema = UpdateConfig(schema_metadata=UpdateMap({"k": "v"}))
     assert verdict(Project(schema, safe), of_schema) is Verdict.COMPATIBLE
+
+
+def test_rows_are_not_appended_in_a_field_that_was_replaced() -> None:
+    fragment = Fragment(0, (DataFile("x.lance", (0, 1), (0, 1), 2, 0),), physical_rows=1)
+    ours = Append((fragment,))
+    for ids, expected in (((0, 1, 2), Verdict.COMPATIBLE), ((0, 2), Verdict.RETRYABLE)):
+        schema = Schema(tuple(Field(f"f{id_}", "int64", True, id_) for id_ in ids))
+        assert verdict(ours, Merge((), schema, preserves_nullability=True)) is expected
 
 
 def test_removing_an_index_and_exchanging_it_do_not_go_together() -> None:

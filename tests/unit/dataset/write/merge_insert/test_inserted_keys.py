@@ -15,7 +15,7 @@ import pytest
 import lance_core as lance
 from lance_core.dataset.merge_insert import MergeInsertBuilder
 from lance_core.dataset.write.merge_insert import source as sources
-from lance_core.errors import RetryableCommitConflictError
+from lance_core.errors import CommitConflictError, RetryableCommitConflictError
 from lance_core.table.transactions.operations import Update
 from lance_core.table.transactions.operations.key_filter import BloomKeys
 from lance_core.table.transactions.transaction import Transaction
@@ -103,6 +103,39 @@ def test_rows_that_both_update_are_updated_again(late: lance.LanceDataset, uri: 
     assert upsert(late).execute(rows([2, 3, 12], "second"))["num_updated_rows"] == 2
     assert counts(uri) == Counter([*range(10), 11, 12])
     assert late.count_rows("v = 'second'") == 3
+
+
+@pytest.mark.parametrize("given", [["k", "v"], ["k"]])
+def test_columns_that_another_writer_has_added_keep_their_values(
+    late: lance.LanceDataset, uri: str, given: list[str]
+) -> None:
+    lance.dataset(uri).merge(pa.table({"k": [1, 2], "more": [10, 20]}), "k")
+    upsert(late).execute(rows([2, 11], "second").select(given))
+    found = late.to_table(["k", "more"], filter="more > 0 OR k = 11").to_pylist()
+    assert sorted(found, key=lambda row: row["k"]) == [
+        {"k": 1, "more": 10},
+        {"k": 2, "more": 20},
+        {"k": 11, "more": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.alter_columns({"path": "v", "data_type": pa.large_string()}),
+        lambda d: d.drop_columns(["v"]),
+        lambda d: d.add_columns({"required": "1"}),
+    ],
+)
+def test_rows_that_no_longer_fit_the_table_are_refused(
+    late: lance.LanceDataset, uri: str, change: Callable[[lance.LanceDataset], object]
+) -> None:
+    upsert(lance.dataset(uri)).execute(rows([20], "first"))
+    change(lance.dataset(uri))
+    files = sorted(Path(uri).rglob("*.*"))
+    with pytest.raises(CommitConflictError, match=r"another writer has (changed|added the) column"):
+        upsert(late).execute(rows([20], "second"))
+    assert sorted(Path(uri).rglob("*.*")) == files
 
 
 def test_only_keys_of_the_primary_key_are_listed(late: lance.LanceDataset) -> None:

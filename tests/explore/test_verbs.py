@@ -1,0 +1,60 @@
+"""Verbs that run while others are under way come to what they would have come to in turn."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from lance_core.commits import loop
+from lance_core.dataset.write.merge_insert.inserted_keys import InsertedKeys
+from lance_core.table.transactions import conflicts
+from tests.explore.verbs import VERBS, Pair, pairs, violations
+
+UPSERTS = ("upsert", "upsert new rows", "insert new rows", "mirror")
+"""All of them insert row 7."""
+
+
+@pytest.mark.parametrize("first", VERBS)
+def test_what_two_verbs_come_to_is_what_one_after_the_other_does(first: str) -> None:
+    """A part of all pairs; the rest is tried by `tox -e explore`."""
+    number = list(VERBS).index(first)
+    some = [pair for pair in pairs() if pair.first == first][number % 13 :: 13]
+    assert [text for pair in some for text in violations(pair) if text] == []
+
+
+@pytest.mark.parametrize("first", UPSERTS)
+def test_two_upserts_of_a_new_key_never_both_insert_it(first: str) -> None:
+    for second in UPSERTS:
+        texts = violations(Pair(first, second, stable=True))
+        assert len(texts) >= 3
+        assert not any(texts)
+
+
+def _keys_are_not_compared() -> AbstractContextManager[object]:
+    return mock.patch.object(InsertedKeys, "check", return_value=None)
+
+
+def _conflicts_are_not_checked() -> AbstractContextManager[object]:
+    return mock.patch.object(conflicts, "check")
+
+
+def _rows_are_not_merged() -> AbstractContextManager[object]:
+    return mock.patch.object(loop, "rebased", lambda store, transaction, *_: transaction)
+
+
+DEFECTS = [
+    (_keys_are_not_compared, Pair("upsert new rows", "insert new rows", stable=False)),
+    (_conflicts_are_not_checked, Pair("append", "cast", stable=False)),
+    (_conflicts_are_not_checked, Pair("update some columns", "join", stable=False)),
+    (_rows_are_not_merged, Pair("update", "update other rows", stable=False)),
+]
+
+
+@pytest.mark.parametrize(("defect", "pair"), DEFECTS)
+def test_a_defect_is_found(defect: Any, pair: Pair) -> None:
+    with defect():
+        assert any(violations(pair))
+    assert not any(violations(pair))

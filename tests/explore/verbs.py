@@ -1,0 +1,236 @@
+"""Verbs of the public API, of which one runs whole while another one is under way.
+
+One verb stops before one of its calls of the store, the other verb runs to its end, and the first
+one goes on: before each call that other writers can notice. Whatever both come to, the table must
+hold what one after the other would have made of it, and no file that belongs to nothing.
+
+``python -m tests.explore.verbs`` tries all ordered pairs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lance_core as lance
+from lance_core.errors import CommitConflictError, LanceError
+from lance_core.store.memory import MemoryStore
+
+Call = Callable[[lance.LanceDataset], object]
+Content = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...], str]
+"""Columns with types, rows in the order of their keys, and the config."""
+
+CALLS = ("delete", "get", "head", "list", "list_names", "put")
+START = pa.table({"k": [1, 2, 3, 4, 5, 6], "n": [1, 2, 3, 4, 5, 6], "s": list("abcdef")})
+
+
+def _rows(*keys: int) -> pa.Table:
+    return pa.table({"k": keys, "n": [10 * key for key in keys], "s": ["new"] * len(keys)})
+
+
+def _upsert(dataset: lance.LanceDataset, *keys: int) -> None:
+    merge = dataset.merge_insert("k").when_matched_update_all().when_not_matched_insert_all()
+    merge.execute(_rows(*keys))
+
+
+def _insert(dataset: lance.LanceDataset, *keys: int) -> None:
+    dataset.merge_insert("k").when_not_matched_insert_all().execute(_rows(*keys))
+
+
+def _mirror(dataset: lance.LanceDataset, *keys: int) -> None:
+    """Afterwards there are these rows and no others."""
+    merge = dataset.merge_insert("k").when_matched_update_all().when_not_matched_insert_all()
+    merge.when_not_matched_by_source_delete().execute(_rows(*keys))
+
+
+VERBS: dict[str, Call] = {
+    "append": lambda dataset: dataset.insert(_rows(20, 21)),
+    "append some columns": lambda dataset: dataset.insert(_rows(22).select(["k", "n"])),
+    "delete": lambda dataset: dataset.delete("k IN (2, 3)"),
+    "delete a fragment": lambda dataset: dataset.delete("k <= 3"),
+    "update": lambda dataset: dataset.update({"n": "n + 100"}, "k IN (1, 2)"),
+    "update other rows": lambda dataset: dataset.update({"n": "n + 100"}, "k = 3"),
+    "update all": lambda dataset: dataset.update({"n": "n * 2"}),
+    "upsert": lambda dataset: _upsert(dataset, 2, 7),
+    "upsert new rows": lambda dataset: _upsert(dataset, 7, 8),
+    "insert new rows": lambda dataset: _insert(dataset, 7, 1),
+    "mirror": lambda dataset: _mirror(dataset, 1, 7),
+    "update some columns": lambda dataset: (
+        dataset.merge_insert("k").when_matched_update_all().execute(_rows(1, 4).select(["k", "n"]))
+    ),
+    "add nulls": lambda dataset: dataset.add_columns(pa.field("new", pa.int64())),
+    "add by SQL": lambda dataset: dataset.add_columns({"sql": "n + 1"}),
+    "join": lambda dataset: dataset.merge(pa.table({"k": [1, 9], "more": [5, 6]}), "k"),
+    "rename": lambda dataset: dataset.alter_columns({"path": "s", "name": "t"}),
+    "cast": lambda dataset: dataset.alter_columns({"path": "n", "data_type": pa.int32()}),
+    "drop": lambda dataset: dataset.drop_columns(["s"]),
+    "overwrite": lambda dataset: lance.write_dataset(_rows(30), dataset, mode="overwrite"),
+    "configure": lambda dataset: dataset.update_config({"a": "1"}),
+}
+
+
+def content(dataset: lance.LanceDataset) -> Content:
+    """What a table holds."""
+    table = dataset.to_table()
+    order = pc.sort_indices(table["k"])
+    rows = table.take(order).to_pylist()
+    names = sorted(table.column_names)
+    columns = tuple(f"{name}: {table.schema.field(name).type}" for name in names)
+    config = {key: value for key, value in dataset.config().items() if key == "a"}
+    return columns, tuple(tuple(row[name] for name in names) for row in rows), str(config)
+
+
+@dataclass
+class Interruption:
+    """Runs ``other`` before a call of the store: the one at ``place`` among those that count."""
+
+    other: Callable[[], object]
+    place: int
+    seen: int = 0
+    thread: int = field(default_factory=threading.get_ident)
+    is_over: bool = False
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """Every store in memory takes part."""
+        with contextlib.ExitStack() as stack:
+            for name in CALLS:
+                original = getattr(MemoryStore, name)
+                stack.enter_context(mock.patch.object(MemoryStore, name, self._around(original)))
+            yield
+
+    def _around(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(store: MemoryStore, path: str = "", *rest: Any, **options: Any) -> Any:
+            if self._counts(path):
+                self.seen += 1
+                if self.seen > self.place:
+                    self.is_over = True
+                    self.other()
+            return original(store, path, *rest, **options)
+
+        return call
+
+    def _counts(self, path: str) -> bool:
+        """Versions are all that others see; files of data have names of their own."""
+        return not self.is_over and "_versions" in path and threading.get_ident() == self.thread
+
+
+def new_table(stable: bool) -> str:
+    """The address of a table of two fragments."""
+    uri = f"memory://{uuid.uuid4()}/table"
+    lance.write_dataset(START, uri, max_rows_per_file=3, enable_stable_row_ids=stable)
+    return uri
+
+
+def refusal(name: str, dataset: lance.LanceDataset) -> LanceError | None:
+    """The error of a verb, None if it succeeds."""
+    try:
+        VERBS[name](dataset)
+    except LanceError as error:
+        return error
+    return None
+
+
+@functools.cache
+def one_after_the_other(stable: bool, *names: str) -> Content | None:
+    """What verbs make of a table; None where one of them is refused."""
+    uri = new_table(stable)
+    if any(refusal(name, lance.dataset(uri)) for name in names):
+        return None
+    return content(lance.dataset(uri))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two verbs, on a table with stable row ids or without."""
+
+    first: str
+    second: str
+    stable: bool
+
+    def violation(self, place: int) -> str | None:
+        """What is wrong if the second verb comes at a place; None behind the last place."""
+        uri = new_table(self.stable)
+        dataset, others = lance.dataset(uri), list[LanceError | None]()
+        interruption = Interruption(
+            lambda: others.append(refusal(self.second, lance.dataset(uri))), place
+        )
+        with interruption.applied():
+            error = refusal(self.first, dataset)
+        if not others:
+            return None
+        return self._judged(lance.dataset(uri), error, others[0])
+
+    def _judged(
+        self, dataset: lance.LanceDataset, error: LanceError | None, other: LanceError | None
+    ) -> str:
+        """``error`` of the first verb, ``other`` of the second one."""
+        both = (self.second, self.first), (self.first, self.second)
+        orders = both if error is None else ((self.second,),)
+        if other is not None:  # it comes too late
+            orders = ((self.first,),) if one_after_the_other(self.stable, *both[1]) is None else ()
+        allowed = [one_after_the_other(self.stable, *order) for order in orders]
+        found = content(dataset)
+        if found not in allowed:
+            return f"{error!r}, {other!r}: {found} is none of {allowed}"
+        is_refused = error is not None and one_after_the_other(self.stable, *both[0])
+        if is_refused and not isinstance(error, CommitConflictError):
+            return f"{error!r} is no conflict"
+        dataset.validate()
+        return leftovers(dataset)
+
+
+def leftovers(dataset: lance.LanceDataset) -> str:
+    """Files that no version names."""
+    store = dataset.snapshot.root.store
+    named: set[str] = set()
+    for described in dataset.versions():
+        for fragment in dataset.checkout_version(
+            described["version"]
+        ).snapshot.file.manifest.fragments:
+            named |= {f"data/{file.path}" for file in fragment.files}
+            if fragment.deletion_file is not None:
+                named.add(fragment.deletion_file.store_path(fragment.id))
+    there = {meta.path for folder in ("data", "_deletions") for meta in store.list(folder)}
+    return f"files of no version: {sorted(there - named)}" if there - named else ""
+
+
+def pairs() -> Iterator[Pair]:
+    """All of them."""
+    for first, second, stable in itertools.product(VERBS, VERBS, (False, True)):
+        yield Pair(first, second, stable)
+
+
+def violations(pair: Pair) -> list[str]:
+    """What is wrong at each place; an empty text where nothing is."""
+    places = (pair.violation(place) for place in itertools.count())
+    found = itertools.takewhile(lambda text: text is not None, places)
+    return [f"{pair}, place {place}: {text}" if text else "" for place, text in enumerate(found)]
+
+
+def main() -> int:
+    tried = wrong = 0
+    with ProcessPoolExecutor(2, get_context("forkserver")) as pool:
+        for found in pool.map(violations, pairs(), chunksize=10):
+            tried += len(found)
+            wrong += len(list(filter(None, found)))
+            sys.stdout.writelines(f"{text}\n" for text in found if text)
+    sys.stdout.write(f"{tried} schedules of pairs of verbs, {wrong} wrong\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
