@@ -22,7 +22,7 @@ import lance_core
 from tests.histories.history import Copy, History
 from tests.histories.model import KEY, RefusedError, State
 from tests.histories.values import LIST, STRUCT, draw_rows
-from tests.histories.verbs import columns, reads, references, rows, versions
+from tests.histories.verbs import columns, misuse, reads, references, rows, versions
 from tests.histories.verbs.base import Change, Read, Reference, Table, Verb
 
 MEMORY = Path("/dev/shm")
@@ -33,6 +33,7 @@ VERBS: tuple[type[Verb], ...] = (
     *versions.VERBS,
     *references.VERBS,
     *reads.VERBS,
+    *misuse.VERBS,
 )
 ROW_VERSIONS = ["_row_created_at_version", "_row_last_updated_at_version"]
 
@@ -110,6 +111,7 @@ class Machine(RuleBasedStateMachine):
         ours, theirs = reversed(results) if swapped else results
         if refused:
             assert isinstance(ours, type(theirs)), f"{ours!r} instead of {theirs!r}"
+            self.compare()
             return
         same("result", ours, theirs)
         state.made_by = type(call)

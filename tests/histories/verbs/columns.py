@@ -106,6 +106,72 @@ class AddFunction(Change):
 
 
 @dataclass(frozen=True)
+class AddRows(Change):
+    """A column of which the values are given, or one too few."""
+
+    data: pa.Table
+    is_complete: bool
+
+    @classmethod
+    def draw(cls, draw: Draw, history: History) -> Self | None:
+        rows, is_complete = len(history.state.rows), draw(st.integers(0, 4)) > 0
+        if not rows:
+            return None
+        value = draw(st.none() | st.integers(0, 9))
+        column = pa.array([value] * (rows - (not is_complete)), pa.int64())
+        return cls(pa.table({history.fresh_name(): column}), is_complete)
+
+    def apply(self, table: Table) -> Any:
+        return table.open().add_columns(self.data.to_reader(max_chunksize=2))
+
+    def change(self, state: State) -> None:
+        if not self.is_complete:
+            raise RefusedError("a value is missing")
+        value = self.data[0][0].as_py()
+        state.add_field(self.data.schema.field(0), lambda row: value)
+        state.touch()
+
+
+@dataclass(frozen=True)
+class AlterMember(Change):
+    """A member of a struct gets another name, or goes."""
+
+    column: str
+    member: str
+    name: str | None
+
+    @classmethod
+    def draw(cls, draw: Draw, history: History) -> Self | None:
+        structs = [each for each in history.state.schema if pa.types.is_struct(each.type)]
+        if not structs:
+            return None
+        column = draw(st.sampled_from(structs))
+        members = [each.name for each in column.type]
+        goes = len(members) > 1 and draw(st.booleans())
+        name = None if goes else history.fresh_name()
+        return cls(column.name, draw(st.sampled_from(members)), name)
+
+    def apply(self, table: Table) -> Any:
+        path = f"{self.column}.{self.member}"
+        if self.name is None:
+            return table.open().drop_columns([path])
+        return table.open().alter_columns({"path": path, "name": self.name})
+
+    def change(self, state: State) -> None:
+        old = state.schema.field(self.column)
+        names = {each.name: each.name for each in old.type} | {self.member: self.name}
+        members = [(names[each.name], each) for each in old.type]
+        type_ = pa.struct([each.with_name(name) for name, each in members if name])
+
+        def value(struct: dict[str, Any] | None) -> dict[str, Any] | None:
+            if struct is None:
+                return None
+            return {new: struct[name] for name, new in names.items() if new}
+
+        state.replace_field(self.column, old.with_type(type_), value)
+
+
+@dataclass(frozen=True)
 class Alter(Change):
     """Another name, type, or nulls or none."""
 
@@ -195,4 +261,4 @@ class Merge(Change):
         state.touch()
 
 
-VERBS = (AddExpression, AddNulls, AddFunction, Alter, Drop, Merge)
+VERBS = (AddExpression, AddNulls, AddFunction, AddRows, Alter, AlterMember, Drop, Merge)
