@@ -21,18 +21,32 @@ Keys = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Delete:
+class Condition:
     """A condition on ``key``, as SQL and as a function that says of each row whether it passes."""
 
     text: str
     passes: Callable[[Keys], npt.NDArray[np.bool_]] = field(repr=False)
+
+    def rows(self, data: pa.Table, passing: bool) -> pa.Table:
+        """The rows of ``data`` that pass, or the others."""
+        keep = self.passes(data["key"].to_numpy()) == passing
+        ends = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]])))
+        spans = ends.reshape(-1, 2).tolist()
+        # Kernels do not filter chunks of all types.
+        parts = [data.slice(start, end - start) for start, end in spans]
+        return pa.concat_tables(parts) if parts else data.slice(0, 0)
+
+
+ADDED = 1_000_000
+"""What updates add to keys."""
 
 
 @dataclass(frozen=True)
 class Case:
     """``writes`` are made one after the other, the first one creates the table.
 
-    ``deletes`` follow. ``crossed``: each library makes all changes after the
+    ``deletes`` follow, and an ``update`` of the keys of some rows, which move with all columns that
+    they have. ``crossed``: each library makes all changes after the
     first write to the table that the other one created.
     """
 
@@ -40,7 +54,8 @@ class Case:
     version: str
     writes: tuple[pa.Table, ...]
     options: dict[str, Any]
-    deletes: tuple[Delete, ...]
+    deletes: tuple[Condition, ...]
+    update: Condition | None
     as_reader: bool
     crossed: bool
     queries: tuple[Query, ...] = field(repr=False)
@@ -55,12 +70,12 @@ class Case:
             [batch for data in self.writes for batch in data.to_batches()], self.schema
         )
         for delete in self.deletes:
-            keep = ~delete.passes(data["key"].to_numpy())
-            ends = np.flatnonzero(np.diff(np.concatenate([[False], keep, [False]])))
-            spans = ends.reshape(-1, 2).tolist()
-            # Kernels do not filter chunks of all types.
-            parts = [data.slice(start, end - start) for start, end in spans]
-            data = pa.concat_tables(parts) if parts else data.slice(0, 0)
+            data = delete.rows(data, passing=False)
+        if self.update is not None:
+            moved = self.update.rows(data, passing=True)
+            place, keys = data.schema.get_field_index("key"), moved["key"].to_numpy() + ADDED
+            moved = moved.set_column(place, data.schema.field("key"), pa.array(keys))
+            data = pa.concat_tables([self.update.rows(data, passing=False), moved])
         return data
 
 
@@ -81,6 +96,7 @@ def draw_case(seed: int) -> Case:
     if chance.random() < 0.2:
         options["enable_stable_row_ids"] = True
     deletes = _draw_deletes(chance, first) if "key" in schema.names else ()
+    update = _draw_update(seed, first) if "key" in schema.names else None
     flags = chance.random(2)
     queries = tuple(draw_queries(chance, pa.concat_tables(writes)))
     return Case(
@@ -89,6 +105,7 @@ def draw_case(seed: int) -> Case:
         tuple(writes),
         options,
         deletes,
+        update,
         as_reader=bool(flags[0] < 0.3),
         crossed=bool(flags[1] < 0.3),
         queries=queries,
@@ -114,7 +131,7 @@ def _draw_table(chance: np.random.Generator, schema: pa.Schema, rows: int, first
     return pa.Table.from_batches(batches, schema)
 
 
-def _draw_deletes(chance: np.random.Generator, rows: int) -> tuple[Delete, ...]:
+def _draw_deletes(chance: np.random.Generator, rows: int) -> tuple[Condition, ...]:
     kind = chance.random()
     if kind < 0.6:
         return ()
@@ -122,13 +139,24 @@ def _draw_deletes(chance: np.random.Generator, rows: int) -> tuple[Delete, ...]:
     step, first, last = int(chance.integers(2, 9)), rows // 3, int(chance.integers(rows + 1))
     listed = ", ".join(str(key) for key in some)
     deletes = (
-        Delete(f"key % {step} = 1", lambda keys: keys % step == 1),
-        Delete(f"key IN ({listed})", lambda keys: np.isin(keys, some)),
-        Delete(f"key >= {first} AND key < {last}", lambda keys: (keys >= first) & (keys < last)),
-        Delete(f"key < {last}", lambda keys: keys < last),
-        Delete("key >= 0", lambda keys: keys >= 0),
+        Condition(f"key % {step} = 1", lambda keys: keys % step == 1),
+        Condition(f"key IN ({listed})", lambda keys: np.isin(keys, some)),
+        Condition(f"key >= {first} AND key < {last}", lambda keys: (keys >= first) & (keys < last)),
+        Condition(f"key < {last}", lambda keys: keys < last),
+        Condition("key >= 0", lambda keys: keys >= 0),
     )
     return tuple(pick(chance, deletes) for _ in range(1 if kind < 0.9 else 2))
+
+
+def _draw_update(seed: int, rows: int) -> Condition | None:
+    """With numbers of its own, so that the rest of a case does not depend on it."""
+    chance = np.random.default_rng([seed, 1])
+    if chance.random() < 0.6:
+        return None
+    step, first = int(chance.integers(1, 9)), int(chance.integers(rows + 1))
+    return Condition(
+        f"key % {step} = 0 AND key >= {first}", lambda keys: (keys % step == 0) & (keys >= first)
+    )
 
 
 def copied(data: pa.Table) -> pa.Table:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import lance_core
 from lance_core.errors import LanceError
-from tests.interop.differential.cases import Case, copied
+from tests.interop.differential.cases import ADDED, Case, copied
 from tests.interop.differential.compare import first_difference, schema_difference
 from tests.interop.differential.queries import Query
 
@@ -189,6 +189,11 @@ def _written(case: Case, path: Path, first: ModuleType, then: ModuleType) -> str
         deleted = _call(library.dataset(uri).delete, delete.text)
         if isinstance(deleted, Failed):
             return deleted
+    if case.update is not None:
+        dataset = library.dataset(uri)
+        updated = _call(dataset.update, {"key": f"key + {ADDED}"}, case.update.text)
+        if isinstance(updated, Failed):
+            return updated
     return uri
 
 
