@@ -75,6 +75,7 @@ __all__ = [
     "blob_field",
     "commit",
     "dataset",
+    "debug",
     "errors",
     "file",
     "fragment",
@@ -94,7 +95,7 @@ def __getattr__(name: str) -> object:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = "arrow blob commit errors file fragment progress schema udf vector"
+    modules = "arrow blob commit debug errors file fragment progress schema udf vector"
     if name in modules.split():
         return import_module(f"lance_core.{name}")
     load(Part.TABLES)

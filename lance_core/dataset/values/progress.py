@@ -6,6 +6,7 @@ import json
 import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ class FragmentWriteProgress(ABC):
 
     @abstractmethod
     def begin(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
-        """Called when a data file is opened; ``fragment`` has no id, files or rows yet."""
+        """Called when a data file is opened; ``fragment`` has its path, but no id or rows yet."""
 
     @abstractmethod
     def complete(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
@@ -32,6 +33,22 @@ class NoopFragmentWriteProgress(FragmentWriteProgress):
 
     def complete(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
         """Do nothing."""
+
+
+class ProgressOfFragment(FragmentWriteProgress):
+    """Reports to ``progress`` with the id that the fragment is going to have."""
+
+    def __init__(self, progress: FragmentWriteProgress, fragment_id: int) -> None:
+        self._progress = progress
+        self._id = fragment_id
+
+    def begin(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
+        """Pass it on with the id."""
+        self._progress.begin(replace(fragment, id=self._id), **kwargs)
+
+    def complete(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
+        """Pass it on with the id."""
+        self._progress.complete(replace(fragment, id=self._id), **kwargs)
 
 
 class FileSystemFragmentWriteProgress(FragmentWriteProgress):

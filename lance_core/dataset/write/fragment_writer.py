@@ -15,6 +15,7 @@ from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.blobs.ingest import Ingest
 from lance_core.dataset.blobs.side_files import SideFiles
 from lance_core.dataset.snapshot.snapshot import TableRoot
+from lance_core.dataset.values.fragment_metadata import DataFile as GivenDataFile
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
 from lance_core.dataset.values.progress_bar import progress_bar
@@ -174,7 +175,7 @@ class _FragmentWriter:
             blobs = self._options.blobs
             self._side = SideFiles(store, path, blobs.external.refer, blobs.pack_limit)
         self._file = self._open(store.open_writer(path))
-        self._progress.begin(FragmentMetadata(0, [], 0))
+        self._progress.begin(FragmentMetadata(0, [GivenDataFile(self._name, [])], 0))
 
     def _open(self, target: ObjectWriter) -> FileWriter | LegacyFileWriter:
         files = self._options.files

@@ -182,3 +182,14 @@ def test_operations_take_fragments_only(fragments: list[FragmentMetadata]) -> No
         lance.LanceOperation.Append(fragments)
     with pytest.raises(TypeError, match="FragmentMetadata"):
         lance.LanceOperation.Overwrite(pa.schema([]), fragments)
+
+
+def test_a_session_takes_the_same_columns(tmp_path: Path) -> None:
+    dataset = lance.write_dataset({"a": range(10), "b": range(10, 20)}, tmp_path)
+    dataset.delete("a = 0")
+    fragment = dataset.get_fragments()[0]
+    session = fragment.open_session(["b"], with_row_address=True)
+    assert session.take([3, 0]).to_pydict() == {"b": [14, 11], "_rowaddr": [4, 1]}
+    assert fragment.open_session().take([0]).to_pydict() == {"a": [1], "b": [11]}
+    with pytest.raises(InvalidInputError, match="No field named c"):
+        fragment.open_session(["c"])

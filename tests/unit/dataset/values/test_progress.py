@@ -36,3 +36,12 @@ def test_a_write_reports_to_a_folder(tmp_path: Path) -> None:
 def test_a_folder_without_a_file_system_is_refused() -> None:
     with pytest.raises(pa.ArrowInvalid):
         FileSystemFragmentWriteProgress("nothing://x")
+
+
+def test_a_fragment_with_an_id_reports_it(tmp_path: Path) -> None:
+    progress = FileSystemFragmentWriteProgress(str(tmp_path / "progress"))
+    rows = pa.table({"a": range(10)})
+    made = lance_core.LanceFragment.create(tmp_path / "t", rows, fragment_id=3, progress=progress)
+    begun = (tmp_path / "progress" / "fragment_3.json").read_text()
+    assert FragmentMetadata.from_json(begun).files[0].path == made.files[0].path
+    assert not (tmp_path / "progress" / "fragment_3.in_progress").exists()

@@ -1,0 +1,47 @@
+"""Texts of what a version stores, for looking at a table by hand. Their form may change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lance_core.dataset import FragmentMetadata, LanceDataset
+
+__all__ = ["format_fragment", "format_manifest", "format_schema", "list_transactions"]
+
+RULE = "-" * 40
+
+
+def format_schema(dataset: LanceDataset) -> str:
+    """The stored fields, as text of the messages ``lance.file.Field``."""
+    return "\n".join(str(field) for field in dataset.snapshot.schema.to_proto())
+
+
+def format_fragment(fragment: FragmentMetadata, dataset: LanceDataset) -> str:
+    """The fragment, as text of the message ``lance.table.DataFragment``."""
+    return str(fragment.to_fragment().to_proto())
+
+
+def format_manifest(dataset: LanceDataset) -> str:
+    """The open version: its number, flags, config and counts, its schema and its fragments."""
+    manifest = dataset.snapshot.manifest
+    facts = {
+        "version": manifest.version,
+        "reader_flags": manifest.flags.reader,
+        "writer_flags": manifest.flags.writer,
+        "max_fragment_id": manifest.max_fragment_id,
+        "next_row_id": manifest.next_row_id,
+        "file_version": manifest.storage_version,
+        "config": dict(manifest.config),
+        "table_metadata": dict(manifest.table_metadata),
+        "rows": dataset.count_rows(),
+    }
+    fragments = [str(fragment.to_proto()) for fragment in manifest.fragments]
+    lines = [f"{name}: {value}" for name, value in facts.items()]
+    return "\n".join([*lines, RULE, format_schema(dataset), RULE, *fragments])
+
+
+def list_transactions(dataset: LanceDataset, max_transactions: int = 10) -> list[str]:
+    """The transactions of the newest versions up to the open one, the newest first."""
+    found = dataset.get_transactions(max_transactions)
+    return ["(not recorded)" if one is None else repr(one) for one in found]
