@@ -17,6 +17,7 @@ from lance_core.dataset.read.scan_options import options_of, split_options
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata
+from lance_core.dataset.values.progress import ProgressOfFragment
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.input import ReaderLike
 from lance_core.dataset.write.write import write_fragments
@@ -104,6 +105,8 @@ class LanceFragment(ArrowInstance):
         `SchemaMismatchError` if there are no rows.
         """
         hide_secrets_in(options)
+        if fragment_id and options.get("progress") is not None:
+            options["progress"] = ProgressOfFragment(options["progress"], fragment_id)
         written = write_fragments(
             data,
             dataset_uri,
