@@ -72,10 +72,8 @@ class RowMask:
         return kept if self.blocked is None else kept & ~self.blocked.contains(ids)
 
 
-def row_mask(allowlist: object, blocklist: object) -> RowMask | None:
-    """The mask of two serialised sets, None without one. Raises `InvalidInputError`."""
-    if allowlist is None and blocklist is None:
-        return None
+def row_mask(allowlist: object, blocklist: object) -> RowMask:
+    """The mask of two serialised sets, or one of them. Raises `InvalidInputError`."""
     return RowMask(_decoded(allowlist, "allowlist"), _decoded(blocklist, "blocklist"))
 
 

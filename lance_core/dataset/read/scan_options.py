@@ -20,18 +20,23 @@ from lance_core.dataset.read.projection import (
     stored_column,
 )
 from lance_core.dataset.read.pruning import spans_left
-from lance_core.dataset.read.row_masks import row_mask
-from lance_core.dataset.read.scan_metrics import StatisticsCallback
-from lance_core.dataset.read.sort_keys import ColumnOrdering, as_orderings, check_sortable
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import Part, load
+from lance_core.on_demand import Part, lazy_module, load
 from lance_core.schema import Schema
 from lance_core.suggestions import did_you_mean, shortened, unknown_argument
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+
+    from lance_core.dataset.read import row_masks, sort_keys
+    from lance_core.dataset.read.row_masks import RowMask
+    from lance_core.dataset.read.scan_metrics import StatisticsCallback
+    from lance_core.dataset.read.sort_keys import ColumnOrdering
+else:
+    row_masks = lazy_module("lance_core.dataset.read.row_masks")
+    sort_keys = lazy_module("lance_core.dataset.read.sort_keys")
 
 
 class HasFragmentId(Protocol):
@@ -178,7 +183,7 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         projection=projection,
         spans=spans,
         filter=filter_,
-        mask=row_mask(options.row_addr_allowlist, options.row_addr_blocklist),
+        mask=_mask(options.row_addr_allowlist, options.row_addr_blocklist),
         limit=not_negative(options.limit, "Limit"),
         offset=not_negative(options.offset, "Offset") or 0,
         order=_order(schema, options.order_by),
@@ -217,15 +222,21 @@ def _condition(filter: Any) -> Any:
     return filter.get("expr_filter")
 
 
+def _mask(allowlist: object, blocklist: object) -> RowMask | None:
+    if allowlist is None and blocklist is None:
+        return None
+    return row_masks.row_mask(allowlist, blocklist)
+
+
 def _order(
     schema: Schema, given: Sequence[ColumnOrdering | str] | None
 ) -> tuple[tuple[ColumnOrdering, Output], ...]:
     if given is None:
         return ()
     found = []
-    for ordering in as_orderings(given):
+    for ordering in sort_keys.as_orderings(given):
         output = stored_column(schema, ordering.column_name)
-        check_sortable(output.field.type, ordering.column_name)
+        sort_keys.check_sortable(output.field.type, ordering.column_name)
         found.append((ordering, output))
     return tuple(found)
 
