@@ -22,6 +22,7 @@ from lance_core.dataset.read.scan_options import (
 )
 from lance_core.dataset.read.take import Indices, as_indices
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
@@ -174,7 +175,9 @@ class LanceScanner(ArrowInstance):
                 f"row {rows.max()} is out of range: the result has {table.num_rows} rows"
             )
         return (
-            take_rows(table, pa.array(rows)) if table.num_columns else zero_column_table(len(rows))
+            take_rows(table, from_numpy(rows))
+            if table.num_columns
+            else zero_column_table(len(rows))
         )
 
     def explain_plan(self, verbose: bool = False) -> PlanText:

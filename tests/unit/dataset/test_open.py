@@ -232,7 +232,7 @@ def test_default_scan_options_apply_where_nothing_else_is_said(uri: str, some_ro
     chosen = dataset.to_table(columns=["f"], with_row_id=False, filter="i < 2")
     assert chosen.to_pydict() == {"f": [0.0, 0.5]}
     assert dataset.checkout_version(1).schema.names == ["i", "_rowid"]
-    with pytest.raises(TypeError, match="nonsense"):
+    with pytest.raises(InvalidInputError, match="Unknown option"):
         lance.dataset(uri, default_scan_options={"nonsense": 1}).to_table()
 
 

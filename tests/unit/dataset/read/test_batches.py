@@ -114,12 +114,12 @@ def test_an_error_while_streaming_reaches_the_reader(
 
 
 def test_streams_of_other_libraries_are_served(sample: Sample) -> None:
-    assert pa.table(sample.dataset).equals(sample.live)
+    assert pa.table(sample.dataset.scanner()).equals(sample.live)
     scanner = sample.dataset.scanner(["i"], filter="i < 5")
     assert pa.table(scanner)["i"].to_pylist() == [1, 2, 4]
     # A scanner may be run as often as one likes.
     assert pa.table(scanner).equals(scanner.to_table())
-    reader = pa.RecordBatchReader.from_stream(sample.dataset)
+    reader = pa.RecordBatchReader.from_stream(sample.dataset.scanner())
     assert reader.schema.equals(sample.dataset.schema)
 
 
