@@ -181,4 +181,25 @@ class Travel(Read):
         return self.state.version, rows_of(copy, self.state)
 
 
-VERBS = (Scan, Sort, Count, Take, TakeById, Travel)
+@dataclass(frozen=True)
+class Changes(Read):
+    """The keys of rows that were inserted, and of those that were updated, since a version."""
+
+    since: int
+
+    @classmethod
+    def draw(cls, draw: Draw, history: History) -> Self | None:
+        return cls(draw_version(draw, history)) if history.stable else None
+
+    def apply(self, table: Table) -> Any:
+        delta = table.open().delta(self.since)
+        readers = delta.get_inserted_rows(), delta.get_updated_rows()
+        return [sorted(reader.read_all()[KEY].to_pylist()) for reader in readers]
+
+    def expected(self, copy: Copy, state: State) -> Any:
+        new = sorted(key for key, version in state.created.items() if version > self.since)
+        changed = {key for key, version in state.updated.items() if version > self.since}
+        return [new, sorted(changed.difference(new))]
+
+
+VERBS = (Scan, Sort, Count, Take, TakeById, Travel, Changes)
