@@ -18,7 +18,8 @@ TEXTS = (pa.string(), pa.large_string())
 FLOATS = (pa.float32(), pa.float64())
 LIST = pa.list_(pa.int16())
 STRUCT = pa.struct({"x": pa.float64(), "y": pa.string()})
-TYPES = (pa.int32(), pa.int64(), pa.string(), pa.float64(), pa.bool_(), LIST, STRUCT)
+JSON = pa.json_()
+TYPES = (pa.int32(), pa.int64(), pa.string(), pa.float64(), pa.bool_(), LIST, STRUCT, JSON)
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -35,6 +36,8 @@ def values(type_: pa.DataType, nullable: bool = True) -> st.SearchStrategy[Any]:
         made = st.sampled_from([0.5, -1.0, 2.0])
     elif pa.types.is_boolean(type_):
         made = st.booleans()
+    elif type_ == JSON:
+        made = st.sampled_from(['{"a":1}', "[1,2]", '"text"'])
     elif pa.types.is_struct(type_):
         made = st.fixed_dictionaries({each.name: values(each.type) for each in type_})
     else:
