@@ -11,6 +11,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.histories.machine import VERBS, machine
 
+IS_FULL_RUN = "LANCE_CORE_HISTORIES" in os.environ
+"""Whether this is `tox -e histories`: only then each run tries other histories."""
 HISTORIES = int(os.environ.get("LANCE_CORE_HISTORIES", "500"))
 KINDS = [(version, stable) for version in ("2.0", "2.1", "2.2") for stable in (False, True)]
 
@@ -30,6 +32,7 @@ def test_histories(file_version: str, stable: bool) -> None:
             max_examples=-(-HISTORIES // len(KINDS)),
             stateful_step_count=6,
             deadline=None,
+            derandomize=not IS_FULL_RUN,
             suppress_health_check=list(HealthCheck),
             print_blob=True,
             report_multiple_bugs=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -77,6 +77,12 @@ def quoted(name: str) -> str:
 
 def _literal(value: Any) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
+def draw_merge_condition(draw: Draw, state: State, prefix: str = "") -> Expression:
+    """A condition of a merge. pylance cannot read JSON columns for it."""
+    fields = [each for each in state.schema if each.type != JSON]
+    return draw_condition(draw, replace(state, schema=pa.schema(fields)), prefix)
 
 
 def draw_condition(draw: Draw, state: State, prefix: str = "") -> Expression:

@@ -15,6 +15,7 @@ from tests.histories.values import (
     Expression,
     draw_condition,
     draw_expression,
+    draw_merge_condition,
     draw_rows,
     group_of,
 )
@@ -208,12 +209,12 @@ class MergeInsert(Change):
         matched = draw(
             st.sampled_from(["update", "update", "update", "if", "fail", "delete", None])
         )
-        condition = draw_condition(draw, state, "target.") if matched == "if" else None
+        condition = draw_merge_condition(draw, state, "target.") if matched == "if" else None
         inserts = matched is None or draw(st.booleans())
         by_source: Expression | bool = False
         # Of rows to delete only, pylance fails to read the columns that it does not need.
         if (matched != "delete" or inserts) and draw(st.integers(0, 3)) == 0:
-            by_source = draw(st.booleans()) or draw_condition(draw, state)
+            by_source = draw(st.booleans()) or draw_merge_condition(draw, state)
         rows, data = _draw_part(draw, history, rows)
         return cls(rows, data, matched, condition, inserts, by_source)
 
