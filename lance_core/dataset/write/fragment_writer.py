@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core.datafile.file_output import FileOptions, FileWriteResult, check_positive
+from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.writer import FileWriter
 from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.blobs.ingest import Ingest
@@ -122,6 +123,9 @@ class _FragmentWriter:
         self._options = options
         self._done = done
         self._progress = options.progress or NoopFragmentWriteProgress()
+        files = options.files
+        limits = page_limits(len(schema.fields), files.data_cache_bytes, files.max_page_bytes)
+        self._min_part_bytes = limits.flush_bytes // 8
         self._file: FileWriter | LegacyFileWriter | None = None
         self._side: SideFiles | None = None
         self._name = ""
@@ -163,7 +167,8 @@ class _FragmentWriter:
         file = self._file
         assert file is not None
         rows = self._options.max_rows_per_file - file.num_rows
-        free = self._options.max_bytes_per_file - file.tell()
+        # Smaller parts only take longer: the size of a file grows when a page is full.
+        free = max(self._options.max_bytes_per_file - file.tell(), self._min_part_bytes)
         if batch.nbytes > free:
             rows = min(rows, free * batch.num_rows // batch.nbytes)
         return max(1, rows)

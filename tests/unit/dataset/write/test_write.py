@@ -151,6 +151,14 @@ def test_files_end_when_they_are_large_enough(uri: str, chunk: int) -> None:
     assert dataset.to_table().equals(table)
 
 
+def test_a_small_limit_of_bytes_does_not_split_pages(uri: str) -> None:
+    # A file is full when its first page is written, here with the last rows of a batch.
+    batch = pa.record_batch({"a": ["0" * 1024] * (8 << 10)})
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
+    dataset = lance.write_dataset(reader, uri, max_bytes_per_file=1024)
+    assert [fragment.physical_rows for fragment in dataset.get_fragments()] == [8 << 10] * 2
+
+
 def test_one_byte_per_file_still_makes_progress(uri: str, some_rows: Rows) -> None:
     dataset = lance.write_dataset(some_rows(5), uri, max_bytes_per_file=1, data_cache_bytes=1)
     assert dataset.to_table().equals(some_rows(5))
