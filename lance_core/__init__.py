@@ -44,6 +44,8 @@ if TYPE_CHECKING:
         batch_udf,
         blob_array,
         blob_field,
+        bytes_read_counter,
+        iops_counter,
     )
     from lance_core.schema import json_to_schema, schema_to_json
 
@@ -73,12 +75,14 @@ __all__ = [
     "blob",
     "blob_array",
     "blob_field",
+    "bytes_read_counter",
     "commit",
     "dataset",
     "debug",
     "errors",
     "file",
     "fragment",
+    "iops_counter",
     "json_to_schema",
     "progress",
     "schema",

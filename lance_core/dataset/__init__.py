@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         batch_udf,
     )
     from lance_core.dataset.write.write import discard_fragments, write_fragments
+    from lance_core.store.process_reads import bytes_read_counter, iops_counter
 
 __all__ = [
     "LANCE_COMMIT_MESSAGE_KEY",
@@ -79,7 +80,9 @@ __all__ = [
     "batch_udf",
     "blob_array",
     "blob_field",
+    "bytes_read_counter",
     "discard_fragments",
+    "iops_counter",
     "migrate_manifest_paths_v2",
     "serialize_row_addrs",
     "write_dataset",

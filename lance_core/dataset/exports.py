@@ -35,6 +35,8 @@ HOMES = {
     "FragmentMetadata": "lance_core.dataset.values.fragment_metadata",
     "Index": "lance_core.dataset.values.index",
     "IndexFile": "lance_core.dataset.values.index",
+    "bytes_read_counter": "lance_core.store.process_reads",
+    "iops_counter": "lance_core.store.process_reads",
     "LANCE_COMMIT_MESSAGE_KEY": "lance_core.dataset.values.transaction",
     "LanceOperation": "lance_core.dataset.values.operations",
     "RowIdSequence": "lance_core.dataset.values.row_id_sequence",

@@ -23,6 +23,7 @@ from lance_core.store.base import (
 )
 from lance_core.store.buffers import byte_view, joined
 from lance_core.store.paths import check_folder, check_path, is_below
+from lance_core.store.process_reads import count_reads
 from lance_core.store.ranges import slice_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
@@ -100,9 +101,16 @@ class MemoryStore(ObjectStore):
         return CAPABILITIES
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        return slice_ranges(self.get(path), ranges, path)
+        found = slice_ranges(self._whole(path), ranges, path)
+        count_reads(found)
+        return found
 
     def get(self, path: str) -> pa.Buffer:
+        whole = self._whole(path)
+        count_reads([whole])
+        return whole
+
+    def _whole(self, path: str) -> pa.Buffer:
         return self._objects.get(check_path(path))[0]
 
     def head(self, path: str) -> ObjectMeta:

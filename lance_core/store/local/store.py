@@ -33,6 +33,7 @@ from lance_core.store.local.publish import Publisher, UnpublishedFile
 from lance_core.store.local.root import Root
 from lance_core.store.local.walk import meta_of, names, walk
 from lance_core.store.local.writer import LocalWriter
+from lance_core.store.process_reads import count_reads
 from lance_core.store.ranges import slice_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
@@ -95,16 +96,20 @@ class LocalStore(ObjectStore):
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         whole = self._buffer(path)
         if whole is not None:
-            return slice_ranges(whole, ranges, path)
-        with reading(path, self._root.path):
-            return self._files.read(path, ranges)
+            found = slice_ranges(whole, ranges, path)
+        else:
+            with reading(path, self._root.path):
+                found = self._files.read(path, ranges)
+        count_reads(found)
+        return found
 
     def get(self, path: str) -> pa.Buffer:
         whole = self._buffer(path)
-        if whole is not None:
-            return whole
-        with reading(path, self._root.path):
-            return self._files.read(path, None)[0]
+        if whole is None:
+            with reading(path, self._root.path):
+                (whole,) = self._files.read(path, None)
+        count_reads([whole])
+        return whole
 
     def head(self, path: str) -> ObjectMeta:
         with reading(path, self._root.path):

@@ -29,6 +29,7 @@ from lance_core.store.base import (
 )
 from lance_core.store.buffers import byte_views
 from lance_core.store.paths import check_folder, check_path
+from lance_core.store.process_reads import count_reads
 from lance_core.store.remote.client import Failure, RemoteClient, RequestError
 from lance_core.store.remote.listing import Lister
 from lance_core.store.remote.reads import Reader
@@ -75,10 +76,14 @@ class RemoteStore(ObjectStore):
         return self.client.capabilities
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        return self._reader.ranges(path, self._key(path), ranges)
+        found = self._reader.ranges(path, self._key(path), ranges)
+        count_reads(found)
+        return found
 
     def get(self, path: str) -> pa.Buffer:
-        return self._reader.whole(path, self._key(path))
+        whole = self._reader.whole(path, self._key(path))
+        count_reads([whole])
+        return whole
 
     def head(self, path: str) -> ObjectMeta:
         ask = partial(self.client.head, self._key(path))

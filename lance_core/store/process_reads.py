@@ -1,0 +1,41 @@
+"""Totals of what this process has read from all stores of the core, since it started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lance_core.concurrency.fork_safe import ForkSafeLock
+
+
+class _Totals:
+    __slots__ = ("bytes", "lock", "reads")
+
+    def __init__(self) -> None:
+        self.lock = ForkSafeLock()
+        self.reads = self.bytes = 0
+
+
+_TOTALS = _Totals()
+
+
+def count_reads(found: Sequence[pa.Buffer]) -> None:
+    """Add buffers that a store returned, one for each byte range or object."""
+    size = sum(buffer.size for buffer in found)
+    with _TOTALS.lock:
+        _TOTALS.reads += len(found)
+        _TOTALS.bytes += size
+
+
+def iops_counter() -> int:
+    """The byte ranges and objects that this process has read; a request may hold several."""
+    return _TOTALS.reads
+
+
+def bytes_read_counter() -> int:
+    """The bytes of what `iops_counter` counts.
+
+    Of a file that is mapped into memory, these are the bytes that a read may look at.
+    """
+    return _TOTALS.bytes
