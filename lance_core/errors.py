@@ -4,6 +4,7 @@
 
     LanceError
     ├── InvalidInputError (ValueError)          the caller's argument cannot be used
+    │   ├── InvalidExpressionError (OSError)    SQL or an Arrow expression that is not valid
     │   ├── InvalidTypeError (TypeError)        an argument of the wrong Python type
     │   ├── SchemaMismatchError (OSError)       data does not fit the table's schema
     │   ├── MergeError (OSError)                rows of a merge match rows that they must not match
@@ -60,6 +61,10 @@ class InvalidInputError(LanceError, ValueError):
 
 class InvalidTypeError(InvalidInputError, TypeError):
     """An argument has the wrong Python type."""
+
+
+class InvalidExpressionError(InvalidInputError, OSError):
+    """A filter or computed column has a syntax error, an unknown column or a wrong type."""
 
 
 class SchemaMismatchError(InvalidInputError, OSError):

@@ -1,12 +1,11 @@
 """bfloat16 in Arrow: the upper 16 bits of a float32, as the extension type ``lance.bfloat16``.
 
-The storage type is ``fixed_size_binary(2)``, little endian. Importing this module registers the
-type, so that reads return it.
+The storage type is ``fixed_size_binary(2)``, little endian. After this module is imported,
+reads return the type.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import struct
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from lance_core.schema.extension import OWN_TYPES
 from lance_core.schema.logical_type import BFLOAT16
 
 if TYPE_CHECKING:
@@ -149,5 +149,4 @@ def _of_bits(bits: npt.NDArray[np.uint16], mask: npt.NDArray[np.bool_] | None) -
     return pa.ExtensionArray.from_storage(BFloat16Type(), storage)
 
 
-with contextlib.suppress(pa.ArrowKeyError):  # another library has registered the type's name
-    pa.register_extension_type(BFloat16Type())
+OWN_TYPES[BFLOAT16] = BFloat16Type()

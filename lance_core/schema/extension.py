@@ -18,6 +18,12 @@ PARAMETERS_KEY = "ARROW:extension:metadata"
 ARROW_JSON = "arrow.json"
 LANCE_JSON = "lance.json"
 
+OWN_TYPES: dict[str, pa.ExtensionType] = {}
+"""Extension types by name that reads return although nobody has registered them with Arrow.
+
+pylance registers types with the same names as it is imported, and fails if they exist already.
+"""
+
 
 def is_extension(arrow: pa.DataType) -> bool:
     """True if ``arrow`` is a registered extension type; field metadata is not considered."""
@@ -42,11 +48,18 @@ def resolved(field: pa.Field) -> pa.Field:
 
     The field is returned unchanged, with its metadata, if the extension is not registered or does
     not accept the parameters or the storage type. Arrow treats unknown extensions the same way.
+    A type of `OWN_TYPES` need not be registered.
     """
     try:
-        return pa.ipc.read_schema(pa.schema([field]).serialize()).field(0)
+        found = pa.ipc.read_schema(pa.schema([field]).serialize()).field(0)
     except Exception:  # a registered type runs its own code here, which may raise anything
         return field
+    own = OWN_TYPES.get((found.metadata or {}).get(NAME_KEY.encode(), b"").decode())
+    if own is None or is_extension(found.type) or found.type != own.storage_type:
+        return found
+    keys = (NAME_KEY.encode(), PARAMETERS_KEY.encode())
+    rest = {key: value for key, value in found.metadata.items() if key not in keys}
+    return pa.field(found.name, own, found.nullable, rest or None)
 
 
 class _ArrowSchema(ctypes.Structure):

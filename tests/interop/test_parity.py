@@ -354,8 +354,6 @@ lance.LanceOperation.Overwrite(TABLE.schema, ["x"])
 
 REASONS = {
     "every argument that cannot be used is a ValueError here": """
-ds.count_rows("nope")
-ds.count_rows("")
 ds.to_table(columns="i")
 ds.to_table(columns=[1])
 ds.to_table(filter=5)
@@ -381,7 +379,6 @@ write(TABLE, max_rows_per_file=-1)
 write(TABLE, commit_message=1)
 write(TABLE, transaction_properties={"a": 1})
 write(TABLE, storage_options={"a": 1})
-lance.LanceFragment.create(path, TABLE.slice(0, 0))
 """,
     "a number of rows or bytes below 1 and truth values for numbers are taken for mistakes": """
 write(TABLE, max_bytes_per_file=0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -374,3 +376,10 @@ def test_schemas_as_json_are_the_same_as_pylances(arrow: pa.DataType) -> None:
     theirs = lance.schema.schema_to_json(schema)
     assert schema_to_json(schema) == theirs
     assert json_to_schema(theirs).equals(lance.schema.json_to_schema(theirs), check_metadata=True)
+
+
+def test_pylance_can_be_imported_after_our_bfloat16() -> None:
+    # pylance registers the name with Arrow, which only one library can do.
+    code = "import lance_core.arrow, lance.arrow as a; print(a.bfloat16_array([1.5]).type)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "lance.bfloat16" in done.stdout

@@ -6,14 +6,20 @@ keeps Arrow's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
+from lance_core.errors import (
+    InvalidExpressionError,
+    InvalidInputError,
+    ResultTooLargeError,
+    UnsupportedFeatureError,
+)
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
 
@@ -104,11 +110,23 @@ class Value:
         return self.computed.evaluate(data)
 
 
+@contextlib.contextmanager
+def _expression_errors() -> Iterator[None]:
+    """Raise `InvalidExpressionError` for an `InvalidInputError` of no special class."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if type(error) is not InvalidInputError:
+            raise
+        raise InvalidExpressionError(str(error)) from error
+
+
+@_expression_errors()
 def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     """The filter for a user's SQL text or Arrow expression.
 
-    Raises `InvalidInputError` for text that cannot be parsed, unknown columns and conditions that
-    are not boolean, and `UnsupportedFeatureError` for SQL constructs that are not supported.
+    Raises `InvalidExpressionError` for text that cannot be parsed, unknown columns and conditions
+    that are not boolean, and `UnsupportedFeatureError` for SQL constructs that are not supported.
     """
     condition: Computed
     if isinstance(filter, str):
@@ -134,6 +152,7 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     return Filter(condition.columns, condition)
 
 
+@_expression_errors()
 def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | None = None) -> Value:
     """The computed column for a user's SQL text or Arrow expression.
 
