@@ -109,7 +109,10 @@ def test_columns_are_chosen_by_schema(spark: SparkSession, uri: str) -> None:
         (StructType().add("id", "string"), "'id' was requested as string; the table has it as big"),
         (StructType().add("name", "string", False), "requested as string not null"),
         (StructType().add("nothing", "string"), "No field named nothing"),
-        (StructType().add("_row_created_at_version", "long"), "No field named _row_created"),
+        (
+            StructType().add("_row_created_at_version", "long"),
+            "requested as bigint; the table has it",
+        ),
     ],
     ids=str,
 )
