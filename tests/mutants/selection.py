@@ -26,7 +26,11 @@ TESTS = (
 
 EDITED = (
     ("lance_core/commits/cleanup/scope.py", "age > pin_age:", "age > pin_age / 2:"),
-    ("lance_core/dataset/write/delete.py", "if current is None or ", "if current is not None and "),
+    (
+        "lance_core/dataset/write/discard_on_failure.py",
+        "if current is None or ",
+        "if current is not None and ",
+    ),
     (
         "lance_core/commits/ancestry.py",
         "        if newest is None or newest",
