@@ -74,15 +74,36 @@ class SqlQuery:
     def __init__(self, dataset: Opened, sql: str, name: str, options: dict[str, Any]) -> None:
         import pyarrow.dataset  # noqa: F401  # `EngineTable` must be an instance of its class
 
-        sizes = {"datafusion.execution.batch_size": str(options.get("batch_size", 8192))}
+        sizes = {
+            "datafusion.execution.batch_size": str(options.get("batch_size", 8192)),
+            # Rows keep the order of the table where the query has none.
+            "datafusion.optimizer.enable_round_robin_repartition": "false",
+        }
         context = session(sizes)
         self._table = EngineTable(dataset, options)
         reads_only = (
             engine().SQLOptions().with_allow_ddl(False).with_allow_dml(False)
         ).with_allow_statements(False)
         with engine_errors("cannot run the query"):
-            context.register_dataset(name, self._table)
+            self._register(context, name)
             self._frame = context.sql_with_options(sql, reads_only)
+
+    def _register(self, context: Any, name: str) -> None:
+        """Register the table as ``name``, with filters of float columns left to the engine.
+
+        It hands filters on as Arrow expressions, for which NaN is not above all numbers as it is
+        in SQL. A function that these expressions do not have keeps such filters back.
+        """
+        fields = list(self._table.schema)
+        if not any(pa.types.is_floating(field.type) for field in fields):
+            context.register_dataset(name, self._table)
+            return
+        hidden = f"{name} as it is stored"
+        context.register_dataset(hidden, self._table)
+        columns = [_kept_back(field) for field in fields]
+        query = f"SELECT {', '.join(columns)} FROM {_quoted(hidden)}"  # noqa: S608 (quoted)
+        view = context.sql(query)
+        context.register_view(name, view)
 
     def to_batch_records(self) -> list[pa.RecordBatch]:
         """The whole result."""
@@ -102,6 +123,15 @@ class SqlQuery:
                 if self._table.failure is not None:
                     raise self._table.failure from None
                 raise
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _kept_back(field: pa.Field) -> str:
+    name = _quoted(field.name)
+    return f"nanvl({name}, {name}) AS {name}" if pa.types.is_floating(field.type) else name
 
 
 class EngineTable(ArrowInstance):

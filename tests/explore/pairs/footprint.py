@@ -26,7 +26,8 @@ class Footprint:
     it inserts if they are not there. ``described``: fields that it stores with their metadata.
     ``removed`` and ``rewritten``: indices that it takes away, or exchanges. ``writes``: values and
     settings that it changes, having seen the old ones; of rows these are pairs of identity and
-    column. ``deletes``: rows that go.
+    column. ``deletes``: rows that go. ``stored``: fields of rows
+    that it appends. ``schema``: all fields that a merge leaves.
     """
 
     fragments: Numbers = frozenset()
@@ -48,6 +49,8 @@ class Footprint:
     bases: Strings = frozenset()
     writes: frozenset[Hashable] = frozenset()
     deletes: Strings = frozenset()
+    stored: Numbers = frozenset()
+    schema: Numbers = frozenset()
 
     def loses(self, committed: Footprint) -> frozenset[Hashable]:
         """What ``committed`` wrote and this, computed from before that, would overwrite."""
@@ -71,6 +74,7 @@ def conclusion(letter: str, ours: Footprint, theirs: Footprint) -> str:
         "i": bool(ours.indexed & theirs.replaced or theirs.indexed & ours.replaced),
         "f": bool(ours.replaced & theirs.replaced),
         "g": bool(ours.cells & theirs.cells),
+        "a": bool(theirs.schema and ours.stored - theirs.schema),
         "e": bool(ours.described & theirs.metadata),
         "d": bool(ours.fragments & theirs.dropped),
         "k": bool(ours.settings & theirs.settings),

@@ -52,7 +52,9 @@ def append(site: Site) -> Parts:
     """Two new rows."""
     columns, rows = _new_rows(site, [f"{site.desk.name}.{i}" for i in range(2)])
     made = site.desk.new_fragment(columns)
-    return Parts(Append((made,)), lambda model: model.with_rows(rows), Footprint())
+    stored = frozenset(field for file in made.files for field in file.fields)
+    footprint = Footprint(stored=stored)
+    return Parts(Append((made,)), lambda model: model.with_rows(rows), footprint)
 
 
 def _key_filter(key: str) -> KeyExistenceFilter:

@@ -107,7 +107,11 @@ def _merge(site: Site, is_safe: bool) -> Parts:
     return Parts(
         Merge(tuple(parts), schema, is_safe),
         lambda m: m.with_column(NEW, column, values),
-        Footprint(fragments=_EVERYTHING, writes=frozenset({"columns"})),
+        Footprint(
+            fragments=_EVERYTHING,
+            writes=frozenset({"columns"}),
+            schema=frozenset(schema.field_ids),
+        ),
         all_updated=True,
     )
 

@@ -84,3 +84,22 @@ def test_without_datafusion_the_error_names_the_extra(
     monkeypatch.setattr(sql_query, "engine", lambda: None)
     with pytest.raises(UnsupportedFeatureError, match=r"lance-core\[datafusion\]"):
         ds.sql("SELECT 1").build()
+
+
+def test_nan_is_above_all_numbers(tmp_path: Path) -> None:
+    rows = pa.table({"f": [1.0, 2.0, float("nan"), None], 'a`"b': [1, 2, 3, 4]})
+    dataset = lance_core.write_dataset(rows, tmp_path)
+    cases = {"f > 1": [2, 3], "f = 'NaN'": [3], "f > 1 OR f IS NULL": [2, 3, 4]}
+    for condition, found in cases.items():
+        query = dataset.sql(f"SELECT * FROM dataset WHERE {condition}").build()
+        (batch,) = query.to_batch_records()
+        assert batch.column(1).to_pylist() == found
+        assert batch.schema.names == rows.column_names
+
+
+def test_rows_keep_the_order_of_the_table(tmp_path: Path) -> None:
+    rows = pa.table({"n": range(10_000)})
+    dataset = lance_core.write_dataset(rows, tmp_path, max_rows_per_file=100)
+    query = "SELECT n FROM dataset WHERE coalesce(n, 0) >= 0"
+    found = dataset.sql(query).batch_size(100).build().to_batch_records()
+    assert pa.Table.from_batches(found)["n"].to_pylist() == list(range(10_000))

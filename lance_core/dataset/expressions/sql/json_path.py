@@ -6,7 +6,7 @@ A path is a sequence of steps. Each step maps every value to none, one or severa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -48,6 +48,7 @@ def parse_path(text: str) -> tuple[Step, ...]:
     Raises `InvalidInputError` for text that is no path, and `UnsupportedFeatureError` for filters
     and operators.
     """
+    text = text.strip()
     rest = text.removeprefix("$")
     if rest == text and rest and (rest[0].isalnum() or rest[0] == "_"):
         rest = f".{rest}"
@@ -134,22 +135,25 @@ def _elements_at(values: Members, ranges: list[tuple[int, int]]) -> PathMatches:
 
 
 def _descendants(values: Members) -> PathMatches:
-    """Each value, and all values inside it at any depth."""
-    return _merged(list(_levels(values)))
-
-
-def _levels(values: Members) -> Iterator[PathMatches]:
-    found = PathMatches(np.arange(len(values)), values)
-    yield found
-    while len(found.owner):
-        below = _merged(
-            [
-                PathMatches(*json_members.elements(found.values)),
-                _all_fields(found.values),
-            ]
-        )
-        found = PathMatches(found.owner[below.owner], below.values)
-        yield found
+    """Each value, and all values inside it at any depth; a value comes before those inside it."""
+    levels = [PathMatches(np.arange(len(values)), values)]
+    while len(levels[-1].owner):
+        last = levels[-1].values
+        levels.append(_merged([PathMatches(*json_members.elements(last)), _all_fields(last)]))
+    # The owners of a level are positions in the level above it.
+    sizes = [np.zeros(0, np.int64)]
+    for above, level in zip(levels[-2::-1], levels[:0:-1], strict=True):
+        inside = np.bincount(level.owner, sizes[0], len(above.owner))
+        sizes.insert(0, 1 + inside.astype(np.int64))
+    places, tops = [np.cumsum(sizes[0]) - sizes[0]], [levels[0].owner]
+    for level, size in zip(levels[1:], sizes[1:], strict=True):
+        before = np.cumsum(size) - size
+        siblings = before - before[np.searchsorted(level.owner, level.owner)]
+        places.append(places[-1][level.owner] + 1 + siblings)
+        tops.append(tops[-1][level.owner])
+    order = np.argsort(np.concatenate(places))
+    found = json_members.concatenated(*(level.values for level in levels))
+    return PathMatches(np.concatenate(tops)[order], found.take(order))
 
 
 def _merged(parts: list[PathMatches]) -> PathMatches:

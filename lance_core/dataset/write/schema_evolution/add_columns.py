@@ -32,12 +32,19 @@ from lance_core.dataset.write.schema_evolution.column_files import (
 from lance_core.dataset.write.schema_evolution.udf import BatchUDF, BatchUDFCheckpoint, Transform
 from lance_core.dataset.write.schema_evolution.udf import as_transform as _as_transform
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lance_core.errors import (
+    InvalidInputError,
+    ObjectNotFoundError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 from lance_core.schema import Schema
 from lance_core.schema.empty_arrays import empty_array
 from lance_core.schema.evolution import Added, add_fields, rows_may_lack
+from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.paths import data_file_path
 from lance_core.table.transactions.operations import Merge
 from lance_core.table.transactions.transaction import Transaction
 
@@ -276,9 +283,18 @@ class Adding:
             *before, new = found.files
             expected = self._files.with_new(fragment, [new])
             same_columns = frozenset(new.fields) <= frozenset(self.added.new.field_ids)
-            if tuple(before) == fragment.files and found == expected and same_columns:
+            same = tuple(before) == fragment.files and found == expected and same_columns
+            if same and self._is_there(new):
                 return expected
         return None
+
+    def _is_there(self, file: DataFile) -> bool:
+        """False if a cleanup has removed the file, which no version names yet."""
+        try:
+            self._snapshot.root.store.head(data_file_path(file.path))
+        except ObjectNotFoundError:
+            return False
+        return True
 
     @contextlib.contextmanager
     def keeping_checkpoint(self) -> Iterator[None]:

@@ -23,7 +23,7 @@ from lance_core.dataset.write.schema_evolution.column_files import (
     scan_fragment,
 )
 from lance_core.errors import InvalidInputError, SchemaMismatchError
-from lance_core.schema import check_nulls, to_storage
+from lance_core.schema import Field, check_nulls, to_storage
 from lance_core.schema.evolution import (
     Alteration,
     Altered,
@@ -31,6 +31,7 @@ from lance_core.schema.evolution import (
     drop_fields,
     rows_may_lack,
 )
+from lance_core.schema.rebuild import visible_children
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Merge, Operation, Project
@@ -104,11 +105,29 @@ def _check_no_nulls(snapshot: Snapshot, altered: Altered) -> None:
     for batch in scan_batches(snapshot, read_fields(snapshot, altered.checked)):
         for column, field, wanted in zip(batch.columns, stored, required, strict=True):
             try:
-                check_nulls(to_storage(column, field), wanted)
+                values = to_storage(column, field)
+                check_nulls(values, wanted)
+                _check_parents(values, field, wanted)
             except InvalidInputError as error:
                 raise SchemaMismatchError(
                     f"Column contains NULL values and cannot be made non-nullable: {error.message}"
                 ) from None
+
+
+def _check_parents(array: pa.Array, field: Field, wanted: Field) -> None:
+    """Raise `InvalidInputError` if a field that becomes not nullable is in a struct that is null.
+
+    The struct may become not null later, when it gets further members.
+    """
+    if not wanted.is_struct:
+        return
+    before = {child.id: child for child in field.children}
+    required = [child for child in wanted.children if not child.nullable]
+    if array.null_count and any(before[child.id].nullable for child in required):
+        raise InvalidInputError(f"the struct {wanted.name!r} is null")
+    values = dict(zip(before, visible_children(array), strict=True))
+    for child in wanted.children:
+        _check_parents(values[child.id], before[child.id], child)
 
 
 def _cast_values(snapshot: Snapshot, altered: Altered) -> Callable[[Fragment], Batches]:

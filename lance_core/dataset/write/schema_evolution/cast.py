@@ -42,10 +42,24 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 def _plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     import pyarrow.compute as pc
 
+    if pa.types.is_timestamp(wanted) and wanted.tz and getattr(array.type, "tz", None) is None:
+        # A time without a zone is local time of the zone, as in pylance.
+        return pc.assume_timezone(_plain(array, pa.timestamp(wanted.unit)), wanted.tz)
+    if pa.types.is_decimal(array.type) and pa.types.is_decimal(wanted):
+        array = _rounded(array, wanted)
     options = pc.CastOptions(
         target_type=wanted, allow_time_truncate=True, allow_float_truncate=True
     )
     return pc.cast(array, options=options)
+
+
+def _rounded(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Decimals without more digits after the point than ``wanted``; a half is rounded up."""
+    import pyarrow.compute as pc
+
+    if array.type.scale <= wanted.scale:
+        return array
+    return pc.round(array, wanted.scale, round_mode="half_towards_infinity")
 
 
 def _is_list(arrow: pa.DataType) -> bool:

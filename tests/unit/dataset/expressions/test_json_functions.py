@@ -115,6 +115,13 @@ def test_damaged_json_is_an_error_or_a_value(length: int) -> None:
             values(text, data)
 
 
+def test_descendants_come_in_the_order_of_the_text() -> None:
+    text = '{"a":{"b":{"a":1},"z":2},"c":{"a":[3,{"a":4}]}}'
+    data = pa.table({"j": pa.array([encode(text), None], pa.large_binary())})
+    found = values("json_extract(j, '$.**.a ')", data)
+    assert found == ['[{"b":{"a":1},"z":2},1,[3,{"a":4}],4]', None]
+
+
 def test_a_scan_filters_and_projects_json(tmp_path: Path) -> None:
     nested = pa.StructArray.from_arrays(
         [pa.array(ROWS, pa.json_()), pa.array(range(len(ROWS)))], ["doc", "n"]

@@ -224,6 +224,19 @@ def test_a_checkpoint_resumes_and_is_removed(table: lance.LanceDataset, tmp_path
     assert len(files(table)) == 6
 
 
+def test_a_checkpoint_whose_files_are_gone_is_computed_again(uri: str, tmp_path: Path) -> None:
+    table = lance.write_dataset({"a": range(6)}, uri, max_rows_per_file=3)
+    before = set(Path(uri, "data").iterdir())
+    checkpoint, schema = tmp_path / "checkpoint", pa.schema([("b", pa.int64())])
+    with pytest.raises(UserFunctionError):
+        table.add_columns(lance.batch_udf(schema, checkpoint)(fails_at(1)), batch_size=3)
+    (written,) = set(Path(uri, "data").iterdir()) - before
+    written.unlink()
+    copy = lance.batch_udf(schema, checkpoint)(lambda batch: pa.record_batch({"b": batch["a"]}))
+    table.add_columns(copy, batch_size=3)
+    assert table.to_table()["b"].to_pylist() == list(range(6))
+
+
 def test_a_checkpoint_of_other_columns_is_not_used(uri: str, tmp_path: Path) -> None:
     table = lance.write_dataset(TABLE, uri, max_rows_per_file=8)
     checkpoint = tmp_path / "checkpoint"

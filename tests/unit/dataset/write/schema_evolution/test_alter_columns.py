@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +103,7 @@ def test_nullability_is_checked_in_live_rows(uri: str) -> None:
     for path in ("a", "s", "s.x"):
         with pytest.raises(SchemaMismatchError, match="NULL values"):
             table.alter_columns({"path": path, "nullable": False})
-    table.delete("a IS NULL")
+    table.delete("a IS NULL OR s IS NULL")
     table.alter_columns({"path": "a", "nullable": False}, {"path": "s.x", "nullable": False})
     assert not table.schema.field("a").nullable
     with pytest.raises(InvalidInputError):
@@ -173,3 +175,35 @@ def test_drops_go_along_with_other_rows_but_not_with_other_columns(uri: str) -> 
     lance.dataset(uri).add_columns({"b": "a"})
     with pytest.raises(RetryableCommitConflictError):
         late.drop_columns(["t"])
+
+
+def test_a_time_without_a_zone_becomes_local_time_of_the_zone(uri: str) -> None:
+    noon = dt.datetime(2024, 1, 1, 12)
+    table = lance.write_dataset({"t": [noon], "d": [noon.date()]}, uri)
+    table.alter_columns({"path": "t", "data_type": pa.timestamp("us", "America/New_York")})
+    table.alter_columns({"path": "d", "data_type": pa.timestamp("us", "+05:30")})
+    (row,) = table.to_table().to_pylist()
+    assert row["t"].replace(tzinfo=None) == noon
+    assert row["t"].utcoffset() == dt.timedelta(hours=-5)
+    assert row["d"].isoformat() == "2024-01-01T00:00:00+05:30"
+
+
+def test_decimals_are_rounded_to_fewer_digits(uri: str) -> None:
+    values = [Decimal("1.25"), Decimal("-1.25"), Decimal("99.94"), None]
+    table = lance.write_dataset(pa.table({"x": pa.array(values, pa.decimal128(10, 2))}), uri)
+    table.alter_columns({"path": "x", "data_type": pa.decimal128(10, 1)})
+    assert table.to_table()["x"].to_pylist() == [
+        *(Decimal("1.3"), Decimal("-1.3"), Decimal("99.9")),
+        None,
+    ]
+
+
+def test_a_member_of_a_null_struct_stays_nullable(uri: str) -> None:
+    struct = pa.struct([("x", pa.int32())])
+    rows = pa.table({"s": pa.array([{"x": 1}, None], struct)})
+    table = lance.write_dataset(rows, uri, data_storage_version="2.2")
+    with pytest.raises(SchemaMismatchError, match="the struct 's' is null"):
+        table.alter_columns({"path": "s.x", "nullable": False})
+    table.delete("s is null")
+    table.alter_columns({"path": "s.x", "nullable": False})
+    assert not table.schema.field("s").type.field("x").nullable
