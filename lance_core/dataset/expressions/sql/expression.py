@@ -72,5 +72,16 @@ def value_expression(
     """The value ``text``, cast to ``kind`` if given; raises the errors of `filters.as_value`."""
     node = plan_value(text, schema)
     if kind is not None and node.type != kind:
-        node = converted(cast(node, kind), kind)  # a cast of text to a time may have another unit
+        if _is_local_time(node.type, kind):
+            node = cast(node, pa.timestamp(kind.unit))
+        else:
+            node = cast(node, kind)
+        node = converted(node, kind)  # a cast of text to a time may have another unit
     return SqlExpression(text, node)
+
+
+def _is_local_time(kind: pa.DataType, target: pa.DataType) -> bool:
+    """True for a time without a zone or a date, which becomes a local time in a zone."""
+    if not (pa.types.is_timestamp(target) and target.tz):
+        return False
+    return bool(pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and not kind.tz))

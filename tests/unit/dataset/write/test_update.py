@@ -173,6 +173,32 @@ def test_values_are_cast_to_the_columns_type(
     assert storage.to_pylist() == [None, expected]
 
 
+@pytest.mark.parametrize(
+    "sql", ["timestamp '2020-07-01 00:00:00'", "date '2020-07-01'", "'2020-07-01'", "n", "d"]
+)
+def test_times_without_a_zone_are_local_times_of_the_columns_zone(uri: str, sql: str) -> None:
+    midnight = datetime.datetime(2020, 7, 1)
+    columns = {
+        "a": pa.array([0], pa.timestamp("us", "Europe/Berlin")),
+        "n": pa.array([midnight], pa.timestamp("ns")),
+        "d": pa.array([midnight.date()]),
+    }
+    dataset = lance.write_dataset(pa.table(columns), uri)
+    dataset.update({"a": sql})
+    assert dataset.count_rows("a = timestamp '2020-07-01 00:00:00'") == 1
+    assert dataset.count_rows("a = '2020-06-30T22:00:00Z'") == 1
+
+
+def test_times_with_a_zone_stay_instants(uri: str) -> None:
+    columns = {
+        "a": pa.array([0], pa.timestamp("us", "Europe/Berlin")),
+        "z": pa.array([7], pa.timestamp("s", "America/New_York")),
+    }
+    dataset = lance.write_dataset(pa.table(columns), uri)
+    dataset.update({"a": "z"})
+    assert dataset.to_table()["a"].cast(pa.int64()).to_pylist() == [7_000_000]
+
+
 WRONG: list[tuple[Any, type[Exception], str]] = [
     ({}, InvalidInputError, "No updates provided"),
     ({"n": 1}, TypeError, "'n': 1"),
