@@ -79,12 +79,16 @@ class InsertedKeys:
         return KeyExistenceFilter(ids, bloom)
 
     def check(self, base: Version) -> None:
-        """Raise `RetryableCommitConflictError` if others have added one of the keys to ``base``."""
+        """Raise `RetryableCommitConflictError` if others have added one of the keys to ``base``.
+
+        Raises it also if they have added rows and have renamed or dropped a key column.
+        """
         if base.file.manifest.version == self._checked.version:
             return
         newest = Snapshot(self._snapshot.root, base.file, base.location)
         added = list(self._added(newest))
         if added and any(map(len, (decision.inserts for decision in self._decisions))):
+            self._check_columns(newest)
             for keys in self._keys():
                 index = KeyIndex(keys.columns)
                 if len(index) and len(find_keys(newest, self._on, index, added).keys):
@@ -94,6 +98,16 @@ class InsertedKeys:
                         "retry on the newest version"
                     )
         self._checked = newest
+
+    def _check_columns(self, newest: Snapshot) -> None:
+        """Raise `RetryableCommitConflictError` if others have renamed or dropped a key column."""
+        names = {field.id: field.name for field in newest.schema.fields}
+        for field in self._fields:
+            if names.get(field.id) != field.name:
+                raise RetryableCommitConflictError(
+                    f"commit conflict: version {newest.version} no longer has the key column "
+                    f"{field.name!r} of version {self._snapshot.version}"
+                )
 
     def _keys(self) -> Iterator[pa.Table]:
         """The keys of the inserted rows, part by part of the source."""

@@ -138,6 +138,30 @@ def test_rows_that_no_longer_fit_the_table_are_refused(
     assert sorted(Path(uri).rglob("*.*")) == files
 
 
+@pytest.mark.parametrize("names", [{"k": "kk"}, {"k": "kk", "v": "k"}], ids=["one", "both"])
+def test_a_renamed_key_column_is_a_conflict(uri: str, names: dict[str, str]) -> None:
+    late = lance.write_dataset(pa.table({"k": [1, 2], "v": [10, 20]}), uri)
+    for old, new in names.items():
+        lance.dataset(uri).alter_columns({"path": old, "name": new})
+    appended = pa.table({"k": [9], "v": [1]}).rename_columns([names.get(n, n) for n in "kv"])
+    lance.write_dataset(appended, uri, mode="append")
+    before = lance.dataset(uri).to_table()
+    new_rows = pa.table({"k": [1, 9], "v": [11, 99]})
+    with pytest.raises(CommitConflictError, match="another writer has changed columns"):
+        upsert(late).execute(new_rows)
+    with pytest.raises(RetryableCommitConflictError, match="no longer has the key column 'k'"):
+        upsert(late).conflict_retries(0).execute(new_rows)
+    assert lance.dataset(uri).to_table().equals(before)
+
+
+def test_a_dropped_key_column_is_a_conflict(late: lance.LanceDataset, uri: str) -> None:
+    lance.dataset(uri).drop_columns(["k"])
+    lance.write_dataset(pa.table({"v": ["first"]}), uri, mode="append")
+    with pytest.raises(CommitConflictError, match="another writer has changed columns"):
+        upsert(late).execute(rows([20], "second"))
+    assert lance.dataset(uri).count_rows() == 11
+
+
 def test_only_keys_of_the_primary_key_are_listed(late: lance.LanceDataset) -> None:
     upsert(late).execute(rows([1, 20, 21], "new"))
     stored = late.snapshot.file.transaction
