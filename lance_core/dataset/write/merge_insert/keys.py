@@ -90,7 +90,7 @@ def _search(
 
 def _column_index(column: pa.ChunkedArray) -> _ColumnIndex:
     type_ = column.type
-    if isinstance(type_, pa.BaseExtensionType) or pa.types.is_dictionary(type_):
+    if _is_encoded(type_):
         return _Converted(column)
     if pa.types.is_null(type_):
         return _Bits(pa.chunked_array([pa.array([], pa.int8())]))
@@ -167,6 +167,10 @@ class _Converted:
         return self._index.find(plain(column))
 
 
+def _is_encoded(type_: pa.DataType) -> bool:
+    return isinstance(type_, pa.BaseExtensionType) or pa.types.is_dictionary(type_)
+
+
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The storage of an extension column, or the values of a dictionary column."""
     type_ = column.type
@@ -229,6 +233,8 @@ def _children(column: pa.ChunkedArray, rows: Int64Array) -> list[pa.ChunkedArray
     columns = []
     for number in range(column.type.num_fields):
         child = pa.chunked_array([pc.struct_field(structs, [number])])
+        while _is_encoded(child.type):
+            child = plain(child)
         columns += [child.is_valid(), _without_nulls(child)]
     return columns
 
@@ -241,14 +247,12 @@ def _without_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _default(type_: pa.DataType) -> pa.Scalar:
-    if pa.types.is_struct(type_) or pa.types.is_nested(type_):
+    """The empty value of a type of variable width; of any other, the one whose bits are all 0."""
+    if pa.types.is_nested(type_):
         raise UnsupportedFeatureError(f"nulls of type {type_} cannot be in keys of a merge")
-    if pa.types.is_boolean(type_):
-        return pa.scalar(False)
-    if pa.types.is_fixed_size_binary(type_):
-        return pa.scalar(bytes(type_.byte_width), type_)
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return pa.scalar(b"", type_)
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         return pa.scalar("", type_)
-    return pa.scalar(0, pa.int64()).cast(type_, safe=False)
+    zero = pa.py_buffer(bytes(type_.bit_width // 8 + 1))
+    return pa.Array.from_buffers(type_, 1, [None, zero])[0]

@@ -79,6 +79,29 @@ def test_keys_of_one_column_are_found(name: str) -> None:
     check([[None, None]], [[None, *drawn(rng, name, 20, 100)]], [kind])
 
 
+@pytest.mark.parametrize("name", [name for name in TYPES if name != "struct"])
+def test_members_of_a_struct_may_be_null(name: str) -> None:
+    rng = random.Random(f"member {name}")
+    kind = pa.struct([("a", pa.int32()), ("b", TYPES[name][0])])
+    sides = [
+        [{"a": rng.choice([None, 1, 2]), "b": b} for b in drawn(rng, name, count, 10)]
+        for count in (60, 200)
+    ]
+    check([sides[0]], [sides[1]], [kind])
+
+
+def test_a_null_in_a_dictionary_is_a_null_member() -> None:
+    def structs(indices: list[int | None], values: list[str | None]) -> pa.ChunkedArray:
+        member = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), pa.array(values))
+        return pa.chunked_array([pa.StructArray.from_arrays([member], names=["a"])])
+
+    index = KeyIndex([structs([0, None, 1], ["x", None])])
+    assert index.keys[1] == index.keys[2]
+    found = index.find([structs([0, None, 1, 2], [None, "x", ""])])
+    assert found.rows.tolist() == [0, 1, 2]
+    assert found.members.tolist() == index.keys[[1, 1, 0]].tolist()
+
+
 @pytest.mark.parametrize("names", [("int64", "string"), ("string", "bool", "int8")])
 def test_keys_of_several_columns_are_found(names: tuple[str, ...]) -> None:
     rng = random.Random(str(names))
