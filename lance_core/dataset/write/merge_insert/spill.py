@@ -61,6 +61,8 @@ def spill_errors() -> Iterator[None]:
     """Raise errors of the temporary folder as `StoreError`."""
     try:
         yield
+    except StoreError:
+        raise
     except OSError as error:
         raise StoreError(
             f"the rows of a merge do not fit into its memory budget, and cannot be written to the "
