@@ -63,11 +63,11 @@ def decide(
         inserts = np.flatnonzero(~is_known[index.keys])
     addresses, pairs = np.empty(0, np.uint64), _NONE
     if plan.updates or plan.matched is Matched.DELETE:
-        addresses, pairs = _pairs(index, matches)
-        if condition is not None:
-            keep = condition.mask(rows, addresses, pairs)
-            addresses, pairs = addresses[keep], pairs[keep]
-        _refuse_ambiguous(plan, rows, addresses, pairs)
+        all_pairs = _Pairs(index, matches)
+        if condition is None:
+            addresses, pairs = _only_pairs(plan, rows, all_pairs)
+        else:
+            addresses, pairs = _pairs_that_satisfy(condition, plan, rows, all_pairs)
     none = np.empty(0, np.uint64)
     is_delete = plan.matched is Matched.DELETE
     return Decision(
@@ -79,34 +79,85 @@ def decide(
     )
 
 
-def _pairs(index: KeyIndex, matches: Matches) -> tuple[Addresses, Int64Array]:
-    """Each matched target row's address, beside the number of each source row with its key."""
-    rows = np.flatnonzero(index.keys >= 0)
-    if len(rows) == len(index):
-        row_of_key = np.empty(len(index), np.int64)
-        row_of_key[index.keys[rows]] = rows
-        return matches.addresses, row_of_key[matches.keys]
-    order = rows[np.argsort(index.keys[rows], kind="stable")]
-    starts = np.zeros(len(index) + 1, np.int64)
-    np.cumsum(np.bincount(index.keys[rows], minlength=len(index)), out=starts[1:])
-    counts = np.diff(starts)[matches.keys]
-    firsts = starts[matches.keys]
-    before = np.cumsum(counts) - counts
-    places = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
-    return np.repeat(matches.addresses, counts), order[places]
+class _Pairs:
+    """The pairs of a matched target row and a source row with its key, ordered by target row.
+
+    There may be many more than rows, so `part` makes only some of them.
+    """
+
+    def __init__(self, index: KeyIndex, matches: Matches) -> None:
+        rows = np.flatnonzero(index.keys >= 0)
+        self._addresses = matches.addresses
+        self._stops: Int64Array | None = None
+        if len(rows) == len(index):
+            row_of_key = np.empty(len(index), np.int64)
+            row_of_key[index.keys[rows]] = rows
+            self._rows = row_of_key[matches.keys]
+            return
+        self._rows = rows[np.argsort(index.keys[rows], kind="stable")]
+        starts = np.zeros(len(index) + 1, np.int64)
+        np.cumsum(np.bincount(index.keys[rows], minlength=len(index)), out=starts[1:])
+        counts = np.diff(starts)[matches.keys]
+        self._stops = np.cumsum(counts)
+        self._shifts = starts[matches.keys] - (self._stops - counts)
+
+    def __len__(self) -> int:
+        if self._stops is None:
+            return len(self._addresses)
+        return int(self._stops[-1]) if len(self._stops) else 0
+
+    def part(self, start: int, stop: int) -> tuple[Addresses, Int64Array]:
+        """The target rows' addresses and the source rows' numbers of the given pairs."""
+        if self._stops is None:
+            return self._addresses[start:stop], self._rows[start:stop]
+        numbers = np.arange(start, min(stop, len(self)))
+        targets = np.searchsorted(self._stops, numbers, side="right")
+        return self._addresses[targets], self._rows[numbers + self._shifts[targets]]
+
+    def first_repeated(self) -> int | None:
+        """A source row of the first target row that is in several pairs, None without any."""
+        if self._stops is None or len(self) == len(self._stops):
+            return None
+        target = int(np.argmax(np.diff(self._stops, prepend=0) > 1))
+        return int(self._rows[self._stops[target] - 1 + self._shifts[target]])
 
 
-def _refuse_ambiguous(
-    plan: MergePlan, rows: pa.Table, addresses: Addresses, pairs: Int64Array
-) -> None:
-    """Raise `MergeError` if an address occurs twice; equal addresses are adjacent."""
-    again = np.flatnonzero(addresses[1:] == addresses[:-1])
-    if len(again):
-        raise MergeError(
-            "Ambiguous merge inserts are prohibited: multiple source rows match the same target "
-            f"row on ({_shown(plan, rows, int(pairs[again[0]]))}); ensure that each target row is "
-            "matched by at most one source row"
-        )
+def _only_pairs(plan: MergePlan, rows: pa.Table, pairs: _Pairs) -> tuple[Addresses, Int64Array]:
+    """All pairs, of which each target row must have at most one."""
+    repeated = pairs.first_repeated()
+    if repeated is not None:
+        raise _ambiguous(plan, rows, repeated)
+    return pairs.part(0, len(pairs))
+
+
+def _pairs_that_satisfy(
+    condition: UpdateCondition, plan: MergePlan, rows: pa.Table, pairs: _Pairs
+) -> tuple[Addresses, Int64Array]:
+    """The pairs that satisfy ``condition``, of which each target row must have at most one."""
+    addresses, numbers = [np.empty(0, np.uint64)], [_NONE]
+    last = -1
+    for start in range(0, len(pairs), _PAIRS):
+        some, chosen = pairs.part(start, start + _PAIRS)
+        keep = condition.mask(rows, some, chosen)
+        if not keep.any():
+            continue
+        some, chosen = some[keep], chosen[keep]
+        is_last = int(some[0]) == last
+        again = np.flatnonzero(some[1:] == some[:-1])
+        if is_last or len(again):
+            raise _ambiguous(plan, rows, int(chosen[0 if is_last else again[0]]))
+        last = int(some[-1])
+        addresses.append(some)
+        numbers.append(chosen)
+    return np.concatenate(addresses), np.concatenate(numbers)
+
+
+def _ambiguous(plan: MergePlan, rows: pa.Table, number: int) -> MergeError:
+    return MergeError(
+        "Ambiguous merge inserts are prohibited: multiple source rows match the same target "
+        f"row on ({_shown(plan, rows, number)}); ensure that each target row is "
+        "matched by at most one source row"
+    )
 
 
 def _shown(plan: MergePlan, rows: pa.Table, number: int) -> str:
@@ -132,16 +183,10 @@ class UpdateCondition:
         self, rows: pa.Table, addresses: Addresses, pairs: Int64Array
     ) -> npt.NDArray[np.bool_]:
         """For each pair of a target address and a source row, True if the condition holds."""
-        parts = [np.empty(0, np.bool_)]
-        source = rows.select(self._source_names)
-        for start in range(0, len(pairs), _PAIRS):
-            part = slice(start, start + _PAIRS)
-            chosen = take_rows(source, from_numpy(pairs[part]))
-            read = rows_at(self._snapshot, addresses[part], self._target)
-            sides = {SOURCE: chosen, TARGET: read}
-            data = {side: _struct(table) for side, table in sides.items() if table.num_columns}
-            parts.append(self._evaluated(data, len(pairs[part])))
-        return np.concatenate(parts)
+        chosen = take_rows(rows.select(self._source_names), from_numpy(pairs))
+        sides = {SOURCE: chosen, TARGET: rows_at(self._snapshot, addresses, self._target)}
+        data = {side: _struct(table) for side, table in sides.items() if table.num_columns}
+        return self._evaluated(data, len(pairs))
 
     def _evaluated(self, data: dict[str, pa.Array], rows: int) -> npt.NDArray[np.bool_]:
         if not data:

@@ -1,0 +1,50 @@
+"""Pairs of target and source rows with the same key: which update, and which are refused."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.dataset.merge_insert import MergeInsertBuilder
+from lance_core.dataset.write.merge_insert import decide
+from lance_core.errors import MergeError
+
+
+def equal_keys(rows: int) -> pa.Table:
+    """Rows with the key 0, and a last one with the key 1; ``v`` is the row's number."""
+    return pa.table({"k": np.append(np.zeros(rows, np.int64), 1), "v": np.arange(rows + 1)})
+
+
+def update(dataset: lance.LanceDataset, condition: str | None = None) -> MergeInsertBuilder:
+    return dataset.merge_insert("k").when_matched_update_all(condition)
+
+
+@pytest.mark.parametrize("condition", [None, "source.v < 2", "source.v = 5 OR source.v = 2500"])
+def test_pairs_of_equal_keys_are_refused_in_little_memory(uri: str, condition: str | None) -> None:
+    dataset = lance.write_dataset(equal_keys(3000), uri)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MergeError, match=r"Ambiguous merge inserts .* \(k = 0\)"):
+            update(dataset, condition).execute(equal_keys(3000))
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    finally:
+        tracemalloc.stop()
+    assert dataset.latest_version == 1
+
+
+@pytest.mark.parametrize("pairs", [1, 7, 1 << 18])
+def test_a_condition_chooses_one_of_many_pairs(
+    uri: str, pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decide, "_PAIRS", pairs)
+    dataset = lance.write_dataset(equal_keys(6), uri)
+    with pytest.raises(MergeError, match=r"\(k = 0\)"):
+        update(dataset, "source.v IN (0, 4) AND target.v = 5").execute(equal_keys(5))
+    one = update(dataset, "source.v = 4 AND target.v IN (2, 3) OR source.k = 1")
+    assert one.execute(equal_keys(5))["num_updated_rows"] == 3
+    found = sorted(dataset.to_table()["v"].to_pylist())
+    assert found == [0, 1, 4, 4, 4, 5, 5]
