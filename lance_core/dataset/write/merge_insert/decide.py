@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import Filter, as_filter
 from lance_core.dataset.read.projection import queryable, select
+from lance_core.dataset.read.window_sizing import late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.integer_index import Int64Array
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
@@ -19,7 +20,7 @@ from lance_core.errors import MergeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
 _PAIRS = 1 << 18
-"""Pairs of a target and a source row whose condition is evaluated together."""
+"""Maximum pairs of a target and a source row whose condition is evaluated together."""
 
 _NONE: Int64Array = np.empty(0, np.int64)
 
@@ -135,9 +136,10 @@ def _pairs_that_satisfy(
 ) -> tuple[Addresses, Int64Array]:
     """The pairs that satisfy ``condition``, of which each target row must have at most one."""
     addresses, numbers = [np.empty(0, np.uint64)], [_NONE]
-    last = -1
-    for start in range(0, len(pairs), _PAIRS):
-        some, chosen = pairs.part(start, start + _PAIRS)
+    last, stop = -1, 0
+    while stop < len(pairs):
+        start, stop = stop, stop + condition.sizer.rows
+        some, chosen = pairs.part(start, stop)
         keep = condition.mask(rows, some, chosen)
         if not keep.any():
             continue
@@ -166,7 +168,10 @@ def _shown(plan: MergePlan, rows: pa.Table, number: int) -> str:
 
 
 class UpdateCondition:
-    """The condition of `Matched.UPDATE_IF`; it names columns as ``source.x`` and ``target.x``."""
+    """The condition of `Matched.UPDATE_IF`; it names columns as ``source.x`` and ``target.x``.
+
+    ``sizer``: chooses the pairs to evaluate together, by the bytes of their values.
+    """
 
     def __init__(self, snapshot: Snapshot, source: pa.Schema, sql: str) -> None:
         """Raises `MergeError` for SQL that is invalid or names unknown columns."""
@@ -178,13 +183,17 @@ class UpdateCondition:
         names = _columns_of(self._filter, TARGET, schema)
         self._target = select(table, names)
         self._source_names = _columns_of(self._filter, SOURCE, schema)
+        fields = (field for field in table.fields if field.name in self._source_names)
+        self.sizer = late_sizer((*self._target.fields, *fields), _PAIRS)
 
     def mask(
         self, rows: pa.Table, addresses: Addresses, pairs: Int64Array
     ) -> npt.NDArray[np.bool_]:
         """For each pair of a target address and a source row, True if the condition holds."""
         chosen = take_rows(rows.select(self._source_names), from_numpy(pairs))
-        sides = {SOURCE: chosen, TARGET: rows_at(self._snapshot, addresses, self._target)}
+        read = rows_at(self._snapshot, addresses, self._target)
+        self.sizer.observe(len(pairs), chosen.nbytes + read.nbytes)
+        sides = {SOURCE: chosen, TARGET: read}
         data = {side: _struct(table) for side, table in sides.items() if table.num_columns}
         return self._evaluated(data, len(pairs))
 

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.read.chosen_rows import MAX_ROWS
 from lance_core.dataset.read.projection import Projection, select
+from lance_core.dataset.read.window_sizing import WindowSizer, late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.decide import Decision
 from lance_core.dataset.write.merge_insert.integer_index import Int64Array
@@ -30,16 +32,18 @@ class NewValues:
         self._source = source
         self._fields = snapshot.schema.fields
         self._missing: Projection | None = None
+        self._sizer: WindowSizer | None = None
         if source.missing.fields:
             whole = snapshot.schema_with_bytes
             self._missing = Projection.of(whole, select(whole, source.missing.names).outputs)
+            self._sizer = late_sizer(self._missing.fields, MAX_ROWS)
 
     def batches(self, decisions: Sequence[Decision]) -> Iterator[pa.RecordBatch]:
         """All rows, part by part of the source."""
         for number, decision in enumerate(decisions):
             if len(decision.updates):
                 rows = self._source.part(number)
-                for piece in _pieces(decision.update_rows, rows):
+                for piece in _pieces(decision.update_rows, rows, self._sizer):
                     yield from self._updated(
                         rows, decision.update_rows[piece], decision.updates[piece]
                     )
@@ -55,8 +59,9 @@ class NewValues:
     ) -> Iterator[pa.RecordBatch]:
         chosen = _chosen(rows, numbers)
         old = None
-        if self._missing is not None:
+        if self._missing is not None and self._sizer is not None:
             old = rows_at(self._snapshot, addresses, self._missing)
+            self._sizer.observe(old.num_rows, old.nbytes)
         yield from self._completed(chosen, old).to_batches()
 
     def _completed(self, new: pa.Table, old: pa.Table | None) -> pa.Table:
@@ -77,10 +82,15 @@ class NewValues:
         return pa.table(columns, names=names)
 
 
-def _pieces(numbers: Int64Array, rows: pa.Table) -> Iterator[slice]:
-    size = max(1, PIECE_BYTES * max(1, rows.num_rows) // max(1, rows.nbytes))
-    for start in range(0, len(numbers), size):
-        yield slice(start, start + size)
+def _pieces(
+    numbers: Int64Array, rows: pa.Table, sizer: WindowSizer | None = None
+) -> Iterator[slice]:
+    """Pieces of ``numbers`` of at most `PIECE_BYTES` of ``rows``, and the rows of ``sizer``."""
+    most = max(1, PIECE_BYTES * max(1, rows.num_rows) // max(1, rows.nbytes))
+    stop = 0
+    while stop < len(numbers):
+        start, stop = stop, stop + (most if sizer is None else min(most, sizer.rows))
+        yield slice(start, stop)
 
 
 def _chosen(rows: pa.Table, numbers: Int64Array) -> pa.Table:

@@ -1,8 +1,10 @@
-"""Pairs of target and source rows with the same key: which update, and which are refused."""
+"""Pairs of target and source rows with the same key: which update, and how many are read."""
 
 from __future__ import annotations
 
 import tracemalloc
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +12,8 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.merge_insert import MergeInsertBuilder
-from lance_core.dataset.write.merge_insert import decide
+from lance_core.dataset.write.merge_insert import decide, new_values
+from lance_core.dataset.write.merge_insert.target import rows_at
 from lance_core.errors import MergeError
 
 
@@ -48,3 +51,33 @@ def test_a_condition_chooses_one_of_many_pairs(
     assert one.execute(equal_keys(5))["num_updated_rows"] == 3
     found = sorted(dataset.to_table()["v"].to_pylist())
     assert found == [0, 1, 4, 4, 4, 5, 5]
+
+
+@pytest.mark.parametrize("module", [decide, new_values])
+@pytest.mark.parametrize("kind", ["vectors", "strings"])
+def test_wide_columns_of_the_target_are_read_in_pieces(
+    uri: str, module: ModuleType, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = np.arange(9000)
+    wide = pa.array([str(number).zfill(4096) for number in numbers])
+    if kind == "vectors":
+        wide = pa.FixedSizeListArray.from_arrays(np.arange(9000 * 512, dtype=np.int64), 512)
+    target = pa.table({"k": numbers, "v": numbers, "wide": wide})
+    dataset = lance.write_dataset(target, uri, max_rows_per_file=5000)
+    sizes = []
+
+    def measured(*given: Any) -> pa.Table:
+        table = rows_at(*given)
+        sizes.append(table.nbytes)
+        return table
+
+    monkeypatch.setattr(module, "rows_at", measured)
+    some = np.delete(numbers, [3, 5000])
+    new = pa.table({"k": some, "v": some + 1})
+    condition = "source.v > target.v AND target.wide IS NOT NULL"
+    assert update(dataset, condition).execute(new)["num_updated_rows"] == 8998
+    assert sum(sizes) > 30 << 20
+    assert max(sizes) <= 13 << 20
+    found = dataset.to_table().sort_by("k")
+    values = np.where(np.isin(numbers, some), numbers + 1, numbers)
+    assert found == target.set_column(1, "v", pa.array(values))
