@@ -203,6 +203,41 @@ def test_members_of_a_struct_that_the_source_does_not_have_keep_their_values(
     ]
 
 
+PAIR = pa.struct({"b": pa.int64(), "c": pa.int64()})
+PART = pa.struct({"b": pa.int64()})
+
+
+@pytest.mark.parametrize("mode", ["rewrite_rows", "rewrite_columns"])
+def test_a_null_struct_without_all_members_keeps_the_other_members(uri: str, mode: str) -> None:
+    old = pa.array([{"b": 1, "c": 2}, None, {"b": 3, "c": 4}], PAIR)
+    dataset = lance.write_dataset(pa.table({"k": [1, 2, 3], "s": old, "w": [0, 0, 0]}), uri)
+    hidden = pa.array([{"b": 9}] * 3, PART).field(0)
+    mask = pa.array([True, True, False])
+    new = pa.StructArray.from_arrays([hidden], fields=list(PART), mask=mask)
+    merge = dataset.merge_insert("k").when_matched_update_all().write_mode(mode)
+    merge.execute(pa.table({"k": [1, 2, 3], "s": new}))
+    found = dataset.to_table().sort_by("k")["s"].to_pylist()
+    assert found == [{"b": None, "c": 2}, None, {"b": 9, "c": 4}]
+    merge.execute(pa.table({"k": [1], "s": pa.array([None], PAIR)}))
+    assert dataset.to_table(filter="k = 1")["s"].to_pylist() == [None]
+
+
+@pytest.mark.parametrize("mode", ["rewrite_rows", "rewrite_columns"])
+def test_structs_in_a_struct_without_all_members_keep_the_others(uri: str, mode: str) -> None:
+    kind = pa.struct({"m": PAIR, "y": pa.int64()})
+    old = pa.array([{"m": {"b": 1, "c": 2}, "y": 3}, {"m": None, "y": 4}, None], kind)
+    dataset = lance.write_dataset(pa.table({"k": [1, 2, 3], "s": old}), uri)
+    part = pa.struct({"m": PART, "y": pa.int64()})
+    new = pa.array([{"m": {"b": 7}, "y": 8}, None, {"m": None, "y": 9}], part)
+    merge = dataset.merge_insert("k").when_matched_update_all().write_mode(mode)
+    merge.execute(pa.table({"k": [1, 2, 3], "s": new}))
+    assert dataset.to_table().sort_by("k")["s"].to_pylist() == [
+        {"m": {"b": 7, "c": 2}, "y": 8},
+        {"m": None, "y": None},
+        {"m": None, "y": 9},
+    ]
+
+
 @pytest.mark.usefixtures("_budget")
 def test_columns_can_be_rewritten_in_place(dataset: lance.LanceDataset) -> None:
     builder = dataset.merge_insert("k").when_matched_update_all().write_mode("rewrite_columns")

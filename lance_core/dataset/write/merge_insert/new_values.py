@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.read.chosen_rows import MAX_ROWS
@@ -18,7 +19,7 @@ from lance_core.dataset.write.merge_insert.source import Source
 from lance_core.dataset.write.merge_insert.target import Addresses, rows_at
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.schema import Field
+from lance_core.schema import Field, is_blob_v2
 
 PIECE_BYTES = 32 << 20
 """Bytes of source rows that are collected and written together."""
@@ -103,24 +104,39 @@ def _chosen(rows: pa.Table, numbers: Int64Array) -> pa.Table:
 def merged_values(field: Field, new: pa.Array | None, old: pa.Array | None) -> pa.Array | None:
     """The values of ``field``: the members that ``new`` has, and the others from ``old``.
 
-    A member that neither has is null. Returns None if both are None.
+    A member that neither has is null. A struct of which ``new`` lacks members is null only if it is
+    null in both; a null in ``new`` then makes its own members null. Returns None if both are None.
     """
     if new is None:
         return old
-    if not field.is_struct or not pa.types.is_struct(new.type):
+    if not _lacks_members(field, new.type):
         return new
-    if new.type.num_fields == len(field.children):
-        return new
+    new_members, old_members = _members(new), _members(old)
     members = []
     for child in field.children:
-        sides = [
-            None
-            if side is None or side.type.get_field_index(child.name) < 0
-            else side.field(child.name)
-            for side in (new, old)
-        ]
-        array = merged_values(child, sides[0], sides[1])
+        array = merged_values(child, new_members.get(child.name), old_members.get(child.name))
         members.append(pa.nulls(len(new), child.storage_type) if array is None else array)
-    mask = new.is_null() if new.null_count else None
+    mask = None
+    if new.null_count:
+        nulls = new.is_null()
+        mask = nulls if old is None else pc.and_(nulls, old.is_null())
     fields = [pa.field(c.name, m.type) for c, m in zip(field.children, members, strict=True)]
     return pa.StructArray.from_arrays(members, fields=fields, mask=mask)
+
+
+def _lacks_members(field: Field, type_: pa.DataType) -> bool:
+    """True if ``type_`` lacks members of the struct ``field``, or of structs in it."""
+    if is_blob_v2(field) or not field.is_struct or not pa.types.is_struct(type_):
+        return False
+    if type_.num_fields < len(field.children):
+        return True
+    members = {type_.field(i).name: type_.field(i).type for i in range(type_.num_fields)}
+    return any(_lacks_members(child, members[child.name]) for child in field.children)
+
+
+def _members(array: pa.Array | None) -> dict[str, pa.Array]:
+    """The members of a struct by name, null where the struct is null."""
+    if array is None:
+        return {}
+    names = [array.type.field(i).name for i in range(array.type.num_fields)]
+    return dict(zip(names, array.flatten(), strict=True))
