@@ -238,6 +238,18 @@ def test_structs_in_a_struct_without_all_members_keep_the_others(uri: str, mode:
     ]
 
 
+@pytest.mark.parametrize("make", [pa.list_, lambda kind: pa.map_(pa.string(), kind)])
+def test_structs_in_lists_must_have_all_members(
+    uri: str, make: Callable[[pa.DataType], pa.DataType]
+) -> None:
+    table = pa.table({"k": [1], "s": pa.array([None], pa.struct({"l": make(PAIR)}))})
+    dataset = lance.write_dataset(table, uri, data_storage_version="2.2")
+    partial = pa.table({"k": [1], "s": pa.array([None], pa.struct({"l": make(PART)}))})
+    with pytest.raises(SchemaMismatchError, match=r"lists or maps \['s.l'\] .* lack members"):
+        upsert(dataset).execute(partial)
+    assert dataset.latest_version == 1
+
+
 @pytest.mark.usefixtures("_budget")
 def test_columns_can_be_rewritten_in_place(dataset: lance.LanceDataset) -> None:
     builder = dataset.merge_insert("k").when_matched_update_all().write_mode("rewrite_columns")

@@ -69,6 +69,12 @@ class Source:
             raise CommitConflictError(
                 "another writer has changed columns that the source has: merge again"
             )
+        partial = _partial_lists(present, missing)
+        if partial and (plan.inserts or plan.updates):
+            raise CommitConflictError(
+                f"another writer has added members to the structs in the lists or maps {partial}: "
+                "add them to the source"
+            )
         if plan.inserts and _required(missing):
             raise CommitConflictError(
                 f"another writer has added the columns {_required(missing)}, which are not "
@@ -83,7 +89,7 @@ def source_schemas(
     """`Source.schema` and `Source.missing` for rows with the schema ``given``.
 
     Raises `SchemaMismatchError` if a key column or a column to insert is missing, for columns that
-    the table does not have, and for other types.
+    the table does not have, for other types, and for structs in lists or maps that lack members.
     """
     for name in plan.on:
         if name not in given.names:
@@ -95,6 +101,12 @@ def source_schemas(
     offered = append_schema(relaxed, arrow)
     _check_keys(table, plan.on)
     present, missing = _divided(table, _leaves(offered))
+    partial = _partial_lists(present, missing)
+    if partial and (plan.inserts or plan.updates):
+        raise SchemaMismatchError(
+            f"the structs in the lists or maps {partial} of the source lack members that the table "
+            "has: add them to the source"
+        )
     if plan.inserts and _required(missing):
         raise SchemaMismatchError(
             f"cannot insert rows from a source without the columns {_required(missing)}, which are "
@@ -114,6 +126,17 @@ def _leaves(schema: Schema) -> frozenset[int]:
 
 def _required(missing: Schema) -> list[str]:
     return [one.name for one in missing.walk() if not one.nullable]
+
+
+def _partial_lists(present: Schema, missing: Schema) -> list[str]:
+    """The paths of lists and maps of structs of which the source lacks members."""
+    ids = {one.id for one in missing.walk()}
+    return [present.path_of(one.id) for one in present.walk() if one.id in ids and _has_items(one)]
+
+
+def _has_items(field: Field) -> bool:
+    """True for a list, a fixed size list or a map."""
+    return bool(field.children) and not field.is_struct
 
 
 def _shape(schema: Schema) -> list[tuple[object, ...]]:

@@ -138,6 +138,19 @@ def test_rows_that_no_longer_fit_the_table_are_refused(
     assert sorted(Path(uri).rglob("*.*")) == files
 
 
+def test_members_that_another_writer_has_added_to_structs_in_lists_are_a_conflict(uri: str) -> None:
+    def table(keys: list[int]) -> pa.Table:
+        return pa.table({"k": keys, "l": [[{"a": key}] for key in keys]})
+
+    late = lance.write_dataset(table([1]), uri, data_storage_version="2.2")
+    upsert(lance.dataset(uri)).execute(table([1, 2]))
+    more = pa.field("l", pa.list_(pa.struct({"b": pa.int64()})))
+    lance.dataset(uri).add_columns(more)
+    with pytest.raises(CommitConflictError, match="added members to the structs"):
+        upsert(late).execute(table([1, 2]))
+    assert lance.dataset(uri).version == 3
+
+
 @pytest.mark.parametrize("names", [{"k": "kk"}, {"k": "kk", "v": "k"}], ids=["one", "both"])
 def test_a_renamed_key_column_is_a_conflict(uri: str, names: dict[str, str]) -> None:
     late = lance.write_dataset(pa.table({"k": [1, 2], "v": [10, 20]}), uri)
