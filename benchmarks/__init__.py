@@ -1,1 +1,1 @@
-"""Benchmarks against pylance and Parquet in one run: ``python -m benchmarks``."""
+"""Benchmarks against pylance, Parquet and Vortex in one run: ``python -m benchmarks``."""

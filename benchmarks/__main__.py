@@ -8,24 +8,30 @@ pylance never calls fsync), except for the line that says so.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 from benchmarks import (
     cold_start,
     columns,
+    columns_wide,
     deletes,
     filters,
     memory,
     merges,
     operations,
     row_ids,
+    small_files,
     startup,
     updates,
+    versions,
 )
+from benchmarks.machine import describe
 from benchmarks.report import Report
-from benchmarks.subjects import Ours, Parquet, Pylance
+from benchmarks.subjects import Ours, Parquet, Pylance, Subject, Vortex
 from benchmarks.tables import TableBenchmark
 from benchmarks.workloads import WORKLOADS
 
@@ -34,6 +40,7 @@ GROUPS = {
     "commits": operations.commits,
     "deletes": deletes.deletes,
     "columns": columns.columns,
+    "versions": versions.versions,
 }
 """Groups that choose the file versions themselves."""
 
@@ -43,6 +50,8 @@ BY_VERSION = {
     "row-ids": row_ids.row_ids,
     "updates": updates.updates,
     "merges": merges.merges,
+    "small-files": small_files.small_files,
+    "columns-wide": columns_wide.columns_wide,
 }
 """Groups that run once for each file version."""
 
@@ -54,18 +63,19 @@ def main() -> int:
     parser.add_argument("--version", nargs="*", choices=VERSIONS, help="file versions, or all")
     parser.add_argument("--no-kernels", action="store_true", help="numpy instead of compiled code")
     parser.add_argument("--only", nargs="*", help="names of groups: wide embed nested memory ...")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--json", type=Path, help="add all figures to this file")
     parser.add_argument("--folder", type=Path, help="where the tables go")
     arguments = parser.parse_args()
     os.environ["LANCE_CORE_DURABILITY"] = "fast"
     if arguments.no_kernels:
         os.environ["LANCE_CORE_DISABLE_PLUGINS"] = "kernels"
+    description = describe("benchmarks", sys.argv[1:])
     report = Report()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
         rounds = 3 if arguments.quick else 7
         for version in arguments.version or VERSIONS:
-            subjects = [Ours(folder, version), Pylance(folder, version), Parquet(folder)]
+            subjects = _subjects(folder, version)
             for workload in WORKLOADS:
                 if _chosen(workload.name, arguments.only):
                     rows = workload.rows // 10 if arguments.quick else workload.rows
@@ -84,8 +94,14 @@ def main() -> int:
             cold_start.cold_start(report, rounds)
         if _chosen("memory", arguments.only):
             memory.stream(report, folder, arguments.quick)
-    missed = report.finish(arguments.json)
+    missed = report.finish(arguments.json, description)
     return 0 if arguments.quick else min(missed, 1)
+
+
+def _subjects(folder: Path, version: str) -> list[Subject]:
+    """The subjects of the tables; Vortex is one of them if it is installed."""
+    subjects: list[Subject] = [Ours(folder, version), Pylance(folder, version), Parquet(folder)]
+    return subjects + ([Vortex(folder)] if importlib.util.find_spec("vortex") else [])
 
 
 def _chosen(group: str, only: list[str] | None) -> bool:

@@ -1,4 +1,4 @@
-"""Bars: the minimum speed ratios to pylance that this library must reach, by file version."""
+"""Bars: the minimum speed ratios to pylance, or to another subject, that must be reached."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ _SPECIAL_LATER = {
     ("wide", "column text"): 1.5,
 }
 _FSST = {("wide", "scan"), ("wide", "column text"), ("wide", "column code"), ("wide", "write")}
+
+SCAN_OF_FRAGMENTS = {1_000_000: None, 20_000: 1.2, 1_000: 1.0, 1: 0.7}
+"""Scans by the rows of a fragment."""
+
+MANY_FRAGMENTS = 1.0
+"""Filters of 2,000 fragments, and what needs only a few of 10,000 or 100,000 fragments."""
+
+VERSIONS = 1.0
+COLUMNS_WIDE = 1.0
+MAX_COLUMN_GROWTH = 1.25
+"""Most that a column costs among 10,000 columns, in columns among 100."""
+
+SCAN_TO_VORTEX = 1.0
+"""Full scans of the workload ``ten``, to Vortex."""
 
 
 def bar(version: str, workload: str, operation: str, kernels: bool = True) -> float | None:

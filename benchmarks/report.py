@@ -1,6 +1,9 @@
 """One line for each measurement: medians, and ratios, mostly to pylance (above 1 is faster).
 
 ``cpu`` is the ratio of processor time, to which more threads bring no advantage.
+
+A JSON file has all figures, each with the number of its run. A run that is written to a file of
+other runs replaces the figures of the same name, so a full benchmark can be run in parts.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measure import Timing
 
@@ -38,10 +42,8 @@ class Report:
         if ratio is not None:
             cells.append(f"ratio {ratio:5.2f}")
             cells.append(f"cpu {_processor_ratio(timings, against)}")
-        if bar is not None and ratio is not None:
-            cells.append(f"(bar {bar:g}{'' if ratio >= bar else ', MISSED'})")
-            if ratio < bar:
-                self.missed.append(f"{name}: {ratio:.2f} < {bar:g}")
+        if ratio is not None:
+            cells.append(self._verdict(name, ratio, bar))
         self.say(name, "  ".join(cells), medians=medians, ratio=ratio, bar=bar)
 
     def note(self, name: str, value: float, unit: str, most: float | None = None) -> None:
@@ -53,19 +55,49 @@ class Report:
                 self.missed.append(f"{name}: {value:.1f} > {most:g} {unit}")
         self.say(name, text, value=value, unit=unit, most=most)
 
+    def ratio(self, name: str, value: float, bar: float | None = None) -> None:
+        """Add a ratio of other figures; ``bar``: its minimum."""
+        text = f"ratio {value:5.2f}  {self._verdict(name, value, bar)}"
+        self.say(name, text, ratio=value, bar=bar)
+
+    def _verdict(self, name: str, ratio: float, bar: float | None) -> str:
+        """What is printed about the bar; a missed one is recorded."""
+        if bar is None:
+            return ""
+        if ratio < bar:
+            self.missed.append(f"{name}: {ratio:.2f} < {bar:g}")
+        return f"(bar {bar:g}{'' if ratio >= bar else ', MISSED'})"
+
     def say(self, name: str, text: str, **values: object) -> None:
         """Print a line, and record ``values`` for the JSON file."""
         self.lines.append({"name": name, **values})
-        sys.stdout.write(f"{name:42} {text}\n")
+        sys.stdout.write(f"{name:46} {text.rstrip()}\n")
         sys.stdout.flush()
 
-    def finish(self, path: Path | None) -> int:
-        """Write all figures as JSON if ``path`` is given; return the number of missed bars."""
+    def finish(self, path: Path | None, run: Mapping[str, object]) -> int:
+        """Write all figures as JSON if ``path`` is given; return the number of missed bars.
+
+        ``run``: what ran, when and where.
+        """
         if path is not None:
-            path.write_text(json.dumps(self.lines, indent=1))
+            old = json.loads(path.read_text()) if path.exists() else {"runs": [], "figures": []}
+            path.write_text(json.dumps(merged(old, run, self.lines), indent=1) + "\n")
         verdict = "all bars met" if not self.missed else "missed: " + "; ".join(self.missed)
         sys.stdout.write(f"\n{verdict}\n")
         return len(self.missed)
+
+
+def merged(
+    old: Mapping[str, Any], run: Mapping[str, object], lines: list[dict[str, object]]
+) -> dict[str, Any]:
+    """The content of a JSON file after a run; runs without figures are removed."""
+    new = {line["name"] for line in lines}
+    kept = [line for line in old["figures"] if line["name"] not in new]
+    numbers = sorted({line["run"] for line in kept})
+    runs = [old["runs"][number] for number in numbers]
+    figures = [line | {"run": numbers.index(line["run"])} for line in kept]
+    figures += [line | {"run": len(runs)} for line in lines]
+    return {"runs": [*runs, dict(run)], "figures": figures}
 
 
 def _processor_ratio(timings: Mapping[str, Timing], against: str) -> str:

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.bars import bar
+from benchmarks.bars import SCAN_TO_VORTEX, bar
 from benchmarks.measure import Action, interleaved
 from benchmarks.report import OURS, PEER, Report
-from benchmarks.subjects import Lance, Subject
+from benchmarks.subjects import Lance, Subject, Vortex
 from benchmarks.touch import touch
 from benchmarks.workloads import Workload
 from lance_core.errors import UnsupportedFeatureError
@@ -92,7 +92,11 @@ class TableBenchmark:
                 for s in self._subjects
             }
 
-        self._add("scan", interleaved(actions(None, None), rounds))
+        scans = interleaved(actions(None, None), rounds)
+        self._add("scan", scans)
+        if self._workload.name == "ten" and Vortex.name in scans:
+            ratio = scans[Vortex.name].median / scans[OURS].median
+            self._report.ratio(f"{self._label}: full scan, to Vortex", ratio, SCAN_TO_VORTEX)
         for column in self._workload.columns:
             self._add(f"column {column}", interleaved(actions([column], None), rounds))
         self._add("filter", interleaved(actions(None, self._workload.selective), rounds))
@@ -134,7 +138,7 @@ _TITLES = {
 
 def _bytes(folder: Path) -> int:
     """Bytes of all data files below ``folder``."""
-    files = [path for path in folder.rglob("*") if path.suffix in (".lance", ".parquet")]
+    files = [path for path in folder.rglob("*") if path.suffix in (".lance", ".parquet", ".vortex")]
     return sum(path.stat().st_size for path in files)
 
 

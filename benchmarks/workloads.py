@@ -70,6 +70,12 @@ def wide(rows: int) -> pa.Table:
     )
 
 
+def ten(rows: int) -> pa.Table:
+    """10 of the columns of `wide`: numbers, times, texts, and some with nulls."""
+    names = ("id", "i32", "f64", "f32", "at", "text", "city", "code", "n_i64", "n_text")
+    return wide(rows).select(names)
+
+
 def embed(rows: int) -> pa.Table:
     """Vectors of 768 floats, with an id and a text."""
     rng = np.random.default_rng(8)
@@ -123,6 +129,7 @@ def blobs(rows: int) -> pa.Table:
 
 WORKLOADS = (
     Workload("wide", wide, 2_000_000, "i32 < 1000", ("id", "i32", "f64", "text", "city", "n_text")),
+    Workload("ten", ten, 2_000_000, "i32 < 1000", ()),
     Workload("compressible", compressible, 3_000_000, "id % 1000 = 7", ("at", "day", "page")),
     Workload("embed", embed, 50_000, "id % 1000 = 7", ("vector",)),
     Workload("nested", nested, 500_000, "id % 1000 = 7", ("items",)),

@@ -7,11 +7,13 @@ delays every request by some milliseconds, like the network to a cloud.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from benchmarks.cloud import requests, times, uploads
 from benchmarks.cloud.counting import counting_proxy
 from benchmarks.cloud.places import PLACES, forget_clouds
+from benchmarks.machine import describe
 from benchmarks.report import Report
 
 GROUPS = ("requests", "times", "uploads")
@@ -24,10 +26,11 @@ def main() -> int:
     parser.add_argument("--place", nargs="*", choices=PLACES, help="emulators, or all")
     parser.add_argument("--only", nargs="*", choices=GROUPS, help="groups of figures, or all")
     parser.add_argument("--delay", type=float, default=20.0, help="milliseconds of a request")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--json", type=Path, help="add all figures to this file")
     arguments = parser.parse_args()
     groups = arguments.only or GROUPS
     forget_clouds()
+    run = describe("benchmarks.cloud", sys.argv[1:])
     report = Report()
     for name in arguments.place or PLACES:
         with PLACES[name]() as place, counting_proxy(place.origin) as proxy:
@@ -37,7 +40,7 @@ def main() -> int:
                 times.times(report, place, proxy, arguments.delay / 1000, arguments.quick)
             if "uploads" in groups:
                 uploads.memory(report, place, proxy, arguments.quick)
-    missed = report.finish(arguments.json)
+    missed = report.finish(arguments.json, run)
     return 0 if arguments.quick else min(missed, 1)
 
 

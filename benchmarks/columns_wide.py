@@ -1,0 +1,129 @@
+"""Tables of thousands of columns."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.bars import COLUMNS_WIDE, MAX_COLUMN_GROWTH
+from benchmarks.measure import Action, Timing, interleaved
+from benchmarks.pair import MODULES, Pair
+from benchmarks.report import OURS, PEER, Report
+from benchmarks.touch import touch
+from benchmarks.workloads import WORDS
+
+SHAPES = ((2_000, 10_000), (5_000, 1_000))
+"""Columns and rows."""
+
+COUNTS = (100, 1_000, 10_000)
+"""Numbers of columns whose cost per column is compared, in tables of `FEW` rows."""
+
+FEW = 1_000
+THREE = ["c0", "c3", "c6"]
+WHERE = "c0 > 12 AND c3 < 20 AND c6 < 0.5"
+
+
+def columns_wide(report: Report, folder: Path, version: str, quick: bool) -> None:
+    """Time all reads and the write of wide tables, and the cost of a column by their number."""
+    rounds = 3 if quick else 5
+    for columns, rows in SHAPES:
+        number = columns // 20 if quick else columns
+        _shape(report, folder / "wide", version, (number, rows), rounds)
+    counts = COUNTS[:2] if quick else COUNTS
+    found = [_cost(report, folder / "wide", version, count, min(rounds, 3)) for count in counts]
+    for operation in ("write", "scan"):
+        narrow, *_, widest = (costs[operation] for costs in found)
+        label = f"{version} cost of a column, {operation}: growth to {counts[-1]:,} columns"
+        report.note(label, widest / narrow, "", most=MAX_COLUMN_GROWTH)
+
+
+def _shape(report: Report, path: Path, version: str, shape: tuple[int, int], rounds: int) -> None:
+    columns, rows = shape
+    data = make(columns, rows)
+    label = f"{version} {columns:,} columns x {rows:,} rows"
+    report.add(f"{label}: write", _writes(path, data, version, rounds), COLUMNS_WIDE)
+    taken = sorted(np.random.default_rng(1).integers(0, rows, 10).tolist())
+    reads: dict[str, Callable[[Any], object]] = {
+        "scan": lambda table: table.to_table(),
+        "one column": lambda table: table.to_table(columns=["c5"]),
+        "filter on 3": lambda table: table.to_table(columns=THREE, filter=WHERE),
+        "take 10 rows": lambda table: table.take(taken),
+    }
+    pair = Pair(report, _path(path, PEER), rounds)
+    pair.with_opening(f"{label}: open", lambda table: table.schema, COLUMNS_WIDE)
+    for name, read in reads.items():
+        pair.first(f"{label}: {name}", read, COLUMNS_WIDE)
+        pair.again(f"{label}: {name} again", read, COLUMNS_WIDE)
+    _remove(path)
+
+
+def _cost(
+    report: Report, path: Path, version: str, columns: int, rounds: int
+) -> Mapping[str, float]:
+    """Processor seconds that a column costs this library, by operation."""
+    data = make(columns, FEW)
+    timings = {"write": _writes(path, data, version, rounds)}
+    opened = {name: module.dataset(str(_path(path, PEER))) for name, module in MODULES.items()}
+    scans: dict[str, Action] = {
+        name: lambda dataset=dataset: touch(dataset.to_table()) for name, dataset in opened.items()
+    }
+    timings["scan"] = interleaved(scans, rounds)
+    _remove(path)
+    for operation, timing in timings.items():
+        costs = {name: min(one.processor) / columns for name, one in timing.items()}
+        text = "  ".join(f"{name} {1e6 * cost:9.1f} us" for name, cost in costs.items())
+        label = f"{version} cost of a column, {operation}, {columns:,} columns"
+        report.say(label, text, processor=costs)
+    return {operation: min(one[OURS].processor) / columns for operation, one in timings.items()}
+
+
+def _writes(path: Path, data: pa.Table, version: str, rounds: int) -> dict[str, Timing]:
+    """Time the writes of both libraries, whose tables stay."""
+
+    def write(name: str) -> None:
+        MODULES[name].write_dataset(data, str(_path(path, name)), data_storage_version=version)
+
+    def prepare(name: str) -> None:
+        shutil.rmtree(_path(path, name), ignore_errors=True)
+
+    actions: dict[str, Action] = {name: partial(write, name) for name in MODULES}
+    timings = interleaved(actions, rounds, prepare)
+    read: Any = lance.dataset(str(_path(path, OURS))).to_table()
+    assert read == data, "pylance reads the wide table wrongly"
+    return timings
+
+
+def _path(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.name}-{name}")
+
+
+def _remove(path: Path) -> None:
+    for name in MODULES:
+        shutil.rmtree(_path(path, name))
+
+
+def make(columns: int, rows: int) -> pa.Table:
+    """Integers of different widths, floats, some of them null, and short texts."""
+    rng = np.random.default_rng(14)
+    return pa.table({f"c{number}": _column(rng, number % 10, rows) for number in range(columns)})
+
+
+def _column(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:
+    if kind < 3:
+        return pa.array(rng.integers(0, 1 << (4 + 3 * kind), rows))
+    if kind < 5:
+        return pa.array(rng.integers(0, 1000, rows, np.int32))
+    if kind < 7:
+        return pa.array(rng.random(rows))
+    if kind == 7:
+        return pa.array(rng.random(rows, np.float32), mask=rng.random(rows) < 0.1)
+    if kind == 8:
+        return pa.array(WORDS[rng.integers(0, len(WORDS), rows)])
+    return pa.array(rng.integers(10**5, 10**6, rows).astype("U"))
