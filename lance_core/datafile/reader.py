@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
@@ -164,11 +164,11 @@ class FileReader:
                 self._content.check_field(field, column_of)
             if len(rows) == 0:
                 return [_chunked(field, [], 0) for field in fields]
-            decodings = [
+            decodings = (
                 self._content.decode_field(field, column_of, rows, self._context)
                 for field in fields
-            ]
-            arrays = self._run(run_interleaved(decodings))
+            )
+            arrays = self._decoded(decodings)
             return [
                 _chunked(field, chunks, len(rows))
                 for field, chunks in zip(fields, arrays, strict=True)
@@ -226,6 +226,16 @@ class FileReader:
         except StopIteration as done:
             result: T = done.value
             return result
+
+    def _decoded(self, decodings: Iterable[Decoding[T]]) -> list[T]:
+        """The results of ``decodings``: one after another if their bytes are in memory.
+
+        Then there are no requests to combine, and each result is complete before the next decoding
+        starts: thousands of unfinished ones would slow down Python's garbage collector.
+        """
+        if self._whole is not None or (self._source is self._store and self._store.has_views):
+            return list(map(self._run, decodings))
+        return self._run(run_interleaved(list(decodings)))
 
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         if not ranges:

@@ -31,6 +31,7 @@ from lance_core.dataset.read.window_sizing import (
     count_sizer,
     fixed_bytes,
     late_sizer,
+    num_columns,
     probable_bytes,
     stream_sizer,
 )
@@ -53,8 +54,10 @@ SEARCH_WINDOW_ROWS = 1 << 16
 
 FILTER_WINDOW_ROWS = 1 << 19
 WINDOW_BYTES = 4 << 20
+COLUMN_BYTES = 128 << 10
 WINDOWS_PER_THREAD = 4
-"""Minimum rows (under a filter) or stored bytes of a window; maximum windows for each thread."""
+"""Minimum rows (under a filter) or stored bytes of a window, and of each column in it; maximum
+windows for each thread."""
 
 LATE_ROWS = 1 << 15
 """Maximum rows of a whole result that one read materialises late."""
@@ -182,11 +185,14 @@ def _table_rows(plan: ScanPlan) -> int:
     """Rows of a window of a whole result: up to `WINDOWS_PER_THREAD` windows for each thread.
 
     There are fewer windows if they would have less than `FILTER_WINDOW_ROWS` under a filter, or
-    less than `WINDOW_BYTES` of the projection without one.
+    less than `WINDOW_BYTES` of the projection or `COLUMN_BYTES` of a column without one.
     """
     rows = _num_rows(plan)
-    is_plain = plan.filter is None
-    enough = _projected(plan) // WINDOW_BYTES if is_plain else -(-rows // FILTER_WINDOW_ROWS)
+    if plan.filter is None:
+        least = max(WINDOW_BYTES, num_columns(plan.projection.fields) * COLUMN_BYTES)
+        enough = _projected(plan) // least
+    else:
+        enough = -(-rows // FILTER_WINDOW_ROWS)
     windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), enough))
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 

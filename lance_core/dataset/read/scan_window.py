@@ -24,7 +24,7 @@ from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required
 from lance_core.dataset.read.pruning import rows_left
 from lance_core.dataset.read.scan_metrics import UNMEASURED
-from lance_core.dataset.read.window_sizing import fixed_bytes
+from lance_core.dataset.read.window_sizing import fixed_bytes, probable_bytes
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
@@ -54,6 +54,9 @@ Numbers of 2.0 files are never dense: they are stored in Arrow's layout.
 SPARSE = 96
 """If at most one row in `SPARSE` satisfies the filter, one read may get the other columns for
 several windows: the fixed cost of a read then exceeds the cost of its rows."""
+
+GROUP_BYTES = 1 << 20
+"""Bytes of the columns that are decoded for all rows and filtered together."""
 
 
 class PendingRows(NamedTuple):
@@ -245,15 +248,9 @@ class Window:
                 self._fetch(*read, self._late, (), rows, is_dense=False),
                 self._fetch(*read, self._rest, self._rest_meta, rows),
             ]
-        data = tested
-        for part in parts:
-            for name in part.column_names:
-                if name in data.column_names:
-                    data = data.drop_columns(name)
-                data = data.append_column(part.schema.field(name), part.column(name))
         if self._plan.metrics is not None:
             metrics.returned(len(rows), sum(part.nbytes for part in parts))
-        return data
+        return _side_by_side([tested, *parts])
 
     def _first(
         self, fragment: Fragment, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
@@ -288,9 +285,10 @@ class Window:
             dense = ()
         if not dense:
             return self._stored(snapshot, fragment, fields, meta, rows)
-        others = tuple(field for field in fields if field not in dense)
-        # Without requests to combine, one field at a time takes least memory.
-        groups = [dense] if snapshot.is_io_bound else [(field,) for field in dense]
+        is_other = {field.id for field in fields}.difference(field.id for field in dense)
+        others = tuple(field for field in fields if field.id in is_other)
+        # Without requests to combine, few fields at a time take least memory.
+        groups = [dense] if snapshot.is_io_bound else _groups(dense, rows.last + 1 - rows.first)
         first, stop = rows.first, rows.last + 1
         selected = from_numpy(rows.values - first)
         parts = [self._stored(snapshot, fragment, others, meta, rows)] if others or meta else []
@@ -298,9 +296,7 @@ class Window:
             whole = self._stored(snapshot, fragment, group, (), RowRange(first, stop))
             # For one column Arrow's take is several times faster than its filter.
             parts.append(take_rows(whole, selected))
-        arrow = [field for part in parts for field in part.schema]
-        columns = [column for part in parts for column in part.columns]
-        return pa.Table.from_arrays(columns, schema=pa.schema(arrow))
+        return _side_by_side(parts)
 
     def _stored(
         self,
@@ -333,6 +329,31 @@ def _dense(snapshot: Snapshot, fragment: Fragment, field: Field) -> float:
     if pa.types.is_fixed_size_list(field.storage_type):
         return DENSE
     return 0 if version == "2.0" else DENSE_NUMBERS
+
+
+def _groups(fields: tuple[Field, ...], num_rows: int) -> Iterator[tuple[Field, ...]]:
+    """``fields`` in groups whose ``num_rows`` rows take about `GROUP_BYTES`, or of one field."""
+    group: list[Field] = []
+    size = 0
+    for field in fields:
+        size += num_rows * probable_bytes((field,))
+        if group and size > GROUP_BYTES:
+            yield tuple(group)
+            group, size = [], num_rows * probable_bytes((field,))
+        group.append(field)
+    if group:
+        yield tuple(group)
+
+
+def _side_by_side(tables: Sequence[pa.Table]) -> pa.Table:
+    """The columns of all ``tables``, which have the same rows; the last of each name counts."""
+    columns: dict[str, tuple[pa.Field, pa.ChunkedArray]] = {}
+    for table in tables:
+        for field, column in zip(table.schema, table.columns, strict=True):
+            columns.pop(field.name, None)
+            columns[field.name] = field, column
+    schema = pa.schema([field for field, _ in columns.values()])
+    return pa.Table.from_arrays([column for _, column in columns.values()], schema=schema)
 
 
 def _by_time(

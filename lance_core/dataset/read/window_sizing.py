@@ -24,6 +24,12 @@ COLUMN_WINDOW_BYTES = 448 << 10
 
 The target grows with the columns because a window has a fixed cost for each column.
 """
+WIDE_COLUMNS = 192
+"""Columns from which on a window has more than `STREAM_WINDOW_BYTES`, in proportion.
+
+Python plans each column of each window, which takes as long as decoding some 64 KiB of it: the
+share of a column in such a window, and a batch of 8192 rows of 8 bytes.
+"""
 _PROBABLE_BYTES = 16
 """Assumed bytes of a string or list; many are longer."""
 
@@ -95,24 +101,35 @@ class WindowSizer:
 
 def stream_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
     """The sizer for a stream of batches: windows as small as their fixed cost allows."""
-    columns = sum(not part.children for field in fields for part in field.walk())
-    return _sizer(fields, batch_size, min(columns * COLUMN_WINDOW_BYTES, STREAM_WINDOW_BYTES))
+    target = min(num_columns(fields) * COLUMN_WINDOW_BYTES, most_bytes(fields))
+    return _sizer(fields, batch_size, target)
+
+
+def most_bytes(fields: Iterable[Field]) -> int:
+    """The maximum bytes of a stream's window of ``fields``."""
+    return STREAM_WINDOW_BYTES * max(WIDE_COLUMNS, num_columns(fields)) // WIDE_COLUMNS
+
+
+def num_columns(fields: Iterable[Field]) -> int:
+    """The number of columns of values in ``fields``."""
+    return sum(not part.children for field in fields for part in field.walk())
 
 
 def count_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
     """The sizer for counting: windows keep only the filter's result; ``fields`` are its columns."""
-    return _sizer(fields, batch_size, STREAM_WINDOW_BYTES)
+    return _sizer(fields, batch_size, most_bytes(fields))
 
 
 def late_sizer(fields: Sequence[Field], most: int) -> WindowSizer:
     """The sizer for late materialisation in a stream, with at most ``most`` rows for each read."""
     width = fixed_bytes(fields)
-    first = _UNKNOWN_ROWS if width is None else STREAM_WINDOW_BYTES // width
-    return WindowSizer(first, most, 1, WindowBytes(STREAM_WINDOW_BYTES, STREAM_WINDOW_BYTES))
+    target = most_bytes(fields)
+    first = _UNKNOWN_ROWS if width is None else target // width
+    return WindowSizer(first, most, 1, WindowBytes(target, target))
 
 
 def _sizer(fields: Sequence[Field], batch_size: int, target: int) -> WindowSizer:
-    bytes_ = WindowBytes(target, STREAM_WINDOW_BYTES)
+    bytes_ = WindowBytes(target, most_bytes(fields))
     width = fixed_bytes(fields)
     first = batch_size if width is None else bytes_.rows(1, width, batch_size)
     return WindowSizer(first, TABLE_WINDOW_ROWS, batch_size, bytes_)
