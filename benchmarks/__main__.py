@@ -18,6 +18,7 @@ from benchmarks import (
     cold_start,
     columns,
     columns_wide,
+    cores,
     deletes,
     filters,
     memory,
@@ -52,6 +53,7 @@ BY_VERSION = {
     "merges": merges.merges,
     "small-files": small_files.small_files,
     "columns-wide": columns_wide.columns_wide,
+    "cores": cores.cores,
 }
 """Groups that run once for each file version."""
 
@@ -63,9 +65,11 @@ def main() -> int:
     parser.add_argument("--version", nargs="*", choices=VERSIONS, help="file versions, or all")
     parser.add_argument("--no-kernels", action="store_true", help="numpy instead of compiled code")
     parser.add_argument("--only", nargs="*", help="names of groups: wide embed nested memory ...")
+    parser.add_argument("--cores", action="store_true", help="the same as --only cores")
     parser.add_argument("--json", type=Path, help="add all figures to this file")
     parser.add_argument("--folder", type=Path, help="where the tables go")
     arguments = parser.parse_args()
+    only = ["cores"] if arguments.cores else arguments.only
     os.environ["LANCE_CORE_DURABILITY"] = "fast"
     if arguments.no_kernels:
         os.environ["LANCE_CORE_DISABLE_PLUGINS"] = "kernels"
@@ -77,22 +81,22 @@ def main() -> int:
         for version in arguments.version or VERSIONS:
             subjects = _subjects(folder, version)
             for workload in WORKLOADS:
-                if _chosen(workload.name, arguments.only):
+                if _chosen(workload.name, only):
                     rows = workload.rows // 10 if arguments.quick else workload.rows
                     kernels = not arguments.no_kernels
                     timed = TableBenchmark(report, subjects, workload, version, kernels)
                     timed.run(rows, rounds)
             for group, run in BY_VERSION.items():
-                if _chosen(group, arguments.only):
+                if _chosen(group, only):
                     (folder / group).mkdir(exist_ok=True)
                     run(report, folder / group, version, arguments.quick)
         for group, run_once in GROUPS.items():
-            if _chosen(group, arguments.only):
+            if _chosen(group, only):
                 run_once(report, folder, arguments.quick)
-        if _chosen("startup", arguments.only):
+        if _chosen("startup", only):
             startup.imports(report, rounds)
             cold_start.cold_start(report, rounds)
-        if _chosen("memory", arguments.only):
+        if _chosen("memory", only):
             memory.stream(report, folder, arguments.quick)
     missed = report.finish(arguments.json, description)
     return 0 if arguments.quick else min(missed, 1)

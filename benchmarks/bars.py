@@ -30,6 +30,15 @@ COLUMNS_WIDE = 1.0
 MAX_COLUMN_GROWTH = 1.25
 """Most that a column costs among 10,000 columns, in columns among 100."""
 
+MAX_LOCKED = {"large fragments": 15, "fragments of 1,000 rows": 35}
+"""Percent of a scan with one processor during which the interpreter lock is held."""
+
+MAX_MS_PER_PAGE = 0.06
+"""Milliseconds of processor time for a page of 1,000 rows."""
+
+SECOND_CORE = 1.6
+"""A scan of large fragments of 2.2 with two processors, to one."""
+
 SCAN_TO_VORTEX = 1.0
 """Full scans of the workload ``ten``, to Vortex."""
 

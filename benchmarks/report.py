@@ -48,11 +48,12 @@ class Report:
 
     def note(self, name: str, value: float, unit: str, most: float | None = None) -> None:
         """Add a single figure; ``most``: its maximum."""
-        text = f"{value:10.1f} {unit}"
+        shown = f"{value:.1f}" if value > 10 else f"{value:.3f}"
+        text = f"{shown:>10} {unit}"
         if most is not None:
             text += f"  (at most {most:g}{'' if value <= most else ', MISSED'})"
             if value > most:
-                self.missed.append(f"{name}: {value:.1f} > {most:g} {unit}")
+                self.missed.append(f"{name}: {shown} > {most:g} {unit}")
         self.say(name, text, value=value, unit=unit, most=most)
 
     def ratio(self, name: str, value: float, bar: float | None = None) -> None:
