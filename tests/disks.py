@@ -36,6 +36,10 @@ class RecordingDisk(Disk):
         self._note("write", self._names[descriptor])
         super().write(descriptor, views)
 
+    def copy_bytes(self, source: int, target: int, start: int, length: int) -> None:
+        self._note("copy_bytes", self._names[target])
+        super().copy_bytes(source, target, start, length)
+
     def sync_file(self, descriptor: int) -> None:
         self._note("sync_file", self._names[descriptor])
         super().sync_file(descriptor)

@@ -23,6 +23,9 @@ from lance_core.store.base import ByteRange
 MAX_PAGE_ROWS = 1 << 48
 """Maximum rows of a page; larger numbers are rejected so that sums of rows fit into 64 bits."""
 
+COLUMN_ENCODING_TAG, COLUMN_PAGES_TAG = 0x0A, 0x12
+"""First byte of the fields ``encoding`` and ``pages`` of a serialized ``ColumnMetadata``."""
+
 _FORMAT_URL = "/lance.encodings"
 """Prefix of the type URLs of the format's own encodings."""
 
@@ -133,8 +136,19 @@ class WrittenPage:
 
 def serialize_column(encoding: bytes, pages: Sequence[WrittenPage]) -> bytes:
     """Serialize a ``ColumnMetadata``; ``encoding`` is a serialised ``ColumnEncoding``."""
+    return serialize_column_encoding(encoding) + serialize_pages(pages)
+
+
+def serialize_column_encoding(encoding: bytes) -> bytes:
+    """The field ``encoding`` of a ``ColumnMetadata``, for a serialised ``ColumnEncoding``."""
     message = ColumnMetadata()
     message.encoding.direct.encoding = _any(COLUMN_ENCODING_URL, encoding)
+    return message.SerializeToString()
+
+
+def serialize_pages(pages: Sequence[WrittenPage]) -> bytes:
+    """The field ``pages`` of a ``ColumnMetadata``."""
+    message = ColumnMetadata()
     for page in pages:
         added = message.pages.add(length=page.num_rows, priority=page.priority)
         added.buffer_offsets.extend(buffer.start for buffer in page.buffers)

@@ -57,6 +57,21 @@ class Columns(Sequence[Column]):
         return len(self._table) // TABLE_ENTRY
 
     @property
+    def position(self) -> int:
+        """The position in the file of the column metadata, at which the data ends."""
+        return self._base
+
+    @property
+    def raw_table(self) -> bytes:
+        """The column offsets table: a u64 position and a u64 size for each column."""
+        return self._table
+
+    @property
+    def raw_metadata(self) -> bytes:
+        """The serialized ``ColumnMetadata`` messages of all columns, from `position` on."""
+        return self._metadata
+
+    @property
     def parsed(self) -> list[Column]:
         """The columns that are parsed so far."""
         return list(self._parsed.copy().values())

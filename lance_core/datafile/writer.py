@@ -1,20 +1,15 @@
-"""Write one data file of version 2.0 or later: encode record batches into pages.
-
-Order of the parts in the file: page buffers and other buffers, each padded to 64 bytes; the
-``FileDescriptor``; the metadata of each column; two offset tables; the footer.
-"""
+"""Write one data file of version 2.0 or later: encode record batches into pages."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
-from lance_core._pb import file_pb2
+from lance_core.datafile.aligned_output import AlignedOutput
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import WrittenPage, serialize_column
 from lance_core.datafile.file_output import (
@@ -23,7 +18,6 @@ from lance_core.datafile.file_output import (
     FileOutput,
     FileWriteResult,
 )
-from lance_core.datafile.footer import Footer
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
 from lance_core.encodings.context import BlobPlaces, EncodeContext, FieldEncoder
@@ -38,21 +32,13 @@ from lance_core.schema import (
     Field,
     Schema,
     described_in_file,
-    encode_metadata,
     has_blobs_v2,
     is_blob_v2,
 )
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
 
-ALIGNMENT = 64
-"""Buffers start at multiples of this number of bytes."""
-
-_PADDING = b"H" * ALIGNMENT
-
 _PARALLEL_BYTES = 1 << 20
 """Minimum bytes of arrays to use threads: smaller arrays are encoded faster than handed over."""
-
-_ENTRY = struct.Struct("<QQ")
 
 
 @dataclass(slots=True)
@@ -94,13 +80,13 @@ class FileWriter(FileOutput):
         super().__init__(writer, schema, version)
         self._num_bytes = 0
         self._stored = replace(schema, fields=tuple(map(described_in_file, schema.fields)))
-        self._position = writer.tell()
+        self._output = AlignedOutput(writer)
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
         context = EncodeContext(
             version=version,
             registry=registry,
-            write_buffer=lambda buffer: self._write_aligned(buffer).start,
+            write_buffer=lambda buffer: self._output.write_aligned(buffer).start,
             flush_bytes=limits.flush_bytes,
             max_page_bytes=limits.max_page_bytes,
             dictionary_threshold=limits.dictionary_threshold,
@@ -138,7 +124,7 @@ class FileWriter(FileOutput):
     def add_global_buffer(self, data: BytesLike) -> int:
         """Write a global buffer; returns its number, from 1 on (0 is the ``FileDescriptor``)."""
         self._check_open()
-        self._guarded(lambda: self._global_buffers.append(self._write_aligned(data)))
+        self._guarded(lambda: self._global_buffers.append(self._output.write_aligned(data)))
         return len(self._global_buffers)
 
     def add_schema_metadata(self, key: str, value: str) -> None:
@@ -148,43 +134,27 @@ class FileWriter(FileOutput):
 
     def tell(self) -> int:
         """Number of bytes written so far, without the rows buffered for the next page."""
-        return self._position
+        return self._output.position
 
     def _finish(self) -> FileWriteResult:
         self._write_pages(lambda number: self._states[number].encoder.flush(), self._num_bytes)
-        footer = self._write_metadata()
-        self._write(footer.to_bytes())
+        encodings = [raw for state in self._states for raw in state.encoder.column_encodings()]
+        columns = list(map(serialize_column, encodings, self._pages))
+        self._output.write_metadata(
+            self._stored,
+            self._metadata,
+            self.num_rows,
+            columns,
+            self._global_buffers,
+            self.version,
+        )
         self._close()
         field_ids = column_of(self._stored.fields, self.version)
         return FileWriteResult(
             self.num_rows,
-            self._position,
+            self._output.position,
             tuple(field_ids),
             tuple(field_ids.values()),
-            self.version,
-        )
-
-    def _write_metadata(self) -> Footer:
-        fields = self._stored.to_proto()
-        descriptor = file_pb2.FileDescriptor(
-            schema=file_pb2.Schema(fields=fields, metadata=encode_metadata(self._metadata)),
-            length=self.num_rows,
-        )
-        description = self._write(descriptor.SerializeToString(deterministic=True))
-        encodings = [raw for state in self._states for raw in state.encoder.column_encodings()]
-        column_metadata = self._position
-        columns = [
-            self._write(serialize_column(encoding, pages))
-            for encoding, pages in zip(encodings, self._pages, strict=True)
-        ]
-        column_table = self._write_table(columns)
-        buffer_table = self._write_table([description, *self._global_buffers])
-        return Footer(
-            column_metadata,
-            column_table,
-            buffer_table,
-            1 + len(self._global_buffers),
-            len(columns),
             self.version,
         )
 
@@ -215,25 +185,7 @@ class FileWriter(FileOutput):
                 self._write_page(self._states[number].first_column + page.column, page)
 
     def _write_page(self, column: int, page: EncodedPage) -> None:
-        buffers = tuple(self._write_aligned(buffer) for buffer in page.buffers)
+        buffers = tuple(self._output.write_aligned(buffer) for buffer in page.buffers)
         url = self.version.page_encoding_url
         written = WrittenPage(buffers, page.num_rows, url, page.encoding, page.priority)
         self._pages[column].append(written)
-
-    def _write_aligned(self, data: BytesLike) -> ByteRange:
-        written = self._write(data)
-        padding = -self._position % ALIGNMENT
-        if padding:
-            self._write(_PADDING[:padding])
-        return written
-
-    def _write_table(self, ranges: Sequence[ByteRange]) -> int:
-        """Write a table of positions and lengths; returns its position."""
-        entries = b"".join(_ENTRY.pack(one.start, one.length) for one in ranges)
-        return self._write(entries).start
-
-    def _write(self, data: BytesLike) -> ByteRange:
-        start = self._position
-        self._writer.write(data)
-        self._position = start + memoryview(data).nbytes
-        return ByteRange(start, self._position)

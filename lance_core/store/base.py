@@ -169,6 +169,10 @@ class ObjectWriter(ABC):
             self.abort()
 
 
+COPY_BYTES = 8 << 20
+"""Maximum bytes that `ObjectStore.append_from` reads at once."""
+
+
 class ObjectStore(ABC):
     """The methods that a store implements. All are thread-safe and blocking."""
 
@@ -249,6 +253,19 @@ class ObjectStore(ABC):
     @abstractmethod
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         """Copy an object inside the store. ``PutMode.create`` requires `copy_if_absent`."""
+
+    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+        """Append ranges of the object ``source`` to a writer, in the given order.
+
+        ``writer`` is open, and is one of this store or of any other. Raises `ObjectNotFoundError`
+        and `CorruptFileError` like `get_ranges`, and otherwise ends like `ObjectWriter.write`; the
+        caller aborts the writer after an error. This default reads and writes pieces of at most
+        `COPY_BYTES`. Override it if the store can copy bytes without sending them to this process.
+        """
+        for start, stop in ranges:
+            for at in range(start, stop, COPY_BYTES):
+                (piece,) = self.get_ranges(source, [ByteRange(at, min(at + COPY_BYTES, stop))])
+                writer.write(piece)
 
     def within(self, seconds: float) -> ObjectStore:
         """This store, limited to requests that arrive within ``seconds`` of the start of a call.

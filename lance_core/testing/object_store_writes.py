@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lance_core.errors import InvalidInputError, LanceError, ObjectNotFoundError
+from lance_core.errors import CorruptFileError, InvalidInputError, LanceError, ObjectNotFoundError
 from lance_core.store.base import Buffers, ByteRange, ObjectStore
 from lance_core.store.functions import list_paths
 from lance_core.testing.assertions import check_bytes, must_raise
@@ -247,6 +247,33 @@ class WriteTests:
         store.put("object", b"content")
         store.copy("object", "object")
         check_bytes(store.get("object"), b"content", "get of what was copied onto itself")
+
+    def test_ranges_of_objects_are_appended_between_writes(self, store: ObjectStore) -> None:
+        content = bytes(range(256)) * 60_000
+        store.put("source", content)
+        store.put("other", b"0123456789")
+        with store.open_writer("folder/target") as writer:
+            writer.write(b"start")
+            store.append_from(writer, "source", [ByteRange(3, 9), ByteRange(0, 0)])
+            writer.write(b"between")
+            store.append_from(writer, "other", [ByteRange(4, 10), ByteRange(0, 4)])
+            store.append_from(writer, "source", [ByteRange(0, len(content))])
+            assert writer.tell() == 5 + 6 + 7 + 10 + len(content)
+            writer.write(b"end")
+        wanted = b"start" + content[3:9] + b"between4567890123" + content + b"end"
+        check_bytes(store.get("folder/target"), wanted, "get of an object of appended ranges")
+
+    def test_ranges_that_do_not_exist_are_not_appended(self, store: ObjectStore) -> None:
+        store.put("source", b"0123456789")
+        writer = store.open_writer("target")
+        with must_raise(ObjectNotFoundError, "append_from of an object that does not exist"):
+            store.append_from(writer, "missing", [ByteRange(0, 1)])
+        writer.abort()
+        writer = store.open_writer("target")
+        with must_raise(CorruptFileError, "append_from of a range that ends past the object"):
+            store.append_from(writer, "source", [ByteRange(5, 11)])
+        writer.abort()
+        assert "target" not in list_paths(store), "an aborted writer must publish nothing"
 
     def test_calls_give_back_descriptors_and_threads(self, store: ObjectStore) -> None:
         for _ in range(3):  # connections and pools are kept

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from lance_core.errors import InvalidInputError
@@ -15,6 +17,11 @@ VARIABLE = "LANCE_CORE_DURABILITY"
 
 _MAX_VIEWS = min(1024, os.sysconf("SC_IOV_MAX") if hasattr(os, "sysconf") else 16)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_NO_KERNEL_COPY = frozenset(
+    {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
+)
+"""Errors of a copy by the kernel that a copy by read and write may not have."""
+
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -65,15 +72,31 @@ class Disk:
             if written:
                 pending[0] = pending[0][written:]
 
-    def copy_bytes(self, source: int, target: int, length: int) -> None:
-        """Append the first ``length`` bytes of an open file to another."""
-        position = 0
-        while position < length:
-            if chunk := os.pread(source, min(1 << 20, length - position), position):
-                self.write(target, [memoryview(chunk)])
-                position += len(chunk)
-            else:
-                raise OSError(f"the file ended after {position} of {length} bytes")
+    def copy_bytes(self, source: int, target: int, start: int, length: int) -> None:
+        """Append ``length`` bytes from position ``start`` of an open file to another.
+
+        The kernel copies them where it can; a file system that supports it shares the blocks.
+        """
+        position, stop = start, start + length
+        for copy in (_copy_file_range, _sendfile, self._copy_chunk):
+            try:
+                while position < stop:
+                    done = copy(source, target, position, stop - position)
+                    if not done:
+                        raise OSError(
+                            errno.EIO, f"the file ended after {position - start} of {length} bytes"
+                        )
+                    position += done
+            except OSError as error:
+                if error.errno in _NO_KERNEL_COPY and copy != self._copy_chunk:
+                    continue
+                raise
+            return
+
+    def _copy_chunk(self, source: int, target: int, position: int, length: int) -> int:
+        chunk = os.pread(source, min(1 << 20, length), position)
+        self.write(target, [memoryview(chunk)])
+        return len(chunk)
 
     def sync_file(self, descriptor: int) -> None:
         """Sync the content of a file to disk."""
@@ -110,6 +133,18 @@ class Disk:
     def remove_folder(self, path: str) -> None:
         """Remove an empty folder."""
         os.rmdir(path)
+
+
+def _copy_file_range(source: int, target: int, position: int, length: int) -> int:
+    if not hasattr(os, "copy_file_range"):
+        raise OSError(errno.ENOSYS, "no copy_file_range")
+    return os.copy_file_range(source, target, length, position)
+
+
+def _sendfile(source: int, target: int, position: int, length: int) -> int:
+    if sys.platform != "linux":  # elsewhere, only to sockets
+        raise OSError(errno.ENOSYS, "no sendfile to files")
+    return os.sendfile(target, source, position, length)
 
 
 REAL_DISK = Disk()

@@ -12,7 +12,7 @@ from lance_core.errors import (
     ObjectNotFoundError,
     OutcomeUnknownError,
 )
-from lance_core.store.base import PutMode
+from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.durability import Durability
 from lance_core.store.local.disk import Disk
 from lance_core.store.local.exclusive import Traces, move, traces
@@ -64,10 +64,10 @@ class Publisher:
         with preparing(draft.path, self.root.path):
             self.disk.write(_open(draft), views)
 
-    def append_file(self, draft: UnpublishedFile, source: int, length: int) -> None:
-        """Write the first ``length`` bytes of an open file."""
+    def append_file(self, draft: UnpublishedFile, source: int, wanted: ByteRange) -> None:
+        """Write a range of an open file."""
         with preparing(draft.path, self.root.path):
-            self.disk.copy_bytes(source, _open(draft), length)
+            self.disk.copy_bytes(source, _open(draft), wanted.start, wanted.length)
 
     def finish(self, draft: UnpublishedFile) -> None:
         """Sync the file if it must be durable, and close it."""

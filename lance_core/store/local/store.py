@@ -34,7 +34,7 @@ from lance_core.store.local.root import Root
 from lance_core.store.local.walk import meta_of, names, walk
 from lance_core.store.local.writer import LocalWriter
 from lance_core.store.process_reads import count_reads
-from lance_core.store.ranges import slice_ranges
+from lance_core.store.ranges import check_ranges, slice_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 
@@ -130,6 +130,21 @@ class LocalStore(ObjectStore):
         self._files.forget(path)
         return LocalWriter(self._publisher, path)
 
+    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+        if not isinstance(writer, LocalWriter):
+            super().append_from(writer, source, ranges)
+            return
+        with reading(source, self._root.path):
+            full_path = self._root.file(source)
+            opened = open_for_reading(self._root, full_path)
+        try:
+            with reading(source, self._root.path):
+                check_ranges(ranges, regular_file_size(opened, full_path), source)
+            for wanted in ranges:
+                writer.append_file(opened, wanted)
+        finally:
+            os.close(opened)
+
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         with reading(prefix, self._root.path):
             yield from walk(self._root, prefix, start_after)
@@ -153,7 +168,9 @@ class LocalStore(ObjectStore):
             with reading(source, self._root.path):
                 size = regular_file_size(opened, full_path)
             self._write_whole(
-                target, mode, lambda draft: self._publisher.append_file(draft, opened, size)
+                target,
+                mode,
+                lambda draft: self._publisher.append_file(draft, opened, ByteRange(0, size)),
             )
         finally:
             os.close(opened)

@@ -7,7 +7,7 @@ import os
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import ObjectWriter, PutMode
+from lance_core.store.base import ByteRange, ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
 from lance_core.store.local.publish import Publisher, UnpublishedFile
 
@@ -46,6 +46,17 @@ class LocalWriter(ObjectWriter):
             except BaseException:  # the file may contain a part of the data
                 self.abort()
                 raise
+
+    def append_file(self, source: int, wanted: ByteRange) -> None:
+        """Append a range of the open file ``source``."""
+        draft = self._open_draft()
+        try:
+            self._flush(draft)
+            self._publisher.append_file(draft, source, wanted)
+        except BaseException:  # the file may contain a part of the range
+            self.abort()
+            raise
+        self._position += wanted.length
 
     def tell(self) -> int:
         return self._position

@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 REQUESTS = frozenset(
     {
+        "append_from",
         "close",
         "copy",
         "delete",
@@ -128,6 +129,12 @@ class StoreWrapper(ObjectStore):
         call = StoreCall("copy", source, target, mode)
         self.around(call, lambda: self.inner.copy(source, target, mode))
 
+    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+        sent = sum(wanted.length for wanted in ranges)
+        call = StoreCall("append_from", source, ranges=len(ranges), sent=sent)
+        target = writer.unwrapped(self) if isinstance(writer, WrappedWriter) else writer
+        self.around(call, lambda: self.inner.append_from(target, source, ranges))
+
     def rename_if_absent(self, source: str, target: str) -> None:
         call = StoreCall("rename_if_absent", source, target)
         self.around(call, lambda: self.inner.rename_if_absent(source, target))
@@ -145,6 +152,10 @@ class WrappedWriter(ObjectWriter):
     def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
         call = StoreCall("write", self._path, sent=byte_view(data).nbytes)
         self._store.around(call, lambda: self._inner.write(data))
+
+    def unwrapped(self, store: StoreWrapper) -> ObjectWriter:
+        """The writer of the wrapped store if ``store`` is the wrapper, otherwise this one."""
+        return self._inner if self._store is store else self
 
     def tell(self) -> int:
         return self._inner.tell()

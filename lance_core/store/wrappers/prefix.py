@@ -93,6 +93,10 @@ class PrefixStore(ObjectStore):
         with self._own_paths():
             self.inner.rename_if_absent(self._full(source), self._full(target))
 
+    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+        with self._own_paths():
+            self.inner.append_from(writer, self._full(source), ranges)
+
     def _full(self, path: str) -> str:
         return self._prefix + check_path(path)
 

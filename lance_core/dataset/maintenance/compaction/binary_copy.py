@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 
+import pyarrow as pa
+
+from lance_core.datafile.binary_copy.field_layout import field_layouts
+from lance_core.datafile.binary_copy.file_copy import CopyCounts, CopyInput, FileCopy, Parts
+from lance_core.datafile.binary_copy.pieces import pieces_of_field
+from lance_core.datafile.column_map import column_of
+from lance_core.datafile.file_output import FileWriteResult
+from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
+from lance_core.dataset.maintenance.compaction.row_reader import read_spans
+from lance_core.dataset.read.plan import Span
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import Part, load
+from lance_core.schema import Field
+from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.paths import data_file_name, data_file_path
 
 READ_BATCH_BYTES = 16 << 20
+
+MERGE_BELOW = 16 << 10
+"""Average bytes of the pages of a column and fragment below which they are encoded again."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
     """Options of a copy.
 
-    A file ends at the first page or source file from which on it has ``target_rows`` rows or
-    ``max_bytes`` bytes. ``version``: file version of the result. ``read_batch_bytes``: maximum
-    bytes that are read at once where the store cannot copy bytes itself. ``advance`` is called with
-    the number of rows whenever some were written. ``done``: each finished fragment is appended, so
-    that the caller can remove its files after a failure (`NewFiles.data`); an unfinished file
-    removes itself. ``verify_pages``: decode each copied page once.
+    A file ends after the fragment with which it has ``target_rows`` rows or ``max_bytes`` bytes.
+    ``version``: file version of the result. ``is_strict``: True copies all pages, also small ones.
+    ``read_batch_bytes``: maximum bytes that are read at once where the store cannot copy bytes
+    itself. ``advance`` is called with the number of rows whenever some were written. ``done``: each
+    finished fragment is appended, so that the caller can remove its files after a failure
+    (`NewFiles.data`); an unfinished file removes itself. ``verify_pages``: decode each page once
+    before it is copied.
     """
 
     target_rows: int
     max_bytes: int
     version: FileVersion
+    is_strict: bool = False
     read_batch_bytes: int = READ_BATCH_BYTES
     advance: Callable[[int], object] = lambda _: None
     done: list[Fragment] = field(default_factory=list)
@@ -37,7 +57,10 @@ class CopyOptions:
 
 @dataclass(frozen=True, slots=True)
 class CopiedFragments:
-    """New fragments with id 0 and without row ids, and what was done to write them."""
+    """New fragments with id 0 and without row ids, and what was done to write them.
+
+    ``pages_reencoded`` counts pages of the old fragments.
+    """
 
     fragments: tuple[Fragment, ...]
     pages_copied: int
@@ -53,7 +76,27 @@ def why_not(
 
     ``version``: file version of the result, by default the table's.
     """
-    return "binary copy is not built yet"
+    version = version or snapshot.storage_version
+    reason = why_no_pages(snapshot, fragments, version)
+    if reason is not None:
+        return reason
+    wanted = column_of(snapshot.schema.fields, version)
+    for fragment in fragments:
+        if fragment.deletion_file is not None:
+            return f"fragment {fragment.id} has deleted rows"
+        if len(fragment.files) != 1:
+            return f"the columns of fragment {fragment.id} are in {len(fragment.files)} files"
+        (file,) = fragment.files
+        if file.file_version != version.value:
+            return f"{file.path!r} has file version {file.file_version}, not {version}"
+        if dict(file.columns()) != wanted:
+            return f"{file.path!r} does not have the columns of the table's schema"
+    try:
+        layouts = field_layouts(snapshot.schema.fields, version)
+        copy_inputs(snapshot, fragments, layouts, version, is_strict=True)
+    except UnsupportedFeatureError as error:
+        return str(error)
+    return None
 
 
 def why_no_pages(
@@ -63,7 +106,16 @@ def why_no_pages(
 
     Unlike `why_not`, this allows deleted rows and columns in several files.
     """
-    return "binary copy is not built yet"
+    version = version or snapshot.storage_version
+    if version is FileVersion.V0_1:
+        return "files of version 0.1 have no pages that can be copied"
+    for part in snapshot.schema.walk():
+        if part.is_blob or part.id in snapshot.blobs_v2:
+            return f"column {part.name!r} has blobs, which are stored outside of pages"
+    for fragment in fragments:
+        if fragment.overlays:
+            return f"fragment {fragment.id} has data overlay files"
+    return None
 
 
 def copy_fragments(
@@ -72,6 +124,84 @@ def copy_fragments(
     """Write the live rows of ``fragments``, in their order, as new fragments.
 
     Pages are copied where possible, the others are decoded and encoded again. Call it only if
-    `why_no_pages` returns None, or `why_not` for a copy without any decoding.
+    `why_no_pages` returns None, or `why_not` for a copy without any decoding. After an error no
+    fragment is usable: the caller removes the files of those that are ``done``.
+
+    Raises `CorruptFileError` for files whose metadata contradict the format or the manifest,
+    `ObjectNotFoundError` for a file that does not exist, and the errors of the stores.
     """
-    raise UnsupportedFeatureError("binary copy is not built yet")
+    load(Part.FILES)
+    load(Part.NEW_FILES)
+    load(Part.NEW_FILES_2_0 if writing.version is FileVersion.V2_0 else Part.NEW_FILES_2_1)
+    counts = CopyCounts()
+    first = len(writing.done)
+    for group in _groups(snapshot, fragments, writing):
+        _copy(snapshot, group, writing, counts)
+    return CopiedFragments(
+        tuple(writing.done[first:]),
+        counts.pages_copied,
+        counts.pages_reencoded,
+        counts.bytes_copied,
+        counts.bytes_written,
+    )
+
+
+def _groups(
+    snapshot: Snapshot, fragments: Sequence[Fragment], writing: CopyOptions
+) -> Iterator[list[Fragment]]:
+    """The fragments of each new file."""
+    group: list[Fragment] = []
+    rows = size = 0
+    for fragment in fragments:
+        group.append(fragment)
+        rows += snapshot.live_rows(fragment)
+        size += sum(file.file_size_bytes or 0 for file in fragment.files)
+        if rows >= writing.target_rows or size >= writing.max_bytes:
+            yield group
+            group, rows, size = [], 0, 0
+    if group and rows:
+        yield group
+
+
+def _copy(
+    snapshot: Snapshot, group: Sequence[Fragment], writing: CopyOptions, counts: CopyCounts
+) -> None:
+    """Write one new file with the live rows of ``group``, and add its fragment to ``done``."""
+    schema, version, root = snapshot.schema, writing.version, snapshot.root
+    layouts = field_layouts(schema.fields, version)
+    inputs = copy_inputs(snapshot, group, layouts, version, is_strict=writing.is_strict)
+
+    def read(fields: Sequence[Field], parts: Parts) -> Iterator[list[pa.Array]]:
+        spans = [Span(group[number], start, stop) for number, start, stop in parts]
+        return read_spans(snapshot, fields, spans)
+
+    merge_below = 0 if writing.is_strict else MERGE_BELOW
+    pieces = [pieces_of_field(layout, inputs.table, inputs.rows, merge_below) for layout in layouts]
+    if writing.verify_pages:
+        spans = [Span(one, 0, snapshot.physical_rows(one)) for one in group]
+        for _ in read_spans(snapshot, schema.fields, spans):
+            pass
+    rows = sum(map(snapshot.live_rows, group))
+    name = data_file_name(uuid.uuid4())
+    writer = root.store.open_writer(data_file_path(name))
+    try:
+        file = FileCopy(writer, schema, version, root.registry, layouts)
+        source = CopyInput(inputs.table, inputs.files, read)
+        written = file.write(source, pieces, rows, counts)
+    except BaseException:
+        writer.abort()
+        raise
+    writing.done.append(_fragment(name, written))
+    writing.advance(rows)
+
+
+def _fragment(name: str, written: FileWriteResult) -> Fragment:
+    file = DataFile(
+        path=name,
+        fields=written.field_ids,
+        column_indices=written.column_indices,
+        file_major_version=written.major,
+        file_minor_version=written.minor,
+        file_size_bytes=written.size_bytes,
+    )
+    return Fragment(id=0, files=(file,), physical_rows=written.num_rows)

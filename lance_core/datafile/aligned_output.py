@@ -1,0 +1,90 @@
+"""The container of a 2.x file as it is written: aligned buffers, then metadata and footer.
+
+Order of the parts in the file: page buffers and other buffers, each padded to 64 bytes; the
+``FileDescriptor``; the metadata of each column; two offset tables; the footer.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+from lance_core._pb import file_pb2
+from lance_core.datafile.footer import Footer
+from lance_core.encodings.version import FileVersion
+from lance_core.schema import Schema, encode_metadata
+from lance_core.store.base import ByteRange, BytesLike, ObjectStore, ObjectWriter
+
+ALIGNMENT = 64
+"""Buffers start at multiples of this number of bytes."""
+
+_PADDING = b"H" * ALIGNMENT
+
+_ENTRY = struct.Struct("<QQ")
+
+
+class AlignedOutput:
+    """Writes the parts of one file. ``position``: number of bytes written so far."""
+
+    __slots__ = ("position", "writer")
+
+    def __init__(self, writer: ObjectWriter) -> None:
+        self.writer = writer
+        self.position = writer.tell()
+
+    def write_aligned(self, data: BytesLike) -> ByteRange:
+        """Write a buffer and its padding; returns the position of the buffer."""
+        written = self._write(data)
+        self.align(ALIGNMENT)
+        return written
+
+    def append_from(self, store: ObjectStore, path: str, ranges: Sequence[ByteRange]) -> None:
+        """Append ranges of another file, without padding between them."""
+        if ranges:
+            store.append_from(self.writer, path, ranges)
+            self.position += sum(wanted.length for wanted in ranges)
+
+    def align(self, alignment: int, remainder: int = 0) -> None:
+        """Write padding until the position has this ``remainder``."""
+        padding = (remainder - self.position) % alignment
+        if padding:
+            self._write(_PADDING * (padding // ALIGNMENT) + _PADDING[: padding % ALIGNMENT])
+
+    def write_metadata(
+        self,
+        schema: Schema,
+        metadata: Mapping[str, str],
+        num_rows: int,
+        columns: Sequence[BytesLike],
+        buffers: Sequence[ByteRange],
+        version: FileVersion,
+    ) -> None:
+        """Write everything after the buffers.
+
+        ``columns``: the serialized ``ColumnMetadata`` of each column. ``buffers``: the positions of
+        the global buffers after the ``FileDescriptor``.
+        """
+        descriptor = file_pb2.FileDescriptor(
+            schema=file_pb2.Schema(fields=schema.to_proto(), metadata=encode_metadata(metadata)),
+            length=num_rows,
+        )
+        description = self._write(descriptor.SerializeToString(deterministic=True))
+        column_metadata = self.position
+        ranges = [self._write(column) for column in columns]
+        column_table = self._write_table(ranges)
+        buffer_table = self._write_table([description, *buffers])
+        footer = Footer(
+            column_metadata, column_table, buffer_table, 1 + len(buffers), len(columns), version
+        )
+        self._write(footer.to_bytes())
+
+    def _write_table(self, ranges: Sequence[ByteRange]) -> int:
+        """Write a table of positions and lengths; returns its position."""
+        entries = b"".join(_ENTRY.pack(one.start, one.length) for one in ranges)
+        return self._write(entries).start
+
+    def _write(self, data: BytesLike) -> ByteRange:
+        start = self.position
+        self.writer.write(data)
+        self.position = start + memoryview(data).nbytes
+        return ByteRange(start, self.position)

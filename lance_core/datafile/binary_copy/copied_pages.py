@@ -1,0 +1,152 @@
+"""Copy the bytes of pages from other files, and serialize the copied pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lance_core.datafile.aligned_output import ALIGNMENT, AlignedOutput
+from lance_core.datafile.binary_copy.page_bytes import PageBytes
+from lance_core.datafile.binary_copy.pieces import CopiedPages
+from lance_core.datafile.binary_copy.source_pages import SourcePages
+from lance_core.datafile.binary_copy.varints import Ints
+from lance_core.lazy_dataclass import dataclass
+from lance_core.store.base import ByteRange, ObjectStore
+
+BLOCK = 4096
+"""Size of a block of most file systems. Two files can share blocks of large runs if the runs have
+the same distance from the begin of a block in both files."""
+
+_LARGE_RUN = 1 << 20
+"""Minimum bytes of a run that is placed for shared blocks; the padding is small beside it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Byte ranges of a file that contain all given buffers, in ascending order.
+
+    Buffer ``i`` is in run ``of_buffer[i]``. All buffers of a run have the same distance from a
+    multiple of `ALIGNMENT`, so a copy to a multiple keeps them aligned if they are now.
+    """
+
+    starts: Ints
+    stops: Ints
+    of_buffer: Ints
+
+
+def copy_runs(offsets: Ints, sizes: Ints) -> Runs:
+    """The runs of buffers; a run has no gap but padding."""
+    if not len(offsets):
+        return Runs(*(np.zeros(0, np.int64),) * 3)
+    order = np.argsort(offsets, kind="stable")
+    starts = offsets[order]
+    ends = np.maximum.accumulate(starts + sizes[order])
+    padded = -(-ends[:-1] // ALIGNMENT) * ALIGNMENT
+    is_first = np.ones(len(starts), np.bool_)
+    is_first[1:] = (starts[1:] > padded) | (np.diff(starts) % ALIGNMENT != 0)
+    firsts = np.flatnonzero(is_first)
+    of_buffer = np.empty(len(starts), np.int64)
+    of_buffer[order] = np.cumsum(is_first) - 1
+    stops = ends[np.append(firsts[1:], len(starts)) - 1]
+    return Runs(starts[firsts], stops, of_buffer)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A data file from which pages are copied."""
+
+    store: ObjectStore
+    path: str
+
+
+class PageCopies:
+    """All pages that are copied to one file."""
+
+    def __init__(self, table: SourcePages) -> None:
+        self._table = table
+        self._pages: list[Ints] = []
+        self._shifts: list[Ints] = []
+        self._count = 0
+        self._serialized: PageBytes | None = None
+        self.num_bytes = 0
+
+    @property
+    def num_pages(self) -> int:
+        """Number of pages."""
+        return self._count
+
+    def add(self, piece: CopiedPages) -> list[tuple[int, int]]:
+        """Add pages; returns for each column of the field the arguments for `chunks`."""
+        places = []
+        for pages, shifts in zip(piece.pages, piece.shifts, strict=True):
+            self._pages.append(pages)
+            self._shifts.append(shifts)
+            places.append((self._count, self._count + len(pages)))
+            self._count += len(pages)
+        return places
+
+    def copy(self, output: AlignedOutput, files: Sequence[SourceFile]) -> None:
+        """Copy the buffers of all pages."""
+        table = self._table
+        pages = np.concatenate([np.empty(0, np.int64), *self._pages])
+        starts, stops = table.first_buffer[pages], table.first_buffer[pages + 1]
+        counts = stops - starts
+        edges = np.cumsum(counts)
+        buffers = np.repeat(starts - (edges - counts), counts) + np.arange(counts.sum())
+        new = self._copy_buffers(output, files, buffers, np.repeat(pages, counts))
+        self.num_bytes = int(table.sizes[buffers].sum())
+        shifts = np.concatenate([np.empty(0, np.int64), *self._shifts])
+        priorities = np.maximum(table.priorities[pages] + shifts, 0)
+        self._serialized = PageBytes(table, pages, new, priorities)
+
+    def chunks(self, first: int, stop: int) -> list[memoryview]:
+        """The serialized pages, after `copy`."""
+        assert self._serialized is not None
+        return self._serialized.chunks(first, stop)
+
+    def _copy_buffers(
+        self,
+        output: AlignedOutput,
+        files: Sequence[SourceFile],
+        buffers: Ints,
+        page_of: Ints,
+    ) -> Ints:
+        """Copy ``buffers``, of which each belongs to a page; returns their new positions."""
+        table = self._table
+        first_page = table.first_page[np.array(table.first_column)]
+        file_of = np.searchsorted(first_page, page_of, "right") - 1
+        order = np.argsort(file_of, kind="stable")
+        edges = np.searchsorted(file_of[order], np.arange(len(files) + 1))
+        new = np.empty(len(buffers), np.int64)
+        for number, file in enumerate(files):
+            mine = order[edges[number] : edges[number + 1]]
+            if len(mine):
+                offsets = table.offsets[buffers[mine]]
+                moved = _copy_runs(output, file, offsets, table.sizes[buffers[mine]])
+                new[mine] = offsets + moved
+        return new
+
+
+def _copy_runs(output: AlignedOutput, file: SourceFile, offsets: Ints, sizes: Ints) -> Ints:
+    """Copy buffers of a file; returns by how many bytes each was moved."""
+    runs = copy_runs(offsets, sizes)
+    moves = []
+    pending: list[ByteRange] = []
+    for start, stop in zip(runs.starts.tolist(), runs.stops.tolist(), strict=True):
+        place = output.position + sum(one.length for one in pending)
+        is_large = stop - start >= _LARGE_RUN
+        if place % ALIGNMENT or (is_large and (place - start) % BLOCK):
+            output.append_from(file.store, file.path, pending)
+            pending = []
+            output.align(ALIGNMENT)
+            if is_large and start % ALIGNMENT == 0:
+                output.align(BLOCK, start % BLOCK)
+            place = output.position
+        moves.append(place - start)
+        # Padding follows every buffer of an aligned file, and metadata the last one.
+        padding = -stop % ALIGNMENT if start % ALIGNMENT == 0 else 0
+        pending.append(ByteRange(start, stop + padding))
+    output.append_from(file.store, file.path, pending)
+    output.align(ALIGNMENT)
+    return np.array(moves, np.int64)[runs.of_buffer]

@@ -1,0 +1,69 @@
+"""The physical columns of a top-level field, and what a copy of their pages must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from lance_core.encodings.version import FileVersion
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import Field
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLayout:
+    """A physical column of ``field_id``.
+
+    ``is_header``: a column of 2.0 for a struct, whose only page has no data. ``scale``: rows of the
+    column for each row of the top-level field; None for the items of lists in 2.0 files.
+    """
+
+    field_id: int
+    is_header: bool
+    scale: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLayout:
+    """The columns of ``field``, which are ``first_column`` and the following ones."""
+
+    field: Field
+    first_column: int
+    columns: tuple[ColumnLayout, ...]
+
+    @property
+    def last_column(self) -> int:
+        """The column after the last one."""
+        return self.first_column + len(self.columns)
+
+    @property
+    def data_columns(self) -> list[int]:
+        """The columns that have data, counted from the first column of the field."""
+        return [number for number, column in enumerate(self.columns) if not column.is_header]
+
+
+def field_layouts(fields: Sequence[Field], version: FileVersion) -> tuple[FieldLayout, ...]:
+    """The layouts of the top-level ``fields`` in a file of ``version`` that has only these."""
+    layouts, first = [], 0
+    for field in fields:
+        columns = tuple(_columns(field, version, 1))
+        layouts.append(FieldLayout(field, first, columns))
+        first += len(columns)
+    return tuple(layouts)
+
+
+def _columns(field: Field, version: FileVersion, scale: int | None) -> Iterator[ColumnLayout]:
+    has_parts = bool(field.children) and not field.is_packed_struct and not field.is_blob
+    is_2_0 = version is FileVersion.V2_0
+    if not has_parts or is_2_0:
+        yield ColumnLayout(field.id, has_parts and field.is_struct, scale)
+    if not has_parts:
+        return
+    below = scale
+    if field.is_list and is_2_0:
+        below = None
+    elif pa.types.is_fixed_size_list(field.storage_type) and scale is not None:
+        below = scale * field.storage_type.list_size
+    for child in field.children:
+        yield from _columns(child, version, below)

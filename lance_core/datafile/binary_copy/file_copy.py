@@ -1,0 +1,250 @@
+"""Write one data file from pages of other files and from rows that are encoded again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import field as dataclass_field
+from functools import partial
+
+import pyarrow as pa
+from google.protobuf.empty_pb2 import Empty
+
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding, SimpleStruct
+from lance_core.datafile.aligned_output import AlignedOutput
+from lance_core.datafile.binary_copy.copied_pages import PageCopies, SourceFile
+from lance_core.datafile.binary_copy.field_layout import FieldLayout
+from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece
+from lance_core.datafile.binary_copy.source_pages import SourcePages
+from lance_core.datafile.column_map import column_of
+from lance_core.datafile.column_metadata import (
+    WrittenPage,
+    serialize_column_encoding,
+    serialize_pages,
+)
+from lance_core.datafile.file_output import FileWriteResult
+from lance_core.datafile.page_limits import page_limits
+from lance_core.datafile.parallel import in_order
+from lance_core.encodings.context import EncodeContext, FieldEncoder
+from lance_core.encodings.dispatch import field_encoder
+from lance_core.encodings.page import EncodedPage
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.version import FileVersion
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import Field, Schema
+from lance_core.store.base import ObjectWriter
+
+Parts = Sequence[tuple[int, int, int]]
+
+RowReader = Callable[[Sequence[Field], Parts], Iterable[Sequence[pa.Array]]]
+"""Reads the live rows of parts (source, start, stop) of fields: arrays of their storage types."""
+
+
+_VALUES_ENCODING = serialize_column_encoding(ColumnEncoding(values=Empty()).SerializeToString())
+STANDARD_ENCODING = _VALUES_ENCODING[2:]
+"""The serialized ``Encoding`` of all columns that pages are copied from, without tag and length.
+
+Only columns of blobs have another one.
+"""
+
+_HEADER_ENCODING = ArrayEncoding(struct=SimpleStruct()).SerializeToString()
+
+GROUP_BYTES = 24 << 20
+"""Bytes of rows that wait to be encoded, of all fields together."""
+
+_PROBABLE_BYTES = 16
+"""Assumed bytes of a value that waits to be encoded."""
+
+_PARALLEL_BYTES = 1 << 20
+"""Minimum bytes of arrays to use threads: smaller arrays are encoded faster than handed over."""
+
+
+@dataclass(slots=True)
+class CopyCounts:
+    """What was done to write files."""
+
+    pages_copied: int = 0
+    pages_reencoded: int = 0
+    bytes_copied: int = 0
+    bytes_written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CopyInput:
+    """The files to copy pages from, in the order of ``table``, and a reader of their rows."""
+
+    table: SourcePages
+    files: Sequence[SourceFile]
+    read: RowReader
+
+
+@dataclass(slots=True)
+class _Column:
+    """A column of the new file: its serialized pages, and the rows of a header column."""
+
+    chunks: list[bytes | memoryview] = dataclass_field(default_factory=list)
+    header_rows: int = 0
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows of a field that are being encoded, and their pages by column of the field."""
+
+    layout: FieldLayout
+    encoder: FieldEncoder
+    first_row: int
+    pages: list[list[WrittenPage]]
+
+
+class FileCopy:
+    """A writer of one file; call `write` once."""
+
+    def __init__(
+        self,
+        writer: ObjectWriter,
+        schema: Schema,
+        version: FileVersion,
+        registry: EncodingRegistry,
+        layouts: Sequence[FieldLayout],
+    ) -> None:
+        self._writer = writer
+        self._output = AlignedOutput(writer)
+        self._schema = schema
+        self._version = version
+        self._layouts = layouts
+        self._limits = limits = page_limits(len(schema.fields), None, None)
+        self._context = EncodeContext(
+            version=version,
+            registry=registry,
+            write_buffer=lambda buffer: self._output.write_aligned(buffer).start,
+            flush_bytes=limits.flush_bytes,
+            max_page_bytes=limits.max_page_bytes,
+            dictionary_threshold=limits.dictionary_threshold,
+        )
+
+    def write(
+        self,
+        source: CopyInput,
+        pieces: Sequence[Sequence[Piece]],
+        num_rows: int,
+        counts: CopyCounts,
+    ) -> FileWriteResult:
+        """Write the ``pieces`` of each field, and add to ``counts``.
+
+        The caller aborts the writer after an error.
+        """
+        copies = PageCopies(source.table)
+        places = {
+            (field, number): copies.add(piece)
+            for field, of_field in enumerate(pieces)
+            for number, piece in enumerate(of_field)
+            if isinstance(piece, CopiedPages)
+        }
+        copies.copy(self._output, source.files)
+        encoded = self._encode(source.read, pieces)
+        columns: list[_Column] = []
+        for field, (layout, of_field) in enumerate(zip(self._layouts, pieces, strict=True)):
+            added = [_Column() for _ in layout.columns]
+            for number, piece in enumerate(of_field):
+                for index, column in enumerate(added):
+                    if isinstance(piece, CopiedPages):
+                        column.chunks += copies.chunks(*places[field, number][index])
+                        column.header_rows += piece.headers[index]
+                    elif piece.num_rows:
+                        self._add_encoded(column, layout, index, encoded[field, number])
+            columns += added
+        self._finish(columns, num_rows)
+        counts.pages_copied += copies.num_pages
+        counts.bytes_copied += copies.num_bytes
+        counts.bytes_written += self._output.position
+        counts.pages_reencoded += sum(
+            piece.num_pages for one in pieces for piece in one if isinstance(piece, EncodedRows)
+        )
+        ids = column_of(self._schema.fields, self._version)
+        return FileWriteResult(
+            num_rows, self._output.position, tuple(ids), tuple(ids.values()), self._version
+        )
+
+    def _add_encoded(
+        self, column: _Column, layout: FieldLayout, index: int, pages: Sequence[list[WrittenPage]]
+    ) -> None:
+        if layout.columns[index].is_header:
+            column.header_rows += sum(page.num_rows for page in pages[index])
+        else:
+            column.chunks.append(serialize_pages(pages[index]))
+
+    def _encode(
+        self, read: RowReader, pieces: Sequence[Sequence[Piece]]
+    ) -> dict[tuple[int, int], list[list[WrittenPage]]]:
+        """The pages of all `EncodedRows`, by the numbers of field and piece."""
+        jobs: dict[Parts, list[tuple[int, int, EncodedRows]]] = {}
+        for field, of_field in enumerate(pieces):
+            for number, piece in enumerate(of_field):
+                if isinstance(piece, EncodedRows) and piece.num_rows:
+                    jobs.setdefault(piece.parts, []).append((field, number, piece))
+        found = {}
+        for parts, wanted in jobs.items():
+            for group in self._groups(wanted):
+                rows = [self._start(field, piece) for field, _, piece in group]
+                self._encode_group(read, parts, rows)
+                for (field, number, _), one in zip(group, rows, strict=True):
+                    found[field, number] = one.pages
+        return found
+
+    def _groups(
+        self, wanted: Sequence[tuple[int, int, EncodedRows]]
+    ) -> Iterator[Sequence[tuple[int, int, EncodedRows]]]:
+        """``wanted`` in groups that are read and encoded together, in bounded memory."""
+        size = min(self._limits.flush_bytes, wanted[0][2].num_rows * _PROBABLE_BYTES)
+        step = max(1, GROUP_BYTES // size)
+        for start in range(0, len(wanted), step):
+            yield wanted[start : start + step]
+
+    def _start(self, field: int, piece: EncodedRows) -> _Rows:
+        layout = self._layouts[field]
+        encoder = field_encoder(layout.field, self._context)
+        return _Rows(layout, encoder, piece.first_row, [[] for _ in layout.columns])
+
+    def _encode_group(self, read: RowReader, parts: Parts, rows: Sequence[_Rows]) -> None:
+        for arrays in read([one.layout.field for one in rows], parts):
+            size = sum(array.nbytes for array in arrays)
+            writes = [
+                partial(one.encoder.write, array) for one, array in zip(rows, arrays, strict=True)
+            ]
+            self._write_pages(rows, writes, size)
+        self._write_pages(rows, [one.encoder.flush for one in rows], GROUP_BYTES)
+
+    def _write_pages(
+        self,
+        rows: Sequence[_Rows],
+        sources: Sequence[Callable[[], Iterable[EncodedPage]]],
+        size: int,
+    ) -> None:
+        if size < _PARALLEL_BYTES or len(rows) < 2:
+            for one, source in zip(rows, sources, strict=True):
+                for page in source():
+                    self._write_page(one, page)
+            return
+        with closing(in_order(sources)) as pages:
+            for number, page in pages:
+                self._write_page(rows[number], page)
+
+    def _write_page(self, rows: _Rows, page: EncodedPage) -> None:
+        buffers = tuple(self._output.write_aligned(buffer) for buffer in page.buffers)
+        url, priority = self._version.page_encoding_url, rows.first_row + page.priority
+        written = WrittenPage(buffers, page.num_rows, url, page.encoding, priority)
+        rows.pages[page.column].append(written)
+
+    def _finish(self, columns: Sequence[_Column], num_rows: int) -> None:
+        layouts = [column for layout in self._layouts for column in layout.columns]
+        url = self._version.page_encoding_url
+        serialized = []
+        for column, layout in zip(columns, layouts, strict=True):
+            if layout.is_header:
+                page = WrittenPage((), column.header_rows, url, _HEADER_ENCODING, 0)
+                column.chunks = [serialize_pages([page])]
+            serialized.append(b"".join([_VALUES_ENCODING, *column.chunks]))
+        self._output.write_metadata(
+            self._schema, self._schema.metadata, num_rows, serialized, [], self._version
+        )
+        self._writer.close()

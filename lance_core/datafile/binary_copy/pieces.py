@@ -1,0 +1,250 @@
+"""Divide the rows of a field into pieces: pages that are copied, and rows that are encoded again.
+
+A unit is the smallest part: rows between page boundaries that all columns of the field have in
+common. A source without deleted rows is one unit. Rows of a unit with deleted rows are encoded
+again; so are neighbouring units with small pages, because each page has a fixed cost for readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.datafile.binary_copy.field_layout import FieldLayout
+from lance_core.datafile.binary_copy.source_pages import SourcePages
+from lance_core.datafile.binary_copy.varints import Ints
+from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
+
+NO_COPY = -1
+"""In place of the number of a column: its pages cannot be copied."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceRows:
+    """Rows of one fragment: ``num_rows`` with those at the ascending offsets ``deleted``.
+
+    ``columns``: for each column of the new file, the number of the column in the page table, or
+    `NO_COPY`. ``path`` names the fragment in errors.
+    """
+
+    num_rows: int
+    deleted: Ints
+    columns: Ints
+    path: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopiedPages:
+    """Pages to copy: for each column of the field, their numbers in the page table.
+
+    ``shifts``: what to add to the priority of each page. ``headers``: for each column, the rows of
+    its header pages, which are not among the pages.
+    """
+
+    pages: tuple[Ints, ...]
+    shifts: tuple[Ints, ...]
+    headers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedRows:
+    """Live rows to encode again: parts (source, start, stop) in physical rows.
+
+    ``first_row`` is the row of the new file at which they begin. ``num_pages``: number of pages
+    whose rows they are, 0 for rows whose pages cannot be copied.
+    """
+
+    parts: tuple[tuple[int, int, int], ...]
+    first_row: int
+    num_rows: int
+    num_pages: int
+
+
+Piece = CopiedPages | EncodedRows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Units:
+    """Units in row order; ``first`` and ``last`` pages (exclusive) have a column for each column.
+
+    ``is_copied`` is false for units that must be encoded again.
+    """
+
+    source: Ints
+    start: Ints
+    stop: Ints
+    live: Ints
+    first: Ints
+    last: Ints
+    is_copied: npt.NDArray[np.bool_]
+
+
+def pieces_of_field(
+    layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows], merge_below: int
+) -> list[Piece]:
+    """The pieces of a field in row order.
+
+    Neighbouring units whose pages have on average less than ``merge_below`` bytes are encoded
+    again. Raises `CorruptFileError` if a column has more or fewer rows than its source.
+    """
+    units = _units(layout, table, sources)
+    count = np.zeros(len(units.source), np.int64)
+    size = count.copy()
+    for number in layout.data_columns:
+        first, last = units.first[:, number], units.last[:, number]
+        count += last - first
+        size += table.byte_ends[last] - table.byte_ends[first]
+    is_small = units.is_copied & (size < merge_below * count)
+    encoded = _encoded(units.is_copied, is_small, count, len(layout.data_columns))
+    rows = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(units.live, out=rows[1:])
+    edges = [0, *(np.flatnonzero(np.diff(encoded)) + 1).tolist(), len(encoded)]
+    pieces: list[Piece] = []
+    for start, stop in pairwise(edges):
+        if start == stop:
+            continue
+        if not encoded[start]:
+            pieces.append(_copied(layout, table, units, rows, slice(start, stop)))
+            continue
+        kept = range(start, stop)
+        parts = zip(units.source[kept], units.start[kept], units.stop[kept], strict=True)
+        pieces.append(
+            EncodedRows(
+                tuple((int(source), int(first), int(last)) for source, first, last in parts),
+                int(rows[start]),
+                int(rows[stop] - rows[start]),
+                int(count[start:stop].sum()),
+            )
+        )
+    return pieces
+
+
+def _encoded(
+    is_copied: npt.NDArray[np.bool_],
+    is_small: npt.NDArray[np.bool_],
+    count: Ints,
+    columns: int,
+) -> npt.NDArray[np.bool_]:
+    """The units to encode again: all that must be, and small ones in a run with several pages."""
+    candidate = is_small | ~is_copied
+    edges = [0, *(np.flatnonzero(np.diff(candidate)) + 1).tolist(), len(candidate)]
+    encoded = ~is_copied
+    for start, stop in pairwise(edges):
+        if start < stop and candidate[start]:
+            several = count[start:stop].sum() > columns or not is_copied[start:stop].all()
+            encoded[start:stop] |= several
+    return encoded
+
+
+def _units(layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows]) -> _Units:
+    numbers = np.array(
+        [one.columns[layout.first_column : layout.last_column] for one in sources], np.int64
+    ).reshape(len(sources), len(layout.columns))
+    is_copied = (numbers != NO_COPY).all(axis=1)
+    numbers = np.where(is_copied[:, None], numbers, 0)
+    first, last = table.first_page[numbers], table.first_page[numbers + 1]
+    last = np.where(is_copied[:, None], last, first)
+    rows = np.array([one.num_rows for one in sources], np.int64)
+    _check_rows(
+        layout, sources, np.where(is_copied, rows, -1), table.row_ends[last] - table.row_ends[first]
+    )
+    whole = _Units(np.arange(len(sources)), np.zeros_like(rows), rows, rows, first, last, is_copied)
+    if not any(len(one.deleted) for one in sources):
+        return whole
+    parts = [_cut(layout, table, whole, number, one.deleted) for number, one in enumerate(sources)]
+    return _Units(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in _UNIT_FIELDS)
+    )
+
+
+_UNIT_FIELDS = ("source", "start", "stop", "live", "first", "last", "is_copied")
+
+
+def _check_rows(
+    layout: FieldLayout, sources: Sequence[SourceRows], expected: Ints, found: Ints
+) -> None:
+    """Raise `CorruptFileError` unless columns have the ``expected`` rows; -1 stands for any."""
+    for number, column in enumerate(layout.columns):
+        if column.scale is None:
+            continue
+        wrong = np.flatnonzero((expected >= 0) & (found[:, number] != expected * column.scale))
+        if len(wrong):
+            source = int(wrong[0])
+            raise CorruptFileError(
+                f"the pages of a column have {found[source, number]} rows, the fragment has "
+                f"{expected[source]}",
+                path=sources[source].path,
+                field=layout.field.name,
+            )
+
+
+def _cut(
+    layout: FieldLayout, table: SourcePages, whole: _Units, source: int, deleted: Ints
+) -> _Units:
+    """The units of one source, cut where its pages with deleted rows begin and end."""
+    at = slice(source, source + 1)
+    rows = int(whole.stop[source])
+    edges = np.array([0, rows])
+    can_cut = whole.is_copied[source] and all(c.scale is not None for c in layout.columns)
+    if can_cut and len(deleted):
+        edges = _common_edges(layout, table, whole.first[source], whole.last[source])
+    gone = np.diff(np.searchsorted(deleted, edges))
+    kept = np.ones(len(edges), np.bool_)
+    # Neighbouring units that are both copied, or both not, are one unit.
+    kept[1:-1] = (gone[1:] > 0) != (gone[:-1] > 0)
+    edges = edges[kept]
+    live = np.diff(edges) - np.diff(np.searchsorted(deleted, edges))
+    first = np.repeat(whole.first[at], len(live), axis=0)
+    last = np.repeat(whole.last[at], len(live), axis=0)
+    if len(live) > 1:
+        for number in layout.data_columns:
+            scale = layout.columns[number].scale or 1
+            pages = slice(first[0, number], last[0, number] + 1)
+            starts = table.row_ends[pages] - table.row_ends[pages.start]
+            places = np.searchsorted(starts, edges * scale) + pages.start
+            first[:, number], last[:, number] = places[:-1], places[1:]
+    is_copied = np.full(len(live), whole.is_copied[source]) & (live == np.diff(edges))
+    return _Units(np.full(len(live), source), edges[:-1], edges[1:], live, first, last, is_copied)
+
+
+def _common_edges(layout: FieldLayout, table: SourcePages, first: Ints, last: Ints) -> Ints:
+    """The rows at which pages of all columns of the field begin, and the number of rows."""
+
+    def edges(number: int) -> Ints:
+        ends = table.row_ends[first[number] : last[number] + 1]
+        scale = layout.columns[number].scale or 1
+        relative = ends - ends[0]
+        return np.unique(relative[relative % scale == 0] // scale)
+
+    return reduce(np.intersect1d, map(edges, layout.data_columns))
+
+
+def _copied(
+    layout: FieldLayout, table: SourcePages, units: _Units, rows: Ints, at: slice
+) -> CopiedPages:
+    shift = rows[at] - units.start[at]
+    pages, shifts, headers = [], [], []
+    for number, column in enumerate(layout.columns):
+        first, last = units.first[at, number], units.last[at, number]
+        header = 0
+        if column.is_header:
+            inside = table.row_ends[last] - table.row_ends[first]
+            header = int((inside if column.scale is None else units.live[at]).sum())
+            last = first
+        lengths = last - first
+        edges = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=edges[1:])
+        pages.append(np.repeat(first - edges[:-1], lengths) + np.arange(edges[-1]))
+        shifts.append(np.repeat(shift, lengths))
+        headers.append(header)
+    return CopiedPages(tuple(pages), tuple(shifts), tuple(headers))
+
+
+def encoded_pieces(pieces: Sequence[Piece]) -> Iterator[EncodedRows]:
+    """The pieces that are encoded again."""
+    return (piece for piece in pieces if isinstance(piece, EncodedRows))

@@ -1,0 +1,229 @@
+"""The pages of many data files as arrays: what a copy of pages must know, and nothing else.
+
+Positions, sizes, rows and priorities are parsed for all pages at once; everything else of a page,
+in particular its encoding, stays serialized (``middle``). A ``Page`` message has its fields in the
+order of their numbers: buffer offsets, buffer sizes, rows, encoding, priority. Only the first and
+the last change in a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from lance_core.concurrency.fork_safe import cached_property
+from lance_core.datafile.binary_copy.varints import Bytes, Ints, packed_varints, varints_at
+from lance_core.datafile.column_metadata import (
+    COLUMN_ENCODING_TAG,
+    COLUMN_PAGES_TAG,
+    MAX_PAGE_ROWS,
+)
+from lance_core.datafile.footer import TABLE_ENTRY
+from lance_core.datafile.metadata import FileMetadata
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
+
+_COLUMN_BUFFERS = frozenset({0x1A, 0x22})
+"""Tags of the fields of ``ColumnMetadata`` for buffers outside of pages."""
+
+PAGE_OFFSETS, _PAGE_SIZES, _PAGE_ROWS, _PAGE_ENCODING, PAGE_PRIORITY = 0x0A, 0x12, 0x18, 0x22, 0x28
+"""Tags of the fields of ``ColumnMetadata.Page``."""
+
+_SLACK = bytes(16)
+"""Padding after the metadata, so that a number at its end is read without checks of bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourcePages:
+    """The pages of columns of several files.
+
+    Column ``c`` of file ``f`` has number ``first_column[f] + c``; its pages are
+    ``first_page[number]`` to ``first_page[number + 1]``. The buffers of page ``p`` are
+    ``first_buffer[p]`` to ``first_buffer[p + 1]`` in ``offsets`` and ``sizes``.
+    ``raw[middle_starts[p]:middle_stops[p]]`` are the serialized fields between buffer offsets and
+    priority. ``encodings`` are the serialized ``Encoding`` messages of the columns.
+    """
+
+    raw: bytes
+    first_column: tuple[int, ...]
+    encodings: tuple[bytes, ...]
+    first_page: Ints
+    rows: Ints
+    priorities: Ints
+    middle_starts: Ints
+    middle_stops: Ints
+    first_buffer: Ints
+    offsets: Ints
+    sizes: Ints
+
+    @cached_property
+    def row_ends(self) -> Ints:
+        """The total rows of all pages before each page, and of all pages."""
+        return _ends(self.rows)
+
+    @cached_property
+    def byte_ends(self) -> Ints:
+        """The total bytes of the buffers of all pages before each page, and of all pages."""
+        return _ends(self.sizes)[self.first_buffer]
+
+
+def source_pages(files: Sequence[FileMetadata], paths: Sequence[str]) -> SourcePages:
+    """Parse the column metadata of ``files``.
+
+    Raises `CorruptFileError` naming the file, and `UnsupportedFeatureError` for metadata that pages
+    cannot be copied from: columns with buffers outside of pages, or fields in an unusual order.
+    """
+    try:
+        return _parse(files)
+    except (CorruptFileError, UnsupportedFeatureError):
+        for file, path in zip(files, paths, strict=True):
+            try:
+                _parse([file])
+            except CorruptFileError as error:
+                raise error.at(path=path) from None
+            except UnsupportedFeatureError as error:
+                raise UnsupportedFeatureError(f"{path!r}: {error}") from None
+        raise
+
+
+def _parse(files: Sequence[FileMetadata]) -> SourcePages:
+    columns = _Columns()
+    raw = b"".join([*(file.columns.raw_metadata for file in files), _SLACK])
+    start = 0
+    for file in files:
+        table = np.frombuffer(file.columns.raw_table, "<u8").astype(np.int64).reshape(-1, 2)
+        size = len(file.columns.raw_metadata)
+        firsts = table[:, 0] - file.columns.position
+        if ((firsts < 0) | (firsts > size) | (table[:, 1] < 0)).any() or (
+            table[:, 1] > size - firsts
+        ).any():
+            raise CorruptFileError("a column is outside of the column metadata")
+        columns.add(raw, (firsts + start).tolist(), (firsts + table[:, 1] + start).tolist())
+        start += size
+    counts = [len(file.columns.raw_table) // TABLE_ENTRY for file in files]
+    first_page = np.array(columns.first_page, np.int64)
+    data = np.frombuffer(raw, np.uint8)
+    pages = _Pages(data, np.array(columns.starts, np.int64), np.array(columns.stops, np.int64))
+    first_column = tuple(accumulate(counts, initial=0))
+    edges = first_page[np.array(first_column)]
+    ends = np.array([file.columns.position for file in files], np.int64)
+    buffers_of_file = np.diff(pages.first_buffer[edges])
+    _check_inside(pages.offsets, pages.sizes, np.repeat(ends, buffers_of_file))
+    return SourcePages(
+        raw,
+        first_column,
+        tuple(columns.encodings),
+        first_page,
+        pages.rows,
+        pages.priorities,
+        pages.middle_starts,
+        pages.middle_stops,
+        pages.first_buffer,
+        pages.offsets,
+        pages.sizes,
+    )
+
+
+class _Columns:
+    """The positions of the pages of columns, and the columns' encodings."""
+
+    def __init__(self) -> None:
+        self.encodings: list[bytes] = []
+        self.starts: list[int] = []
+        self.stops: list[int] = []
+        self.first_page = [0]
+
+    def add(self, raw: bytes, starts: Sequence[int], stops: Sequence[int]) -> None:
+        """Walk over the ``ColumnMetadata`` messages in the byte ranges."""
+        page_starts, page_stops = self.starts, self.stops
+        for start, stop in zip(starts, stops, strict=True):
+            position, encoding = start, b""
+            while position < stop:
+                tag, length = raw[position], raw[position + 1]
+                position += 2
+                if length >= 0x80:
+                    length, position = _long_varint(raw, position - 1)
+                end = position + length
+                if end > stop:
+                    raise CorruptFileError("not a valid ColumnMetadata message")
+                if tag == COLUMN_PAGES_TAG:
+                    page_starts.append(position)
+                    page_stops.append(end)
+                elif tag == COLUMN_ENCODING_TAG:
+                    encoding = raw[position:end]
+                elif tag in _COLUMN_BUFFERS:
+                    raise UnsupportedFeatureError("a column has buffers outside of its pages")
+                else:
+                    raise UnsupportedFeatureError(f"unknown column metadata with tag {tag}")
+                position = end
+            self.encodings.append(encoding)
+            self.first_page.append(len(page_starts))
+
+
+def _long_varint(raw: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while (byte := raw[position]) >= 0x80:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        position += 1
+    return value | byte << shift, position + 1
+
+
+class _Pages:
+    """Parses the ``Page`` messages in the byte ranges ``starts`` to ``stops`` of ``data``."""
+
+    def __init__(self, data: Bytes, starts: Ints, stops: Ints) -> None:
+        self._data = data
+        self._stops = stops
+        offsets, at = self._bytes_field(starts, PAGE_OFFSETS)
+        self.middle_starts = at
+        sizes, at = self._bytes_field(at, _PAGE_SIZES)
+        self.rows, at = self._number(at, _PAGE_ROWS)
+        (encodings, at) = self._bytes_field(at, _PAGE_ENCODING)
+        self.middle_stops = at
+        self.priorities, at = self._number(at, PAGE_PRIORITY)
+        if (at != stops).any():
+            raise UnsupportedFeatureError("pages with metadata that is unknown or in another order")
+        if (encodings[0] == encodings[1]).any():
+            raise CorruptFileError("the encoding of a page is missing")
+        if len(self.rows) and self.rows.max() > MAX_PAGE_ROWS:
+            raise CorruptFileError(f"a page cannot have {self.rows.max()} rows")
+        self.offsets, counts = packed_varints(data, *offsets)
+        self.sizes, others = packed_varints(data, *sizes)
+        if (counts != others).any():
+            raise CorruptFileError("a page has unequal numbers of buffer offsets and sizes")
+        self.first_buffer = _ends(counts)
+
+    def _bytes_field(self, at: Ints, tag: int) -> tuple[tuple[Ints, Ints], Ints]:
+        """The range of each page's field with this tag, and the position after it."""
+        present = (self._data[at] == tag) & (at < self._stops)
+        lengths, starts = varints_at(self._data, at + 1)
+        stops = starts + lengths
+        if (present & ((stops > self._stops) | (stops < starts))).any():
+            raise CorruptFileError("a part of a page is outside of its metadata")
+        after = np.where(present, stops, at)
+        return (np.where(present, starts, at), after), after
+
+    def _number(self, at: Ints, tag: int) -> tuple[Ints, Ints]:
+        """The number in each page's field with this tag, and the position after it."""
+        present = (self._data[at] == tag) & (at < self._stops)
+        values, stops = varints_at(self._data, at + 1)
+        return np.where(present, values, 0), np.where(present, stops, at)
+
+
+def _ends(values: Ints) -> Ints:
+    ends = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=ends[1:])
+    return ends
+
+
+def _check_inside(offsets: Ints, sizes: Ints, ends: Ints) -> None:
+    wrong = np.flatnonzero((offsets > ends) | (sizes > ends - offsets))
+    if len(wrong):
+        offset, size, end = (int(values[wrong[0]]) for values in (offsets, sizes, ends))
+        raise CorruptFileError(
+            f"a buffer at {offset} with {size} bytes reaches into the metadata or beyond the file; "
+            f"data ends at {end}"
+        )
