@@ -18,17 +18,24 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class ManifestFrame(google.protobuf.message.Message):
-    """The bytes of a lance.table.Manifest with its fragments left undecoded.
+    """The bytes of a lance.table.Manifest with its fields and fragments left
+    undecoded.
 
-    Reading: parse a frame, take the fragments, clear them, serialize what is
-    left (all of it unknown fields) and parse that as a Manifest. Writing: the
-    bytes of a Manifest without fragments, followed by those of a frame with
-    fragments. Fragments that did not change are thereby copied byte for byte.
+    Reading: parse a frame, take the fields and fragments, clear them, serialize
+    what is left (all of it unknown fields) and parse that as a Manifest. Fields
+    whose bytes are known need not be decoded again. Writing: the bytes of a
+    Manifest without fragments, followed by those of a frame with fragments.
+    Fragments that did not change are thereby copied byte for byte.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    FIELDS_FIELD_NUMBER: builtins.int
     FRAGMENTS_FIELD_NUMBER: builtins.int
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
+        """One serialized lance.file.Field each."""
+
     @property
     def fragments(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
         """One serialized lance.table.DataFragment each."""
@@ -36,8 +43,30 @@ class ManifestFrame(google.protobuf.message.Message):
     def __init__(
         self,
         *,
+        fields: collections.abc.Iterable[builtins.bytes] | None = ...,
         fragments: collections.abc.Iterable[builtins.bytes] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["fragments", b"fragments"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["fields", b"fields", "fragments", b"fragments"]) -> None: ...
 
 global___ManifestFrame = ManifestFrame
+
+@typing.final
+class DescriptorFrame(google.protobuf.message.Message):
+    """The bytes of a lance.file.FileDescriptor with its schema left undecoded."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SCHEMA_FIELD_NUMBER: builtins.int
+    LENGTH_FIELD_NUMBER: builtins.int
+    schema: builtins.bytes
+    """A serialized lance.file.Schema."""
+    length: builtins.int
+    def __init__(
+        self,
+        *,
+        schema: builtins.bytes = ...,
+        length: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["length", b"length", "schema", b"schema"]) -> None: ...
+
+global___DescriptorFrame = DescriptorFrame

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
-from lance_core._pb.file_pb2 import FileDescriptor
+from lance_core._pb.file_pb2 import Schema as StoredSchema
+from lance_core._pb.frames_pb2 import DescriptorFrame
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
     from lance_core.schema import Field
+
+M = TypeVar("M", bound=Message)
 
 MAX_DESCRIPTION = 32 << 20
 """Maximum size in bytes of the ``FileDescriptor`` (the schema); a larger one is a corrupt file."""
@@ -118,7 +121,7 @@ class FileMetadata:
         footer: Footer,
         size: int,
         global_buffers: tuple[ByteRange, ...],
-        descriptor: FileDescriptor,
+        descriptor: DescriptorFrame,
         columns: Columns,
     ) -> None:
         self.size = size
@@ -147,8 +150,8 @@ class FileMetadata:
     @cached_property
     def schema(self) -> Schema:
         """The fields of the file with their ids, and the metadata of the schema."""
-        stored = self._descriptor.schema
         try:
+            stored = _parsed(StoredSchema, self._descriptor.schema)
             return Schema.from_proto(stored.fields, stored.metadata)
         except CorruptFileError as error:
             raise error.at(offset=self.global_buffers[0].start) from error
@@ -271,10 +274,19 @@ def _global_buffers(footer: Footer, table: memoryview) -> tuple[ByteRange, ...]:
     return tuple(ranges)
 
 
-def _descriptor(raw: memoryview, position: int) -> FileDescriptor:
+def _descriptor(raw: memoryview, position: int) -> DescriptorFrame:
+    """The ``FileDescriptor`` with an undecoded schema, which most reads do not need."""
     try:
-        return FileDescriptor.FromString(bytes(raw))
+        return _parsed(DescriptorFrame, bytes(raw))
+    except CorruptFileError as error:
+        raise error.at(offset=position) from error
+
+
+def _parsed(kind: type[M], data: bytes) -> M:
+    """Decode the ``FileDescriptor`` or a part of it."""
+    try:
+        return kind.FromString(data)
     except DecodeError as error:
         raise CorruptFileError(
-            "not a valid FileDescriptor message", offset=position, field="global_buffers[0]"
+            "not a valid FileDescriptor message", field="global_buffers[0]"
         ) from error

@@ -127,7 +127,7 @@ def has_given_blobs(field: Field) -> bool:
 def as_bytes(field: Field) -> Field:
     """``field`` as results with bytes return it: blobs of version 2 become large_binary."""
     if not is_blob_v2(field):
-        return field.with_children(tuple(map(as_bytes, field.children)))
+        return field.with_changed_children(as_bytes)
     metadata = {key: text for key, text in field.metadata.items() if key != extension.NAME_KEY}
     return replace(field, logical_type="large_binary", children=(), metadata=metadata)
 

@@ -7,6 +7,7 @@ struct of the five members of `DESCRIPTION_V2`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -31,12 +32,19 @@ def with_descriptions(schema: Schema) -> Schema:
     A description is ``struct<position: uint64, size: uint64>``, or `DESCRIPTION_V2` for blobs of
     version 2.
     """
-    return replace(schema, fields=tuple(_described(field) for field in schema.fields))
+    return schema.derived("with_descriptions", lambda: _changed(schema, _described))
 
 
 def with_bytes(schema: Schema) -> Schema:
     """``schema`` with each blob field as the large_binary that results with bytes hold."""
-    return replace(schema, fields=tuple(map(as_bytes, schema.fields)))
+    return schema.derived("with_bytes", lambda: _changed(schema, as_bytes))
+
+
+def _changed(schema: Schema, change: Callable[[Field], Field]) -> Schema:
+    """``schema`` with ``change`` applied to each field; ``schema`` itself if none changes."""
+    fields = tuple(map(change, schema.fields))
+    is_same = all(new is old for new, old in zip(fields, schema.fields, strict=True))
+    return schema if is_same else replace(schema, fields=fields)
 
 
 def result_field(field: Field) -> pa.Field:
@@ -77,9 +85,7 @@ def _described(field: Field) -> Field:
         )
         return replace(field, children=described, metadata=_PACKED)
     if not field.is_blob:
-        if not field.children:
-            return field
-        return replace(field, children=tuple(_described(child) for child in field.children))
+        return field.with_changed_children(_described)
     children = tuple(
         Field(name=name, id=UNASSIGNED, parent_id=field.id, logical_type="uint64", nullable=True)
         for name in ("position", "size")

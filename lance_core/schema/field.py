@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -216,6 +216,12 @@ class Field:
     def with_children(self, children: tuple[Field, ...]) -> Field:
         """This field with other children."""
         return dataclasses.replace(self, children=children)
+
+    def with_changed_children(self, change: Callable[[Field], Field]) -> Field:
+        """This field with ``change`` applied to its children; itself if no child changes."""
+        children = tuple(map(change, self.children))
+        is_same = all(new is old for new, old in zip(children, self.children, strict=True))
+        return self if is_same else self.with_children(children)
 
 
 def _with_bfloat16_items(arrow: pa.DataType, text: str) -> pa.DataType:

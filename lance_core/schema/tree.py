@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -20,6 +20,8 @@ from lance_core.schema.proto import decode_metadata, fields_from_proto, fields_t
 if TYPE_CHECKING:
     from lance_core._pb import file_pb2
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -30,6 +32,24 @@ class Schema:
 
     fields: tuple[Field, ...] = ()
     metadata: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    _derived: dict[str, Any] = dataclasses.field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def derived(self, name: str, make: Callable[[], T]) -> T:
+        """The value that ``make`` returned at the first call with ``name``; do not change it.
+
+        What depends on the schema only is computed once for all snapshots that share the schema:
+        it takes long for thousands of fields.
+        """
+        if name not in self._derived:
+            self._derived.setdefault(name, make())
+        value: T = self._derived[name]
+        return value
+
+    def __reduce__(self) -> tuple[type[Schema], tuple[object, ...]]:
+        """Pickle without the derived values."""
+        return Schema, (self.fields, self.metadata)
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema, first_id: int = 0) -> Schema:
@@ -51,12 +71,15 @@ class Schema:
         """Parse the schema of a file or manifest; raises the errors of `fields_from_proto`."""
         return cls(fields_from_proto(fields), decode_metadata(metadata or {}))
 
-    def to_proto(self) -> list[file_pb2.Field]:
+    def to_proto(self) -> Sequence[file_pb2.Field]:
         """All fields, depth first. `metadata` is not included; use `encode_metadata`."""
-        return fields_to_proto(self.fields)
+        return self.derived("proto", lambda: fields_to_proto(self.fields))
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema that users see."""
+        return self.derived("arrow", self._to_arrow)
+
+    def _to_arrow(self) -> pa.Schema:
         return pa.schema([field.to_arrow() for field in self.fields], self.arrow_metadata())
 
     def arrow_metadata(self) -> dict[bytes, bytes] | None:
@@ -92,7 +115,8 @@ class Schema:
 
     def field_by_id(self, id_: int) -> Field | None:
         """The field with this id at any depth, or None."""
-        return next((field for field in self.walk() if field.id == id_), None)
+        lineage = self._lineages.get(id_)
+        return lineage[-1] if lineage else None
 
     def field_by_path(self, path: str) -> Field | None:
         """The field at a dotted path, e.g. ``point.x``; None if there is none.
@@ -104,35 +128,33 @@ class Schema:
 
     def lineage(self, path: str) -> tuple[Field, ...]:
         """The fields from the top level down to ``path``; empty if there is no such field."""
-        for field in self.fields:
-            if field.name == path:
-                return (field,)
+        top = self._tops.get(path)
+        if top is not None:
+            return (top,)
         found: list[Field] = []
-        siblings = self.fields
         for name in parse_path(path):
-            field_or_none = next((f for f in siblings if f.name == name), None)
-            if field_or_none is None:
+            field = found[-1].child(name) if found else self._tops.get(name)
+            if field is None:
                 return ()
-            found.append(field_or_none)
-            siblings = field_or_none.children
+            found.append(field)
         return tuple(found)
 
     def path_of(self, id_: int) -> str:
         """The dotted path of a field; raises `InvalidInputError` if no field has the id."""
-
-        def names_to(fields: Sequence[Field]) -> tuple[str, ...] | None:
-            for field in fields:
-                if field.id == id_:
-                    return (field.name,)
-                below = names_to(field.children)
-                if below is not None:
-                    return (field.name, *below)
-            return None
-
-        names = names_to(self.fields)
-        if names is None:
+        lineage = self._lineages.get(id_)
+        if lineage is None:
             raise InvalidInputError(f"no field has id {id_}")
-        return format_path(names)
+        return format_path([field.name for field in lineage])
+
+    @property
+    def _tops(self) -> Mapping[str, Field]:
+        """The top-level fields by name; of equal names the first counts."""
+        return self.derived("tops", lambda: {field.name: field for field in self.fields[::-1]})
+
+    @property
+    def _lineages(self) -> Mapping[int, tuple[Field, ...]]:
+        """The fields from the top level down to each field, by id; a repeated id is ignored."""
+        return self.derived("lineages", lambda: _lineages(self.fields))
 
     def project(self, paths: Sequence[str]) -> Schema:
         """The schema with only the fields at ``paths`` and their descendants, in that order.
@@ -150,3 +172,13 @@ class Schema:
     def without_ids(self, ids: Iterable[int]) -> Schema:
         """The schema without these fields; a parent that loses all children is removed too."""
         return dataclasses.replace(self, fields=without_ids(self.fields, frozenset(ids)))
+
+
+def _lineages(fields: Sequence[Field]) -> dict[int, tuple[Field, ...]]:
+    found: dict[int, tuple[Field, ...]] = {}
+    waiting: list[tuple[Field, ...]] = [(field,) for field in fields[::-1]]
+    while waiting:
+        lineage = waiting.pop()
+        found.setdefault(lineage[-1].id, lineage)
+        waiting += [(*lineage, child) for child in lineage[-1].children[::-1]]
+    return found

@@ -60,10 +60,10 @@ def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") ->
     view = _bytes_view(data)
     try:
         start, stop = _manifest_range(view)
-        message, fragments = split(bytes(view[start:stop]))
-        positions = section_positions(message)
+        parts = split(bytes(view[start:stop]))
+        positions = section_positions(parts.message)
         return ManifestFile(
-            _with_dictionaries(Manifest.from_proto(message, fragments), view),
+            _with_dictionaries(Manifest.from_parts(parts), view),
             _section(view, positions.index_section, "index_section"),
             _section(view, positions.transaction_section, "transaction_section"),
         )
@@ -94,8 +94,10 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
 
 def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:
     """The manifest of a 0.1 table with the values of its dictionary fields, read from ``view``."""
+    if manifest.storage_version != LEGACY:
+        return manifest
     fields = [f for f in dictionaries(manifest.schema) if f.dictionary and f.dictionary.length]
-    if not fields or manifest.storage_version != LEGACY:
+    if not fields:
         return manifest
     values = {}
     for field in fields:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lance_core._pb import frames_pb2, table_pb2
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.proto import encode_metadata
@@ -142,12 +143,13 @@ class Manifest:
         return max(found, default=_FIRST_V2 if is_v2 else LEGACY)
 
     @classmethod
-    def from_proto(cls, message: table_pb2.Manifest, fragments: FragmentList) -> Manifest:
-        """Create a manifest from a message without fragments (see `split`) and the fragments.
+    def from_parts(cls, parts: ManifestParts) -> Manifest:
+        """Create a manifest.
 
         Raises `UnsupportedFeatureError` if the table needs features that this library does not
         have; this is checked first. Raises `CorruptFileError` for an invalid schema.
         """
+        message, fragments = parts.message, parts.fragments
         flags = FeatureFlags(message.reader_feature_flags, message.writer_feature_flags)
         feature_flags.check_readable(flags.reader)
         if message.fragment_tree:
@@ -157,7 +159,7 @@ class Manifest:
         counted = fragments if message.HasField("writer_version") else without_counts(fragments)
         return cls(
             version=message.version,
-            schema=Schema.from_proto(message.fields, message.schema_metadata),
+            schema=_schema(parts.fields, dict(message.schema_metadata)),
             fragments=counted,
             uncorrected=None if counted is fragments else fragments,
             timestamp_ns=_timestamp_ns(message),
@@ -218,12 +220,44 @@ class Manifest:
         return message
 
 
-def split(data: bytes) -> tuple[table_pb2.Manifest, FragmentList]:
-    """Split a serialized ``Manifest`` into a message without fragments and undecoded fragments."""
+class ManifestParts(NamedTuple):
+    """A ``Manifest`` without fields and fragments, the serialized fields, and the fragments."""
+
+    message: table_pb2.Manifest
+    fields: bytes
+    fragments: FragmentList
+
+
+def split(data: bytes) -> ManifestParts:
+    """Split a serialized ``Manifest``; decodes neither fields nor fragments."""
     frame = parse(frames_pb2.ManifestFrame, data, "Manifest")
     fragments = FragmentList(frame.fragments)
     frame.ClearField("fragments")
-    return parse(table_pb2.Manifest, frame.SerializeToString(), "Manifest"), fragments
+    fields = frames_pb2.ManifestFrame(fields=frame.fields).SerializeToString()
+    frame.ClearField("fields")
+    message = parse(table_pb2.Manifest, frame.SerializeToString(), "Manifest")
+    return ManifestParts(message, fields, fragments)
+
+
+_SCHEMA_FIELDS = 1 << 15
+_schemas: LruCache[tuple[bytes, tuple[tuple[str, bytes], ...]], Schema] = LruCache(
+    _SCHEMA_FIELDS, lambda schema: 1 + sum(1 for _ in schema.walk())
+)
+"""The schemas of the last manifests by serialized fields and metadata; at most 32,768 fields.
+
+Nearly all versions of a table have the same schema, and decoding it is the main cost of opening a
+table with many columns. What is derived from a schema is kept with it.
+"""
+
+
+def _schema(fields: bytes, metadata: Mapping[str, bytes]) -> Schema:
+    """The schema with these serialized fields and this metadata."""
+
+    def decode() -> Schema:
+        parsed = parse(table_pb2.Manifest, fields, "Manifest")
+        return Schema.from_proto(parsed.fields, metadata)
+
+    return _schemas.get((fields, tuple(sorted(metadata.items()))), decode)
 
 
 def join(message: table_pb2.Manifest, fragments: FragmentList) -> bytes:

@@ -178,7 +178,8 @@ PINNED = {
     " 5 array EncodedU64Array",
     "lance.table.EncodedU64Array.U64Array": "2 values bytes",
     "lance.table.RowDatasetVersionRun": "1 span U64Segment, 2 version uint64",
-    "lance_core.frames.ManifestFrame": "2 fragments *bytes",
+    "lance_core.frames.ManifestFrame": "1 fields *bytes, 2 fragments *bytes",
+    "lance_core.frames.DescriptorFrame": "1 schema bytes, 2 length uint64",
     "lance_core.encodings.ForeignValues": "1 type_url string, 2 distribution string,"
     " 3 num_values uint64, 4 values_per_block uint32, 5 block_bytes *uint64",
 }

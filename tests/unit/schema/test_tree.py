@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema
+from lance_core.schema.blob_views import with_bytes, with_descriptions
 
 POINT = pa.struct([("x", pa.int8()), ("y", pa.struct([("p", pa.int8()), ("q.r", pa.int8())]))])
 ARROW = pa.schema(
@@ -133,3 +135,32 @@ def test_storage_hints_are_read_from_metadata(
     field = Field("s", "struct", metadata=metadata)
     assert (field.is_packed_struct, field.is_blob) == (packed, blob)
     assert not Field("s", "int8", metadata=metadata).is_packed_struct
+
+
+def test_derived_values_are_made_once_and_belong_to_one_schema() -> None:
+    schema = Schema(SCHEMA.fields, SCHEMA.metadata)
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(len(made))
+        return made[-1]
+
+    assert [schema.derived("one", make), schema.derived("one", make)] == [0, 0]
+    changed = dataclasses.replace(schema, metadata={})
+    assert changed.derived("one", make) == 1
+    again = pickle.loads(pickle.dumps(schema))
+    assert again == schema
+    assert again.derived("one", make) == 2
+    assert schema.to_arrow() is schema.to_arrow()
+    assert not changed.to_arrow().metadata
+
+
+def test_a_schema_without_blobs_is_its_own_view() -> None:
+    assert with_descriptions(SCHEMA) is SCHEMA
+    assert with_bytes(SCHEMA) is SCHEMA
+    blob = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    schema = Schema.from_arrow(pa.schema([pa.field("s", POINT), pa.field("t", pa.struct([blob]))]))
+    view = with_descriptions(schema)
+    assert view.fields[0] is schema.fields[0]
+    assert view.fields[1] is not schema.fields[1]
+    assert with_descriptions(schema) is view

@@ -132,7 +132,7 @@ def test_fragments_are_not_decoded_before_they_are_looked_at() -> None:
     body = message.SerializeToString().replace(
         message.fragments[0].SerializeToString(), b"\xff\xff"
     )
-    manifest = split(body)[1]
+    manifest = split(body).fragments
     assert len(manifest) == 1
     assert b"\x12\x02\xff\xff" in join(minimal(), manifest)
     with pytest.raises(CorruptFileError):
@@ -315,3 +315,20 @@ def test_a_manifest_says_when_it_was_made(history: list[tuple[bytes, ManifestFil
     assert None not in times
     assert times == sorted(times)  # type: ignore[type-var]
     assert Manifest(1, history[0][1].manifest.schema).timestamp is None
+
+
+def test_manifests_with_equal_fields_share_their_schema() -> None:
+    message = minimal()
+    first = parse_manifest_file(file_of(message)).manifest
+    message.version = 2
+    second = parse_manifest_file(file_of(message)).manifest
+    assert (first.version, second.version) == (1, 2)
+    assert second.schema is first.schema
+    assert second.schema.to_arrow() is first.schema.to_arrow()
+    message.schema_metadata["a"] = b"b"
+    third = parse_manifest_file(file_of(message)).manifest
+    assert third.schema.metadata == {"a": "b"}
+    message.fields[0].nullable = True
+    fourth = parse_manifest_file(file_of(message)).manifest
+    assert not third.schema.fields[0].nullable
+    assert fourth.schema.fields[0].nullable
