@@ -1,38 +1,105 @@
 """All tests: ``python -m tests``, or those that pytest's arguments name.
 
-Tests of services wait for them, all others compute: they are two runs of pytest at the same time.
-In one run, a process would keep what both have imported and collected.
+Each part is a run of pytest of its own; one more than there are processors run at the same time,
+because some tests wait for services. A process collects, imports and keeps only what its part
+needs, and the tests of a part share servers and a session of Spark.
+
+``--beside COMMAND`` runs other commands together with all tests.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import shlex
 import subprocess
 import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from scripts.side_by_side import run_side_by_side
-
 HERE = Path(__file__).parent
-SERVICES = ("cloud", "docs", "packaging", "spark", "sql")
-"""Folders whose tests talk to services, Java or other environments."""
+PYTEST = (sys.executable, "-m", "pytest")
+PARTS = (
+    ("spark", "docs", "cloud/spark"),
+    ("cloud",),
+    ("cloud/azure", "cloud/dynamodb", "cloud/s3"),
+    ("packaging", "cloud/spark/test_cluster.py"),
+    ("interop",),
+    ("unit/dataset",),
+    ("histories",),
+    ("conformance",),
+    ("unit",),
+    ("properties", "sql"),
+)
+"""Paths below this folder that a process runs together. What takes longest begins first."""
 
-PYTEST = (sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup")
+ELSEWHERE = ("old",)
+"""Folders with tests for environments of their own."""
+
+Command = Sequence[str]
 
 
 def parts() -> list[list[str]]:
-    """The folders of each part; every folder with tests is in one."""
+    """The arguments of each part. The last has all folders that no other names."""
     folders = {path.relative_to(HERE).parts[0] for path in HERE.rglob("test_*.py")}
-    others = sorted(folders.difference(SERVICES, ["old"]))
-    return [[f"tests/{folder}" for folder in part] for part in (others, SERVICES)]
+    named = [path for part in PARTS for path in part]
+    others = sorted(folders.difference(ELSEWHERE, named))
+    return [_arguments(part, named) for part in (*PARTS, others)]
+
+
+def _arguments(part: Sequence[str], named: list[str]) -> list[str]:
+    """The paths of a part, without those below them that are named by themselves."""
+    below = [path for path in named if path.startswith(tuple(f"{folder}/" for folder in part))]
+    without = [f"--ignore=tests/{path}" for path in below if path not in part]
+    return [*(f"tests/{path}" for path in part), *without]
+
+
+def run_all(commands: Sequence[Command], at_once: int) -> int:
+    """Run all commands to their end, whether or not one fails. Returns the highest exit code.
+
+    They begin in the order given. The output of each is shown when it has ended.
+    """
+    one_at_a_time = threading.Lock()
+
+    def run(command: Command) -> tuple[int, float]:
+        start = time.monotonic()
+        with tempfile.TemporaryFile() as output:
+            code = abs(subprocess.call(command, stdout=output, stderr=subprocess.STDOUT))
+            seconds = time.monotonic() - start
+            output.seek(0)
+            text = output.read().decode(errors="replace")
+        with one_at_a_time:
+            _say(f"\n{shlex.join(command)}\n{text}")
+        return code, seconds
+
+    with ThreadPoolExecutor(at_once) as pool:
+        ends = list(pool.map(run, commands))
+    for command, (code, seconds) in zip(commands, ends, strict=True):
+        _say(f"exit code {code} after {seconds:4.0f} s: {shlex.join(command)}\n")
+    return max(code for code, _ in ends)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def main(arguments: list[str]) -> int:
-    """Run what ``arguments`` name, or all parts side by side. Returns the highest exit code."""
+    """Run what ``arguments`` name, or all parts. Returns the highest exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests", add_help=False)
+    parser.add_argument("--beside", action="append", default=[], metavar="COMMAND")
+    known, of_pytest = parser.parse_known_args(arguments)
     os.chdir(HERE.parent)
-    if arguments:
-        return subprocess.call([*PYTEST, *arguments])
-    return run_side_by_side(*([*PYTEST, *part] for part in parts()))
+    if of_pytest:
+        return subprocess.call([*PYTEST, "-n", "2", "--dist", "loadgroup", *of_pytest])
+    # The cache is a file that only one run of pytest may write.
+    tests = [[*PYTEST, "-p", "no:cacheprovider", *part] for part in parts()]
+    commands = [*map(shlex.split, known.beside), *tests]
+    return run_all(commands, at_once=(os.cpu_count() or 1) + 1)
 
 
 if __name__ == "__main__":
