@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick] [--version V ...] [--no-kernels] [--only NAME ...]``.
+"""``python -m benchmarks [--quick] [--version V ...] [--no-kernels] [--only NAME ...] [--chart]``.
 
 Every figure is a median over interleaved rounds; results are compared for equality before the
 timing. All reads come from the page cache. Writes do not call fsync (`LANCE_CORE_DURABILITY=fast`;
@@ -18,6 +18,7 @@ from benchmarks import (
     cold_start,
     columns,
     columns_wide,
+    compaction,
     cores,
     deletes,
     filters,
@@ -35,6 +36,8 @@ from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance, Subject, Vortex
 from benchmarks.tables import TableBenchmark
 from benchmarks.workloads import WORKLOADS
+from scripts.drawings import __main__ as draw
+from scripts.drawings.how_fast import FIGURES
 
 VERSIONS = ("2.0", "2.1", "2.2")
 GROUPS = {
@@ -53,9 +56,22 @@ BY_VERSION = {
     "merges": merges.merges,
     "small-files": small_files.small_files,
     "columns-wide": columns_wide.columns_wide,
+    "compaction": compaction.compaction,
     "cores": cores.cores,
 }
 """Groups that run once for each file version."""
+
+
+WORKLOAD_NAMES = tuple(workload.name for workload in WORKLOADS)
+PARTS = {
+    "reads": (*WORKLOAD_NAMES, "filters", "row-ids"),
+    "changes": ("commits", "deletes", "columns", "updates", "merges"),
+    "many": ("small-files", "columns-wide", "versions", "cores"),
+    "processes": ("memory", "startup"),
+}
+"""Groups that run together by one name; with `compaction`, they are all groups."""
+
+NAMES = (*PARTS, *WORKLOAD_NAMES, *BY_VERSION, *GROUPS, "startup")
 
 
 def main() -> int:
@@ -64,52 +80,61 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, no verdict")
     parser.add_argument("--version", nargs="*", choices=VERSIONS, help="file versions, or all")
     parser.add_argument("--no-kernels", action="store_true", help="numpy instead of compiled code")
-    parser.add_argument("--only", nargs="*", help="names of groups: wide embed nested memory ...")
+    parser.add_argument("--only", nargs="*", choices=NAMES, help="groups or parts, or all")
     parser.add_argument("--cores", action="store_true", help="the same as --only cores")
     parser.add_argument("--json", type=Path, help="add all figures to this file")
+    parser.add_argument("--chart", action="store_true", help="add them to docs/how-fast.json, draw")
     parser.add_argument("--folder", type=Path, help="where the tables go")
     arguments = parser.parse_args()
-    only = ["cores"] if arguments.cores else arguments.only
     os.environ["LANCE_CORE_DURABILITY"] = "fast"
     if arguments.no_kernels:
         os.environ["LANCE_CORE_DISABLE_PLUGINS"] = "kernels"
     description = describe("benchmarks", sys.argv[1:])
     report = Report()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
-        folder = Path(name)
-        rounds = 3 if arguments.quick else 7
-        for version in arguments.version or VERSIONS:
-            subjects = _subjects(folder, version)
-            for workload in WORKLOADS:
-                if _chosen(workload.name, only):
-                    rows = workload.rows // 10 if arguments.quick else workload.rows
-                    kernels = not arguments.no_kernels
-                    timed = TableBenchmark(report, subjects, workload, version, kernels)
-                    timed.run(rows, rounds)
-            for group, run in BY_VERSION.items():
-                if _chosen(group, only):
-                    (folder / group).mkdir(exist_ok=True)
-                    run(report, folder / group, version, arguments.quick)
-        for group, run_once in GROUPS.items():
-            if _chosen(group, only):
-                run_once(report, folder, arguments.quick)
-        if _chosen("startup", only):
-            startup.imports(report, rounds)
-            cold_start.cold_start(report, rounds)
-        if _chosen("memory", only):
-            memory.stream(report, folder, arguments.quick)
-    missed = report.finish(arguments.json, description)
+    try:
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+            _run(report, Path(name), arguments)
+    finally:
+        # The figures of an interrupted run are kept.
+        for path in filter(None, (arguments.json, FIGURES if arguments.chart else None)):
+            report.save(path, description)
+    if arguments.chart:
+        draw.main([])
+    missed = report.finish()
     return 0 if arguments.quick else min(missed, 1)
+
+
+def _run(report: Report, folder: Path, arguments: argparse.Namespace) -> None:
+    names = ["cores"] if arguments.cores else arguments.only or NAMES
+    chosen = {group for name in names for group in PARTS.get(name, (name,))}
+    quick = arguments.quick
+    rounds = 3 if quick else 7
+    for version in arguments.version or VERSIONS:
+        subjects = _subjects(folder, version)
+        for workload in WORKLOADS:
+            if workload.name in chosen:
+                rows = workload.rows // 10 if quick else workload.rows
+                kernels = not arguments.no_kernels
+                timed = TableBenchmark(report, subjects, workload, version, kernels)
+                timed.run(rows, rounds)
+        for group, run in BY_VERSION.items():
+            if group in chosen:
+                (folder / group).mkdir(exist_ok=True)
+                run(report, folder / group, version, quick)
+    for group, run_once in GROUPS.items():
+        if group in chosen:
+            run_once(report, folder, quick)
+    if "startup" in chosen:
+        startup.imports(report, rounds)
+        cold_start.cold_start(report, rounds)
+    if "memory" in chosen:
+        memory.stream(report, folder, quick)
 
 
 def _subjects(folder: Path, version: str) -> list[Subject]:
     """The subjects of the tables; Vortex is one of them if it is installed."""
     subjects: list[Subject] = [Ours(folder, version), Pylance(folder, version), Parquet(folder)]
     return subjects + ([Vortex(folder)] if importlib.util.find_spec("vortex") else [])
-
-
-def _chosen(group: str, only: list[str] | None) -> bool:
-    return not only or group in only
 
 
 if __name__ == "__main__":

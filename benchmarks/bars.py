@@ -42,6 +42,21 @@ SECOND_CORE = 1.6
 SCAN_TO_VORTEX = 1.0
 """Full scans of the workload ``ten``, to Vortex."""
 
+COPY_TO_PEER_REENCODE = {
+    "plain 8 x 250,000": 20.0,
+    "plain 200 x 10,000": 10.0,
+    "text 200 x 5,000": 10.0,
+    "embeddings 200 x 250": 3.0,
+    "152 columns 200 x 1,000": 2.0,
+}
+COPY_TO_PEER_COPY = 2.0
+COPY_TO_CP = {"plain 8 x 250,000": 0.6}
+HYBRID_TO_REENCODE = 8.0
+REENCODE_TO_PEER = 0.8
+SCAN_TO_FRESH = 0.83
+MAX_COMPACTION_MB = 64
+"""Compaction of small files: by copying pages, or by re-encoding them."""
+
 
 def bar(version: str, workload: str, operation: str, kernels: bool = True) -> float | None:
     """The bar of ``operation`` (a key of the tables above, or ``column NAME``), None for no bar."""

@@ -75,14 +75,13 @@ class Report:
         sys.stdout.write(f"{name:46} {text.rstrip()}\n")
         sys.stdout.flush()
 
-    def finish(self, path: Path | None, run: Mapping[str, object]) -> int:
-        """Write all figures as JSON if ``path`` is given; return the number of missed bars.
+    def save(self, path: Path, run: Mapping[str, object]) -> None:
+        """Add all figures to a JSON file; ``run``: what ran, when and where."""
+        old = json.loads(path.read_text()) if path.exists() else {"runs": [], "figures": []}
+        path.write_text(json.dumps(merged(old, run, self.lines), indent=1) + "\n")
 
-        ``run``: what ran, when and where.
-        """
-        if path is not None:
-            old = json.loads(path.read_text()) if path.exists() else {"runs": [], "figures": []}
-            path.write_text(json.dumps(merged(old, run, self.lines), indent=1) + "\n")
+    def finish(self) -> int:
+        """Print the missed bars, and return their number."""
         verdict = "all bars met" if not self.missed else "missed: " + "; ".join(self.missed)
         sys.stdout.write(f"\n{verdict}\n")
         return len(self.missed)

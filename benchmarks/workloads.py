@@ -76,6 +76,13 @@ def ten(rows: int) -> pa.Table:
     return wide(rows).select(names)
 
 
+def texts(rows: int) -> pa.Table:
+    """An id and texts of different lengths."""
+    rng = np.random.default_rng(6)
+    columns = {f"text{words}": _texts(rng, rows, words) for words in (4, 12, 20)}
+    return pa.table({"id": pa.array(np.arange(rows, dtype=np.int64)), **columns})
+
+
 def embed(rows: int) -> pa.Table:
     """Vectors of 768 floats, with an id and a text."""
     rng = np.random.default_rng(8)

@@ -40,7 +40,9 @@ def main() -> int:
                 times.times(report, place, proxy, arguments.delay / 1000, arguments.quick)
             if "uploads" in groups:
                 uploads.memory(report, place, proxy, arguments.quick)
-    missed = report.finish(arguments.json, run)
+    if arguments.json:
+        report.save(arguments.json, run)
+    missed = report.finish()
     return 0 if arguments.quick else min(missed, 1)
 
 

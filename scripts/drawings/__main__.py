@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.drawings import layers, pages, table_files
+from scripts.drawings import how_fast, layers, pages, table_files
 
 FOLDER = Path(__file__).parents[2] / "docs" / "drawings"
 DRAWINGS: dict[str, Callable[[], str]] = {
@@ -21,13 +21,20 @@ DRAWINGS: dict[str, Callable[[], str]] = {
 }
 
 
+def drawings() -> dict[str, Callable[[], str]]:
+    """All drawings, with the charts of the benchmarks' figures."""
+    return DRAWINGS | how_fast.drawings()
+
+
 def stale() -> list[str]:
     """Names of files that are not what the scripts draw."""
-    return [
+    drawn = drawings()
+    wrong = [
         name
-        for name, draw in DRAWINGS.items()
-        if not (path := FOLDER / f"{name}.svg").exists() or path.read_text() != draw()
+        for name, draw in drawn.items()
+        if not (path := FOLDER / f"{name}.svg").exists() or path.read_text("utf-8") != draw()
     ]
+    return wrong + sorted({path.stem for path in FOLDER.glob("*.svg")} - drawn.keys())
 
 
 def main(arguments: list[str]) -> int:
@@ -37,8 +44,8 @@ def main(arguments: list[str]) -> int:
             print(f"docs/drawings/{name}.svg is not what scripts/drawings draws")
         return 1 if names else 0
     FOLDER.mkdir(exist_ok=True)
-    for name, draw in DRAWINGS.items():
-        (FOLDER / f"{name}.svg").write_text(draw())
+    for name, draw in drawings().items():
+        (FOLDER / f"{name}.svg").write_text(draw(), "utf-8")
     return 0
 
 

@@ -93,6 +93,14 @@ class Canvas:
             self.text(x, top + 16 * number, line, replace(shown, anchor="middle"))
         return box
 
+    def bar(self, box: Box, colour: str, is_solid: bool) -> None:
+        """A bar of a chart, in the border colour if it is solid."""
+        fill, border = COLOURS[colour]
+        self._parts.append(
+            f'<rect x="{box.x:g}" y="{box.y:g}" width="{box.width:.1f}" height="{box.height:g}" '
+            f'rx="2" fill="{border if is_solid else fill}" stroke="{border}"/>'
+        )
+
     def arrow(self, *points: tuple[float, float], label: str = "") -> None:
         """A line through ``points`` with a head at its end, and a label above its last point."""
         path = " ".join(f"{x:g},{y:g}" for x, y in points)

@@ -19,7 +19,7 @@ def test_a_ratio_below_its_bar_is_listed_at_the_end(capsys: pytest.CaptureFixtur
     report.add("slow", {OURS: SLOW, PEER: FAST}, 0.6)
     report.ratio("copy", 1.9, 2.0)
     report.note("memory", 65, "MB", most=64)
-    assert report.finish(None, {}) == 3
+    assert report.finish() == 3
     verdict = capsys.readouterr().out.splitlines()[-1]
     assert verdict == "missed: slow: 0.50 < 0.6; copy: 1.90 < 2; memory: 65.0 > 64 MB"
 
@@ -30,7 +30,7 @@ def test_runs_of_one_file_replace_figures_of_the_same_name(tmp_path: Path) -> No
         report = Report()
         for name in names:
             report.note(name, day, "ms")
-        report.finish(path, {"date": day})
+        report.save(path, {"date": day})
     found = json.loads(path.read_text())
     assert [run["date"] for run in found["runs"]] == [1, 2]
     dates = {line["name"]: found["runs"][line["run"]]["date"] for line in found["figures"]}
