@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         errors,
         file,
         fragment,
+        optimize,
         progress,
         schema,
         udf,
@@ -84,6 +85,7 @@ __all__ = [
     "fragment",
     "iops_counter",
     "json_to_schema",
+    "optimize",
     "progress",
     "schema",
     "schema_to_json",
@@ -99,7 +101,7 @@ def __getattr__(name: str) -> object:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = "arrow blob commit debug errors file fragment progress schema udf vector"
+    modules = "arrow blob commit debug errors file fragment optimize progress schema udf vector"
     if name in modules.split():
         return import_module(f"lance_core.{name}")
     load(Part.TABLES)

@@ -9,6 +9,7 @@
     │   ├── SchemaMismatchError (OSError)       data does not fit the table's schema
     │   ├── MergeError (OSError)                rows of a merge match rows that they must not match
     │   ├── UserFunctionError (OSError)         the caller's function raised, or its result is wrong
+    │   ├── CompactionError (OSError)           options of a compaction that do not fit the table
     │   ├── InvalidPathError                    a path that is absolute, empty or leaves its root
     │   └── InvalidRefError (OSError)           an invalid name of a tag or branch
     ├── NotFoundError (FileNotFoundError)
@@ -77,6 +78,10 @@ class MergeError(InvalidInputError, OSError):
 
 class UserFunctionError(InvalidInputError, OSError):
     """A function of the caller raised an error (the cause), or returned wrong rows."""
+
+
+class CompactionError(InvalidInputError, OSError):
+    """Options of a compaction that do not fit the table or its files; nothing was written."""
 
 
 class InvalidPathError(InvalidInputError):

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
         CleanupReferencedBranch,
         CleanupStats,
     )
+    from lance_core.dataset.maintenance.compaction.options import CompactionOptions
+    from lance_core.dataset.maintenance.compaction.tasks import (
+        CompactionMetrics,
+        CompactionPlan,
+        CompactionTask,
+        RewriteResult,
+    )
+    from lance_core.dataset.maintenance.compaction.verify import CompactionCheck
     from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
+    from lance_core.dataset.optimize import Compaction, DatasetOptimizer
     from lance_core.dataset.read.row_masks import serialize_row_addrs
     from lance_core.dataset.read.scan_metrics import ScanStatistics
     from lance_core.dataset.read.sort_keys import ColumnOrdering
@@ -57,10 +66,17 @@ __all__ = [
     "CleanupReferencedBranch",
     "CleanupStats",
     "ColumnOrdering",
+    "Compaction",
+    "CompactionCheck",
+    "CompactionMetrics",
+    "CompactionOptions",
+    "CompactionPlan",
+    "CompactionTask",
     "DataFile",
     "DataStatistics",
     "DatasetBasePath",
     "DatasetDelta",
+    "DatasetOptimizer",
     "DeletionFile",
     "FieldStatistics",
     "FragmentMetadata",
@@ -72,6 +88,7 @@ __all__ = [
     "LanceOperation",
     "LanceScanner",
     "LanceStats",
+    "RewriteResult",
     "RowIdSequence",
     "ScanStatistics",
     "ScannerBuilder",

@@ -14,9 +14,11 @@ from lance_core.store.secret import hide_secrets
 from lance_core.suggestions import unknown_argument
 
 if TYPE_CHECKING:
+    from lance_core.dataset import optimize as optimizing
     from lance_core.dataset.maintenance import cleanup, drop, naming_migration, validate
     from lance_core.dataset.maintenance.cleanup import CleanupExplanation, CleanupStats
 else:
+    optimizing = lazy_module("lance_core.dataset.optimize")
     cleanup = lazy_module("lance_core.dataset.maintenance.cleanup")
     drop = lazy_module("lance_core.dataset.maintenance.drop")
     naming_migration = lazy_module("lance_core.dataset.maintenance.naming_migration")
@@ -24,7 +26,12 @@ else:
 
 
 class MaintenanceMethods(Opened):
-    """Validates and cleans up the table's files."""
+    """Validates, compacts and cleans up the table's files."""
+
+    @property
+    def optimize(self) -> optimizing.DatasetOptimizer:
+        """Methods that rewrite the table's files for faster reads."""
+        return optimizing.DatasetOptimizer(self)
 
     def validate(self) -> None:
         """Check that every file of the version exists and agrees with the manifest.

@@ -25,15 +25,17 @@ from lance_core.table.transactions.transaction import Transaction
 
 @dataclass(slots=True)
 class NewFiles:
-    """The files that a change has written so far, as the fragments that reference them.
+    """The files that a change has written so far, mostly as the fragments that reference them.
 
     ``data``: fragments with new data files and their blobs. ``deletions``: fragments with new
-    deletion files. ``is_sent``: True from the start of the commit on.
+    deletion files. ``others``: paths of other files. ``is_sent``: True from the start of the commit
+    on.
     """
 
     root: TableRoot
     data: list[Fragment] = field(default_factory=list)
     deletions: list[Fragment] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     is_sent: bool = False
 
     def commit(
@@ -59,6 +61,9 @@ class NewFiles:
         """Remove all these files."""
         discard_data_files(self.root, self.data)
         discard_deletion_files(self.root, self.deletions)
+        for path in self.others:
+            with contextlib.suppress(Exception):
+                self.root.store.delete(path)
 
 
 @contextlib.contextmanager

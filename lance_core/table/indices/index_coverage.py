@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from lance_core.errors import InvalidInputError
 from lance_core.schema.tree import Schema
+from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.indices.index_metadata import (
     IndexMetadata,
     encode_fragment_ids,
     fragment_bitmap,
 )
+from lance_core.table.indices.reuse_index import REUSE_INDEX, current_fragments, parse_details
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -26,8 +28,7 @@ Indices = tuple[IndexMetadata, ...]
 Groups = Sequence[tuple[Iterable[int], Iterable[int]]]
 """Pairs of the ids of old fragments and the ids of the new fragments that replace them."""
 
-_REUSE_INDEX = "__lance_frag_reuse"
-_SYSTEM_INDICES = frozenset({_REUSE_INDEX, "__lance_mem_wal"})
+_SYSTEM_INDICES = frozenset({REUSE_INDEX, "__lance_mem_wal"})
 _VECTOR_DETAILS = "VectorIndexDetails"
 
 
@@ -53,14 +54,14 @@ def retained(indices: Indices, schema: Schema, fragment_ids: Iterable[int]) -> I
     present = [i for i in indices if is_system_index(i) or fields.issuperset(i.fields)]
     there = fragment_bitmap(fragment_ids)
     parts: dict[str, list[IndexMetadata]] = {}
-    for index in present:
+    for index in translated(present):
         parts.setdefault(index.name, []).append(index)
     kept = {index.uuid for same in parts.values() for index in _parts_kept(same, there)}
     return tuple(index for index in present if index.uuid in kept)
 
 
 def _parts_kept(parts: Sequence[IndexMetadata], there: BitMap) -> Sequence[IndexMetadata]:
-    if parts[0].name == _REUSE_INDEX:
+    if parts[0].name == REUSE_INDEX:
         return parts
     covering = [part for part in parts if covers_any(part, there)]
     if covering:
@@ -80,7 +81,27 @@ def without_fragments(
     return tuple(
         index
         if frozenset(fields).isdisjoint(index.fields)
-        else _covering(index, lambda ids: ids - changed)
+        else _covering(now, lambda ids: ids - changed)
+        for index, now in zip(indices, translated(indices), strict=True)
+    )
+
+
+def translated(indices: Sequence[IndexMetadata]) -> Indices:
+    """``indices`` with the fragments that have their rows now.
+
+    After a compaction with a fragment-reuse index, the other indices list the fragments before it.
+    Its details may be in a file, which is not read here: then fragments that it names are missing
+    from the result, which is correct but covers less.
+    """
+    reuse = next((index for index in indices if index.name == REUSE_INDEX), None)
+    details = None if reuse is None else reuse.index_details
+    found = () if details is None else parse_details(details)
+    if isinstance(found, ExternalFile) or not found:
+        return tuple(indices)
+    return tuple(
+        index
+        if is_system_index(index)
+        else _covering(index, lambda ids: fragment_bitmap(current_fragments(ids, found)))
         for index in indices
     )
 

@@ -17,6 +17,7 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
 from lance_core.table.indices.index_coverage import Groups, exchanged
 from lance_core.table.indices.index_metadata import IndexDetails, IndexFile, IndexMetadata
+from lance_core.table.indices.reuse_index import REUSE_INDEX
 from lance_core.table.manifest.manifest_draft import Draft
 from lance_core.table.transactions.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
@@ -107,6 +108,30 @@ class RewrittenIndex:
         return message
 
 
+@dataclass(frozen=True, slots=True)
+class NewReuseIndex:
+    """``index`` is the fragment-reuse index after the rewrite.
+
+    It extends the one with the uuid ``previous``; None if there was none.
+    """
+
+    previous: uuids.UUID | None
+    index: IndexMetadata
+
+    def placed(self, indices: Sequence[IndexMetadata], version: int) -> tuple[IndexMetadata, ...]:
+        """``indices`` with this fragment-reuse index, at the end.
+
+        Raises `RetryableCommitConflictError` if another writer has changed it since.
+        """
+        current = [index.uuid for index in indices if index.name == REUSE_INDEX]
+        if current != ([] if self.previous is None else [self.previous]):
+            raise RetryableCommitConflictError(
+                f"Commit conflict for version {version}: another compaction has changed the "
+                "fragment-reuse index; retry on the newest version"
+            )
+        return (*(index for index in indices if index.name != REUSE_INDEX), self.index)
+
+
 def _check_group(draft: Draft, group: RewriteGroup, removed: set[int]) -> None:
     """Raise `InvalidInputError` unless the new fragments can replace the old ones in the table."""
     old_rows: int | None = 0
@@ -129,13 +154,15 @@ class Rewrite(Operation):
     """Replaces groups of fragments, and indices whose row addresses change.
 
     ``first_is_older`` is True if the message stores its first group in the older form: in
-    ``Rewrite.old_fragments`` and ``new_fragments`` instead of ``groups``.
+    ``Rewrite.old_fragments`` and ``new_fragments`` instead of ``groups``. ``reuse_index`` is not
+    stored in the transaction: only the creator of the operation has it.
     """
 
     groups: tuple[RewriteGroup, ...]
     rewritten_indices: tuple[RewrittenIndex, ...] = ()
     unknown: bytes = b""
     first_is_older: bool = False
+    reuse_index: NewReuseIndex | None = None
 
     @property
     def kinds(self) -> tuple[OperationKind, ...]:
@@ -171,7 +198,10 @@ class Rewrite(Operation):
         changed = dataclasses.replace(
             placed, fragments=placed.fragments.by_ascending_id(), has_deletion_files=None
         )
-        return changed.with_indices(self._indices_of(draft, groups))
+        indices = self._indices_of(draft, groups)
+        if self.reuse_index is not None:
+            indices = self.reuse_index.placed(indices, draft.version - 1)
+        return changed.with_indices(indices)
 
     def _indices_of(self, draft: Draft, groups: Groups) -> tuple[IndexMetadata, ...]:
         """The indices after the rewrite.

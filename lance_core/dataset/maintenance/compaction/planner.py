@@ -1,0 +1,181 @@
+"""Choose the fragments that a compaction rewrites, and which of them it merges.
+
+A bin is a run of fragments, in the order of their ids, that are worth rewriting and that the same
+indices cover. A bin with many rows is split into tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from lance_core.dataset.maintenance.compaction.options import CompactionSettings
+from lance_core.dataset.maintenance.compaction.reuse import reuse_versions
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.lazy_dataclass import dataclass
+from lance_core.table.indices.index_coverage import is_system_index
+from lance_core.table.indices.index_metadata import fragment_bitmap, parse_index_section
+from lance_core.table.indices.reuse_index import current_fragments
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+    from lance_core.table.fragments.fragment import Fragment
+
+_LOG = logging.getLogger("lance_core")
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A fragment that is worth rewriting; ``alone``: also without neighbours."""
+
+    id: int
+    live_rows: int
+    alone: bool
+
+
+def plan_tasks(snapshot: Snapshot, settings: CompactionSettings) -> list[list[Fragment]]:
+    """The fragments of each task, in the order of their ids."""
+    tasks = (
+        [snapshot.fragment(one.id) for one in task]
+        for bin_ in _bins(snapshot, settings)
+        for task in _split(bin_, settings.target_rows_per_fragment)
+    )
+    return list(_within_budget(snapshot, settings, tasks))
+
+
+def _bins(snapshot: Snapshot, settings: CompactionSettings) -> Iterator[Sequence[_Candidate]]:
+    """Runs of candidates that can be merged."""
+    coverage = _Coverage.of(snapshot, settings)
+    excluded = frozenset(settings.excluded_fragment_ids) | coverage.left_out
+    run: list[_Candidate] = []
+    indices: frozenset[int] = frozenset()
+    for id_, found in _candidates(snapshot, settings):
+        candidate = None if id_ in excluded else found
+        covering = coverage.indices_of(id_)
+        if run and (candidate is None or covering != indices):
+            yield from _worthwhile(run)
+            run = []
+        if candidate is not None:
+            run.append(candidate)
+            indices = covering
+    yield from _worthwhile(run)
+
+
+def _worthwhile(run: list[_Candidate]) -> Iterator[Sequence[_Candidate]]:
+    if len(run) > 1 or (run and run[0].alone):
+        yield run
+
+
+def _candidates(
+    snapshot: Snapshot, settings: CompactionSettings
+) -> Iterator[tuple[int, _Candidate | None]]:
+    """The id of each fragment, ascending, with None if it is not worth rewriting."""
+    counts = snapshot.manifest.fragments.counts
+    rows = zip(counts.ids, counts.physical_rows, counts.deleted_rows, strict=True)
+    for id_, known, known_deleted in sorted(rows, key=lambda row: row[0]):
+        if known is None or known_deleted is None:  # tables of 0.8 and earlier
+            fragment = snapshot.fragment(id_)
+            physical = snapshot.physical_rows(fragment)
+            deleted = physical - snapshot.live_rows(fragment)
+        else:
+            physical, deleted = known, known_deleted
+        share = deleted / physical if physical else 0.0
+        threshold = settings.materialize_deletions_threshold
+        alone = settings.materialize_deletions and deleted > 0 and share > threshold
+        if alone or physical < settings.target_rows_per_fragment:
+            yield id_, _Candidate(id_, physical - deleted, alone)
+        else:
+            yield id_, None
+
+
+def _split(bin_: Sequence[_Candidate], target: int) -> Iterator[Sequence[_Candidate]]:
+    """``bin_`` in tasks of at least ``target`` live rows; the last one may have fewer."""
+    left = sum(one.live_rows for one in bin_)
+    task: list[_Candidate] = []
+    rows = 0
+    for one in bin_:
+        task.append(one)
+        rows += one.live_rows
+        left -= one.live_rows
+        if rows >= target and left >= target:
+            yield task
+            task, rows = [], 0
+    if task:
+        yield task
+
+
+def _within_budget(
+    snapshot: Snapshot, settings: CompactionSettings, tasks: Iterable[list[Fragment]]
+) -> Iterator[list[Fragment]]:
+    """The first ``tasks``, up to the one that would exceed a limit of ``settings``."""
+    fragments, rows, size = 0, 0, 0
+    for task in tasks:
+        fragments += len(task)
+        if _exceeds(fragments, settings.max_source_fragments):
+            return
+        if settings.max_source_rows is not None:
+            rows += sum(map(snapshot.live_rows, task))
+        if settings.max_source_bytes is not None:
+            size += sum(_stored_bytes(snapshot, fragment) for fragment in task)
+        if _exceeds(rows, settings.max_source_rows) or _exceeds(size, settings.max_source_bytes):
+            return
+        yield task
+
+
+def _exceeds(used: int, limit: int | None) -> bool:
+    return limit is not None and used > limit
+
+
+def _stored_bytes(snapshot: Snapshot, fragment: Fragment) -> int:
+    """The total size of the fragment's data files."""
+    total = 0
+    for file in fragment.files:
+        size = file.trusted_size
+        if size is None:
+            base = snapshot.base(file.base_id)
+            size = snapshot.store_of(base).head(file.store_path(base)).size
+        total += size
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """The fragments of each index, and those that cannot move because of an index."""
+
+    indices: tuple[BitMap, ...]
+    left_out: frozenset[int]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, settings: CompactionSettings) -> _Coverage:
+        """The coverage in ``snapshot``.
+
+        Rows that move get new addresses. An index of a table without stable row ids has the old
+        ones, so its fragments are left out, unless a fragment-reuse index translates them. An
+        index that does not list its fragments may cover all of them.
+        """
+        found = parse_index_section(snapshot.file.index_section)
+        versions = reuse_versions(snapshot)
+        ids = snapshot.manifest.fragments.counts.ids
+        bitmaps, left_out = [], set[int]()
+        stable = snapshot.manifest.uses_stable_row_ids
+        for index in found:
+            if is_system_index(index):
+                continue
+            known = index.fragments
+            covered = ids if known is None else current_fragments(known, versions)
+            bitmaps.append(fragment_bitmap(covered))
+            if not stable and (known is None or not settings.defer_index_remap):
+                left_out.update(set(covered).intersection(ids))
+        if left_out:
+            _LOG.info(
+                "compaction leaves out %d fragments that indices cover; defer_index_remap=True "
+                "includes them",
+                len(left_out),
+            )
+        return cls(tuple(bitmaps), frozenset(left_out))
+
+    def indices_of(self, fragment_id: int) -> frozenset[int]:
+        """The numbers of the indices that cover a fragment."""
+        return frozenset(n for n, ids in enumerate(self.indices) if fragment_id in ids)

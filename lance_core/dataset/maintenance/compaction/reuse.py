@@ -1,0 +1,123 @@
+"""Read and extend the fragment-reuse index of a table."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.discard_on_failure import NewFiles
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+from lance_core.table.fragments.data_file import ExternalFile
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_metadata import (
+    IndexMetadata,
+    encode_fragment_ids,
+    fragment_bitmap,
+    parse_index_section,
+)
+from lance_core.table.indices.reuse_index import (
+    MAX_INLINE_BYTES,
+    REUSE_INDEX,
+    FragmentDigest,
+    ReuseGroup,
+    ReuseVersion,
+    address_bitmap,
+    content_bytes,
+    external_details,
+    inline_details,
+    parse_content,
+    parse_details,
+)
+from lance_core.table.paths import INDICES, check_relative
+from lance_core.table.transactions.operations.rewrite import RewriteGroup
+
+DETAILS_FILE = "details.binpb"
+"""Name of the file with the details that are too large for the manifest."""
+
+
+def reuse_index(snapshot: Snapshot) -> IndexMetadata | None:
+    """The fragment-reuse index of a version, None if it has none."""
+    for index in parse_index_section(snapshot.file.index_section):
+        if index.name == REUSE_INDEX:
+            return index
+    return None
+
+
+def reuse_versions(snapshot: Snapshot) -> tuple[ReuseVersion, ...]:
+    """What the fragment-reuse index of a version says, oldest first; empty if there is none.
+
+    Raises `CorruptFileError` for invalid details, and the errors of the store.
+    """
+    index = reuse_index(snapshot)
+    if index is None:
+        return ()
+    if index.index_details is None:
+        raise CorruptFileError("the fragment-reuse index has no details", field="index_details")
+    found = parse_details(index.index_details)
+    if not isinstance(found, ExternalFile):
+        return found
+    base = snapshot.base(index.base_id)
+    path = f"{index.uuid}/{check_relative(found.path, 'ExternalFile.path')}"
+    if base is None or base.is_dataset_root:
+        path = f"{INDICES}/{path}"
+    whole = ByteRange(found.offset, found.offset + found.size)
+    (data,) = snapshot.store_of(base).get_ranges(path, [whole])
+    return parse_content(bytes(data))
+
+
+def row_addresses(snapshot: Snapshot, fragments: Sequence[Fragment]) -> bytes:
+    """The serialized addresses of the live rows of ``fragments``."""
+    return address_bitmap(
+        (one.id, snapshot.physical_rows(one), snapshot.deleted_offsets(one)) for one in fragments
+    )
+
+
+def extended(
+    snapshot: Snapshot,
+    groups: Sequence[tuple[RewriteGroup, bytes]],
+    files: NewFiles,
+    environment: Environment = SYSTEM,
+) -> IndexMetadata:
+    """The fragment-reuse index of the version after ``snapshot``, with ``groups`` added.
+
+    Each group comes with the addresses of its rows before, see `row_addresses`. Large details are
+    written to a file, which is added to ``files``.
+    """
+    before = reuse_index(snapshot)
+    added = ReuseVersion(snapshot.version, tuple(_group(*group) for group in groups))
+    versions = (*reuse_versions(snapshot), added)
+    covered = fragment_bitmap(digest.id for one in added.groups for digest in one.new)
+    if before is not None and before.fragments is not None:
+        covered |= before.fragments
+    index = IndexMetadata(
+        environment.new_uuid(),
+        REUSE_INDEX,
+        (),
+        dataset_version=snapshot.version,
+        fragment_bitmap=encode_fragment_ids(covered),
+        index_version=0,
+        created_at=environment.clock() // 1_000_000,
+    )
+    details = inline_details(versions)
+    if len(details.value) > MAX_INLINE_BYTES:
+        content = content_bytes(versions)
+        path = f"{INDICES}/{index.uuid}/{DETAILS_FILE}"
+        files.others.append(path)
+        snapshot.root.store.put(path, content)
+        details = external_details(DETAILS_FILE, len(content))
+    return dataclasses.replace(index, index_details=details)
+
+
+def _group(group: RewriteGroup, addresses: bytes) -> ReuseGroup:
+    return ReuseGroup(
+        addresses,
+        tuple(map(_digest, group.old_fragments)),
+        tuple(map(_digest, group.new_fragments)),
+    )
+
+
+def _digest(fragment: Fragment) -> FragmentDigest:
+    return FragmentDigest(fragment.id, fragment.physical_rows or 0, fragment.num_deleted_rows or 0)

@@ -1,0 +1,231 @@
+"""Write the live rows of fragments as new fragments: the work of one task, before its commit.
+
+Rows are decoded and encoded again, or pages are copied, as the mode of the compaction says. The
+columns of each new fragment are in one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.datafile.file_output import FileOptions
+from lance_core.dataset.blobs.external import ExternalBlobs
+from lance_core.dataset.maintenance.compaction import binary_copy
+from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
+from lance_core.dataset.read.live_rows import live
+from lance_core.dataset.read.plan import ScanPlan, Span
+from lance_core.dataset.read.projection import Output, Projection
+from lance_core.dataset.read.scan import scan_batches
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.fragment_metadata import FragmentMetadata
+from lance_core.dataset.values.progress import FragmentWriteProgress
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.dataset.write.fragment_writer import (
+    DEFAULT_MAX_BYTES_PER_FILE,
+    BlobOptions,
+    WriteOptions,
+    write_fragments,
+)
+from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
+from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import CompactionError, CorruptFileError
+from lance_core.schema import Schema, binary_json, check_storable, given_to_files
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.row_ids.row_lineage import RowLineage
+from lance_core.table.row_ids.u64_segment import Offsets
+
+BATCH_ROWS = 1 << 16
+"""Maximum rows of a batch that is decoded and encoded again."""
+
+PAGE_BYTES = 48 << 20
+"""Maximum bytes of the rows that wait for their pages, over all columns (8 MiB for each)."""
+
+Advance = Callable[[int], object]
+
+
+class PageCounts(NamedTuple):
+    """What a copy of pages has done; all zero if it was not used."""
+
+    pages_copied: int = 0
+    pages_reencoded: int = 0
+    bytes_copied: int = 0
+    bytes_written: int = 0
+
+
+class RewrittenRows(NamedTuple):
+    """The new fragments of a task, without ids."""
+
+    fragments: tuple[Fragment, ...]
+    pages: PageCounts
+
+
+def rewrite(
+    snapshot: Snapshot,
+    fragments: Sequence[Fragment],
+    settings: CompactionSettings,
+    progress: FragmentWriteProgress | None = None,
+    advance: Advance = lambda _: None,
+) -> RewrittenRows:
+    """Write the live rows of ``fragments`` as new fragments, in the same order.
+
+    With stable row ids the rows keep their ids and versions. ``advance`` is called with numbers of
+    written rows. After a failure all new files are removed.
+
+    Raises `CompactionError` if a copy of all pages is required but not possible, `CorruptFileError`
+    for corrupt files, and the errors of the store.
+    """
+    with discard_on_failure(snapshot.root) as files:
+        copied = _copied(snapshot, fragments, settings, files.data, advance)
+        if copied is None:
+            files.data += _encoded(snapshot, fragments, settings, progress, advance)
+            pages = PageCounts()
+        else:
+            files.data[:] = copied.fragments
+            pages = copied.pages
+            _report(progress, files.data)
+        expected = sum(snapshot.live_rows(fragment) for fragment in fragments)
+        written = sum(fragment.physical_rows or 0 for fragment in files.data)
+        if written != expected:
+            ids = ", ".join(str(fragment.id) for fragment in fragments)
+            raise CorruptFileError(
+                f"fragments {ids} have {expected} rows, but {written} were read from their files"
+            )
+        new = files.data
+        if snapshot.manifest.uses_stable_row_ids:
+            new = _with_lineage(snapshot, fragments, new)
+        return RewrittenRows(tuple(new), pages)
+
+
+def rows_per_file(rows: int, target: int) -> int:
+    """The rows of each new file: ``rows`` are divided evenly among files of at least ``target``."""
+    files = max(1, rows // max(1, target))
+    return max(1, -(-rows // files))
+
+
+def _copied(
+    snapshot: Snapshot,
+    fragments: Sequence[Fragment],
+    settings: CompactionSettings,
+    done: list[Fragment],
+    advance: Advance,
+) -> RewrittenRows | None:
+    """The fragments copied page by page, None if they have to be encoded."""
+    mode, version = settings.compaction_mode, settings.file_version
+    if mode is CompactionMode.REENCODE:
+        return None
+    if mode is CompactionMode.FORCE_BINARY_COPY:
+        reason = binary_copy.why_not(snapshot, fragments, version)
+        if reason is not None:
+            raise CompactionError(f"binary copy is not supported: {reason}")
+    elif binary_copy.why_no_pages(snapshot, fragments, version) is not None:
+        return None
+    options = binary_copy.CopyOptions(
+        target_rows=_file_rows(snapshot, fragments, settings),
+        max_bytes=settings.max_bytes_per_file or DEFAULT_MAX_BYTES_PER_FILE,
+        version=version,
+        read_batch_bytes=settings.binary_copy_read_batch_bytes,
+        advance=advance,
+        done=done,
+        verify_pages=settings.verify_pages,
+    )
+    made = binary_copy.copy_fragments(snapshot, fragments, options)
+    counts = PageCounts(
+        made.pages_copied, made.pages_reencoded, made.bytes_copied, made.bytes_written
+    )
+    return RewrittenRows(made.fragments, counts)
+
+
+def _report(progress: FragmentWriteProgress | None, fragments: Sequence[Fragment]) -> None:
+    for fragment in fragments if progress is not None else ():
+        assert progress is not None
+        metadata = FragmentMetadata.of(fragment, fragment.physical_rows or 0)
+        progress.begin(metadata)
+        progress.complete(metadata)
+
+
+def _file_rows(
+    snapshot: Snapshot, fragments: Sequence[Fragment], settings: CompactionSettings
+) -> int:
+    rows = sum(snapshot.live_rows(fragment) for fragment in fragments)
+    return rows_per_file(rows, settings.target_rows_per_fragment)
+
+
+def _encoded(
+    snapshot: Snapshot,
+    fragments: Sequence[Fragment],
+    settings: CompactionSettings,
+    progress: FragmentWriteProgress | None,
+    advance: Advance,
+) -> list[Fragment]:
+    """The live rows of ``fragments``, decoded and encoded again."""
+    version = settings.file_version
+    check_storable(snapshot.schema, version.value)
+    plan = rows_plan(snapshot, fragments, settings.batch_size)
+    batches = _counted(scan_batches(snapshot, plan), advance)
+    schema = snapshot.schema
+    if version is FileVersion.V0_1:
+        reader = pa.RecordBatchReader.from_batches(plan.projection.schema, batches)
+        batches, schema = with_dictionaries(reader, schema)
+    columns = len(schema.fields)
+    options = WriteOptions(
+        FileOptions(
+            version,
+            data_cache_bytes=min(PAGE_BYTES, 8 * columns << 20),
+            max_rows_per_group=settings.max_rows_per_group,
+        ),
+        max_rows_per_file=_file_rows(snapshot, fragments, settings),
+        max_bytes_per_file=settings.max_bytes_per_file or DEFAULT_MAX_BYTES_PER_FILE,
+        progress=progress,
+        # The table's rows may have blobs at any URI, and a compaction must not refuse them.
+        blobs=BlobOptions(external=ExternalBlobs.of(snapshot.manifest.base_paths, True)),
+    )
+    return write_fragments(snapshot.root, batches, schema, options)
+
+
+def rows_plan(
+    snapshot: Snapshot, fragments: Sequence[Fragment], batch_size: int | None = None
+) -> ScanPlan:
+    """The scan of the live rows of ``fragments``, in the form in which files store them.
+
+    With a ``batch_size``, all batches but the last have this size.
+    """
+    fields = tuple(binary_json(given_to_files(field)) for field in snapshot.schema.fields)
+    stored = Schema(fields, snapshot.schema.metadata)
+    outputs = [Output(field.to_arrow(), (field.name,)) for field in fields]
+    return ScanPlan(
+        projection=Projection.of(stored, outputs),
+        spans=tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments),
+        schema=stored,
+        batch_size=batch_size or BATCH_ROWS,
+        exact=True,
+    )
+
+
+def _counted(batches: Iterator[pa.RecordBatch], advance: Advance) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch
+        advance(batch.num_rows)
+
+
+def _with_lineage(
+    snapshot: Snapshot, fragments: Sequence[Fragment], new: Sequence[Fragment]
+) -> list[Fragment]:
+    """``new`` with the row ids and row versions of the live rows of ``fragments``."""
+    lineage = RowLineage.of_rows((one, _live_offsets(snapshot, one)) for one in fragments)
+    start, placed = 0, []
+    for fragment in new:
+        placed.append(lineage.given_to(fragment, start))
+        start += fragment.physical_rows or 0
+    return placed
+
+
+def _live_offsets(snapshot: Snapshot, fragment: Fragment) -> Offsets:
+    rows = live(snapshot, fragment, RowRange(0, snapshot.physical_rows(fragment)))
+    if isinstance(rows, RowIndices):
+        return rows.values
+    return np.arange(rows.start, rows.stop)

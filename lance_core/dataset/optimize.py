@@ -1,0 +1,151 @@
+"""`LanceDataset.optimize`, and `Compaction`, which runs a compaction step by step."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack, cast
+
+from lance_core.dataset.maintenance.compaction import compact
+from lance_core.dataset.maintenance.compaction.commit import commit_results
+from lance_core.dataset.maintenance.compaction.options import (
+    CompactionOptions,
+    CompactionSettings,
+    from_options,
+)
+from lance_core.dataset.maintenance.compaction.tasks import (
+    CompactionMetrics,
+    CompactionPlan,
+    RewriteResult,
+)
+from lance_core.dataset.maintenance.compaction.verify import CompactionCheck, verify
+from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.values.auto_cleanup_options import (
+    INTERVAL,
+    OLDER_THAN,
+    AutoCleanupConfig,
+    auto_cleanup_keys,
+)
+from lance_core.dataset.values.progress import FragmentWriteProgress
+from lance_core.dataset.write import config
+from lance_core.dataset.write.discard_on_failure import NewFiles
+from lance_core.errors import UnsupportedFeatureError
+from lance_core.suggestions import unknown_argument
+
+
+class Compaction:
+    """Compactions in steps, so that other processes can execute the tasks.
+
+    `plan` returns the tasks. Any process executes them, in any order, see `CompactionTask.execute`.
+    `commit` takes the results; those of tasks that failed may be missing.
+    """
+
+    @staticmethod
+    def plan(dataset: Opened, options: CompactionOptions | Mapping[str, Any]) -> CompactionPlan:
+        """The tasks of a compaction of the open version; nothing is written.
+
+        Raises `InvalidInputError` and `InvalidTypeError` for invalid options and `CompactionError`
+        for those that do not fit the table.
+        """
+        settings = CompactionSettings.of(dataset.snapshot, options)
+        return compact.plan(dataset.snapshot, settings)
+
+    @staticmethod
+    def execute(
+        dataset: Opened,
+        options: CompactionOptions | Mapping[str, Any],
+        *,
+        progress: FragmentWriteProgress | None = None,
+    ) -> CompactionMetrics:
+        """Plan, execute all tasks in this process, commit, and open the new version.
+
+        See `DatasetOptimizer.compact_files` for errors.
+        """
+        settings = CompactionSettings.of(dataset.snapshot, options)
+        snapshot, metrics = compact.compact(dataset.snapshot, settings, progress)
+        dataset.move_to(snapshot)
+        return metrics
+
+    @staticmethod
+    def commit(
+        dataset: Opened,
+        rewrites: Sequence[RewriteResult],
+        options: CompactionOptions | Mapping[str, Any] | None = None,
+    ) -> CompactionMetrics:
+        """Commit the results of tasks, and open the new version.
+
+        After an error the new files stay, so that other results, or the same ones again, can be
+        committed; a cleanup removes them later. ``options`` are checked only: the tasks have their
+        own. Raises `InvalidInputError` if a fragment is rewritten twice,
+        `RetryableCommitConflictError` if another writer has changed a rewritten fragment,
+        `CommitFileMissingError` if a new file does not exist, and other errors of a commit.
+        """
+        from_options(options or {})
+        files = NewFiles(dataset.snapshot.root)
+        snapshot, metrics = commit_results(dataset.snapshot, rewrites, files)
+        dataset.move_to(snapshot)
+        return metrics
+
+
+class DatasetOptimizer:
+    """Rewrites the files of a table for faster reads; `LanceDataset.optimize` returns it."""
+
+    def __init__(self, dataset: Opened) -> None:
+        self._dataset = dataset
+
+    def compact_files(
+        self,
+        *,
+        progress: FragmentWriteProgress | None = None,
+        **options: Unpack[CompactionOptions],
+    ) -> CompactionMetrics:
+        """Merge small fragments, remove deleted rows and dropped columns, and open the new version.
+
+        Neighbours with fewer than ``target_rows_per_fragment`` rows are merged, and fragments with
+        many deleted rows are rewritten; the new fragments are the last ones of the table.
+        `CompactionOptions` lists all options with their defaults; keys of the table's config with
+        the prefix ``lance.compaction.`` replace these. ``progress``: called at the begin and the
+        end of each new fragment. Without fragments to rewrite nothing is committed.
+
+        Raises `InvalidInputError` and `InvalidTypeError` for invalid options, `CompactionError` for
+        those that do not fit the table, `RetryableCommitConflictError` if another writer has
+        changed a rewritten fragment, `CorruptFileError` for corrupt files, and the errors of the
+        store and of a commit. The new files are removed if the compaction has certainly failed.
+        """
+        for name in options.keys() - CompactionOptions.__annotations__.keys():
+            raise unknown_argument(name, CompactionOptions.__annotations__)
+        return Compaction.execute(self._dataset, options, progress=progress)
+
+    def verify(self) -> CompactionCheck:
+        """Compare checksums of the newest compaction's rows before and after it, by scans.
+
+        Raises `CorruptFileError` if rows differ, and `CompactionError` if no version is a
+        compaction, or if a cleanup has removed the files before it.
+        """
+        return verify(self._dataset.snapshot)
+
+    def optimize_indices(self, **kwargs: Any) -> None:
+        """Raise `UnsupportedFeatureError`: indices are not supported yet."""
+        raise UnsupportedFeatureError("indices cannot be optimized: they are not supported yet")
+
+    def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig, **kwargs: Any) -> None:
+        """Let commits clean up older versions; the values go to the config of the table.
+
+        Raises `InvalidInputError` for a negative or fractional value, and for an unknown name.
+        """
+        _ignored(kwargs)
+        values = auto_cleanup_keys(cast(Mapping[str, int], auto_cleanup_config))
+        self._dataset.move_to(config.update_config(self._dataset.snapshot, values, False))
+
+    def disable_auto_cleanup(self, **kwargs: Any) -> None:
+        """Stop the automatic cleanup; a table without one stays as it is."""
+        _ignored(kwargs)
+        keys = [INTERVAL, OLDER_THAN]
+        self._dataset.move_to(config.delete_config_keys(self._dataset.snapshot, keys))
+
+
+def _ignored(arguments: Mapping[str, Any]) -> None:
+    """Warn about arguments without an effect, as pylance accepts any."""
+    if arguments:
+        names = ", ".join(sorted(arguments))
+        warnings.warn(f"arguments without an effect: {names}", stacklevel=3)
