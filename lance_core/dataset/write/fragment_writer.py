@@ -66,7 +66,8 @@ class WriteOptions:
     """Options for splitting rows into data files.
 
     ``files``: the layout of each file. ``max_rows_per_file`` is exact; ``max_bytes_per_file`` is
-    checked between batches. ``blobs``: options for version 2 blobs.
+    checked between batches; unless ``splits_batches`` is False, a batch is divided where it would
+    exceed the limit. ``blobs``: options for version 2 blobs.
     """
 
     files: FileOptions
@@ -74,6 +75,7 @@ class WriteOptions:
     max_bytes_per_file: int = DEFAULT_MAX_BYTES_PER_FILE
     progress: FragmentWriteProgress | None = None
     blobs: BlobOptions = field(default_factory=BlobOptions)
+    splits_batches: bool = True
 
     def __post_init__(self) -> None:
         check_positive("max_rows_per_file", self.max_rows_per_file)
@@ -169,7 +171,7 @@ class _FragmentWriter:
         rows = self._options.max_rows_per_file - file.num_rows
         # Smaller parts only take longer: the size of a file grows when a page is full.
         free = max(self._options.max_bytes_per_file - file.tell(), self._min_part_bytes)
-        if batch.nbytes > free:
+        if self._options.splits_batches and batch.nbytes > free:
             rows = min(rows, free * batch.num_rows // batch.nbytes)
         return max(1, rows)
 

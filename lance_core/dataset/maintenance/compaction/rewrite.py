@@ -183,6 +183,7 @@ def _encoded(
         progress=progress,
         # The table's rows may have blobs at any URI, and a compaction must not refuse them.
         blobs=BlobOptions(external=ExternalBlobs.of(snapshot.manifest.base_paths, True)),
+        splits_batches=settings.batch_size is None,
     )
     return write_fragments(snapshot.root, batches, schema, options)
 
