@@ -26,6 +26,8 @@ def _update(digest: hashlib.blake2b, array: pa.Array) -> None:
         array = array.storage
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        array = array.cast(pa.large_binary())
     kind = array.type
     valid = np.asarray(array.is_valid())
     digest.update(np.packbits(valid).tobytes())
@@ -54,9 +56,6 @@ def _update_leaf(digest: hashlib.blake2b, array: pa.Array) -> None:
         digest.update(np.packbits(np.asarray(array)).tobytes())
         return
     buffers = array.buffers()
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        array = array.cast(pa.large_binary())
-        buffers, kind = array.buffers(), array.type
     if kind.num_buffers == 3:
         _add(digest, np.asarray(pc.binary_length(array)))
         start, stop = _binary_bounds(array)

@@ -1,0 +1,317 @@
+"""Commits of compactions: steps, other processes, and other writers at the same time."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.dataset.maintenance.compaction import reuse
+from lance_core.dataset.write import discard_on_failure as discarding
+from lance_core.errors import (
+    CommitConflictError,
+    CommitFileMissingError,
+    CommitUnknownError,
+    InvalidInputError,
+    RetryableCommitConflictError,
+)
+from lance_core.optimize import (
+    Compaction,
+    CompactionMetrics,
+    CompactionPlan,
+    CompactionTask,
+    RewriteResult,
+)
+from lance_core.table.indices.index_metadata import IndexMetadata, parse_index_section
+from lance_core.table.indices.reuse_index import FragmentDigest
+from tests.each_case import each_case
+from tests.unit.dataset.maintenance.compaction.compaction_tables import (
+    data_files,
+    planned,
+    table_of,
+)
+
+
+@pytest.fixture
+def dataset(uri: str) -> lance.LanceDataset:
+    return table_of(uri, [10] * 6)
+
+
+def test_new_fragments_get_reserved_ids_and_come_last(uri: str) -> None:
+    dataset = table_of(uri, [10, 10, 100, 10, 10])
+    dataset.optimize.compact_files(target_rows_per_fragment=50)
+    assert [f.fragment_id for f in dataset.get_fragments()] == [2, 5, 6]
+    assert dataset.version == 4
+    reserve, rewrite = dataset.get_transactions(2)[::-1]
+    assert reserve is not None
+    assert rewrite is not None
+    assert rewrite.read_version == 2
+    assert dataset.to_table()["i"].to_pylist() == [*range(20, 120), *range(20), *range(120, 140)]
+
+
+def test_without_work_nothing_is_committed(dataset: lance.LanceDataset) -> None:
+    assert dataset.optimize.compact_files(target_rows_per_fragment=10) == CompactionMetrics()
+    assert Compaction.commit(dataset, []) == CompactionMetrics()
+    assert dataset.latest_version == dataset.version == 2
+
+
+def test_tasks_run_in_other_processes_from_a_uri(dataset: lance.LanceDataset, uri: str) -> None:
+    plan = Compaction.plan(dataset, {"target_rows_per_fragment": 20})
+    assert repr(plan) == "CompactionPlan(read_version=2, tasks=<3 compaction tasks>)"
+    assert plan.num_tasks() == 3
+    assert pickle.loads(pickle.dumps(plan)) == CompactionPlan.from_json(plan.json()) == plan
+    one, other, _ = plan.tasks
+    assert one.fragments == [f.metadata for f in dataset.get_fragments()[:2]]
+    assert len(pickle.dumps(one)) < 2000
+    results = [pickle.loads(pickle.dumps(one)).execute(uri)]
+    results.append(CompactionTask.from_json(other.json()).execute(uri, storage_options={}))
+    sent = [pickle.loads(pickle.dumps(results[0])), RewriteResult.from_json(results[1].json())]
+    assert sent == results
+    assert repr(sent[0]).startswith("RewriteResult(read_version=2, new_fragments=[Fragment")
+    assert sent[0].old_fragments == sent[0].original_fragments == one.fragments
+    metrics = Compaction.commit(dataset, sent, {"num_threads": 1})
+    assert (metrics.fragments_removed, metrics.fragments_added) == (4, 2)
+    assert [f.count_rows() for f in dataset.get_fragments()] == [10, 10, 20, 20]
+    assert sorted(dataset.to_table()["i"].to_pylist()) == [*range(60)]
+
+
+def test_a_task_reads_the_version_that_was_planned(dataset: lance.LanceDataset) -> None:
+    (task,) = Compaction.plan(dataset, {}).tasks
+    dataset.delete("i < 30")
+    assert task.execute(dataset).new_fragments[0].physical_rows == 60
+
+
+def test_a_task_of_another_table_is_refused(dataset: lance.LanceDataset, tmp_path: Path) -> None:
+    (task,) = Compaction.plan(dataset, {}).tasks
+    other = table_of(str(tmp_path / "other"), [10] * 6)
+    with pytest.raises(InvalidInputError, match="it is of another table"):
+        task.execute(other)
+
+
+@each_case("kind", [CompactionPlan, CompactionTask, RewriteResult])
+def test_other_text_is_no_task(kind: Any) -> None:
+    for text in ("x", "{}", "[]", "3", '{"tasks": 1, "task": 1, "read_version": "a"}'):
+        with pytest.raises(InvalidInputError, match=f"Could not load {kind.__name__}"):
+            kind.from_json(text)
+
+
+def test_unknown_members_of_json_are_ignored(dataset: lance.LanceDataset) -> None:
+    result = Compaction.plan(dataset, {}).tasks[0].execute(dataset)
+    tree = json.loads(result.json())
+    tree["metrics"] = {"fragments_removed": 6, "of_a_later_release": 1}
+    loaded = RewriteResult.from_json(json.dumps(tree | {"also": 2}))
+    assert loaded.metrics == CompactionMetrics(fragments_removed=6)
+
+
+def test_a_fragment_is_rewritten_once(dataset: lance.LanceDataset) -> None:
+    (task,) = Compaction.plan(dataset, {}).tasks
+    result = task.execute(dataset)
+    with pytest.raises(InvalidInputError, match="fragment 0 is in two results"):
+        Compaction.commit(dataset, [result, result])
+    with pytest.raises(TypeError, match="a list of RewriteResult, got int"):
+        Compaction.commit(dataset, [1])  # type: ignore[list-item]
+    Compaction.commit(dataset, [result])
+    with pytest.raises(RetryableCommitConflictError):
+        Compaction.commit(dataset, [result])
+    assert dataset.count_rows() == 60
+
+
+def test_a_result_whose_file_is_gone_is_refused(dataset: lance.LanceDataset, uri: str) -> None:
+    result = Compaction.plan(dataset, {}).tasks[0].execute(dataset)
+    (Path(uri) / "data" / result.new_fragments[0].files[0].path).unlink()
+    with pytest.raises(CommitFileMissingError):
+        Compaction.commit(dataset, [result])
+    assert lance.dataset(uri).count_rows() == 60
+
+
+CHANGES: dict[str, Callable[[lance.LanceDataset], object]] = {
+    "delete": lambda ds: ds.delete("i = 15"),
+    "delete of a fragment": lambda ds: ds.delete("i < 10"),
+    "update": lambda ds: ds.update({"i": "i"}, "i = 15"),
+    "merge": lambda ds: (
+        ds.merge_insert("i").when_matched_update_all().execute(pa.table({"i": [15]}))
+    ),
+    "add_columns": lambda ds: ds.add_columns({"n": "i"}),
+    "compaction": lambda ds: ds.optimize.compact_files(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_fragment_is_a_conflict_that_leaves_nothing_behind(
+    dataset: lance.LanceDataset, uri: str, change: str
+) -> None:
+    behind = lance.dataset(uri)
+    CHANGES[change](dataset)
+    before, rows = data_files(uri), dataset.to_table()
+    with pytest.raises(RetryableCommitConflictError):
+        behind.optimize.compact_files()
+    assert data_files(uri) == before
+    now = lance.dataset(uri)
+    assert now.to_table() == rows
+    now.optimize.compact_files(materialize_deletions_threshold=0.0)
+    assert now.to_table().sort_by("i") == rows.sort_by("i")
+
+
+HARMLESS: dict[str, Callable[[lance.LanceDataset], object]] = {
+    "append": lambda ds: lance.write_dataset(pa.table({"i": [100]}), ds, mode="append"),
+    "config": lambda ds: ds.update_config({"a": "b"}),
+    "rename": lambda ds: ds.alter_columns({"path": "i", "name": "j"}),
+}
+
+
+@pytest.mark.parametrize("change", HARMLESS)
+def test_other_changes_are_kept(dataset: lance.LanceDataset, uri: str, change: str) -> None:
+    behind = lance.dataset(uri)
+    HARMLESS[change](dataset)
+    rows = lance.dataset(uri).count_rows()
+    behind.optimize.compact_files()
+    assert behind.count_rows() == rows
+    behind.validate()
+    if change == "append":
+        assert [f.count_rows() for f in behind.get_fragments()] == [1, 60]
+
+
+def test_a_delete_after_a_compaction_that_it_did_not_see_is_computed_again(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    behind = lance.dataset(uri)
+    dataset.optimize.compact_files()
+    assert behind.delete("i = 15") == {"num_deleted_rows": 1}
+    assert behind.count_rows() == 59
+
+
+def test_an_overwrite_meanwhile_is_a_conflict(dataset: lance.LanceDataset, uri: str) -> None:
+    behind = lance.dataset(uri)
+    lance.write_dataset(pa.table({"i": [1]}), uri, mode="overwrite")
+    with pytest.raises(CommitConflictError):
+        behind.optimize.compact_files()
+    assert lance.dataset(uri).count_rows() == 1
+
+
+def test_an_unknown_outcome_keeps_the_files(
+    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> None:
+        raise CommitUnknownError("lost", "uuid", 2)
+
+    monkeypatch.setattr(discarding, "commit", lost)
+    before = len(data_files(uri))
+    with pytest.raises(CommitUnknownError):
+        dataset.optimize.compact_files()
+    assert len(data_files(uri)) == before + 1
+    assert dataset.version == 2
+
+
+def test_results_that_meet_a_conflict_can_be_committed_without_the_others(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    results = [
+        task.execute(dataset)
+        for task in Compaction.plan(dataset, {"target_rows_per_fragment": 20}).tasks
+    ]
+    lance.dataset(uri).delete("i = 15")
+    with pytest.raises(RetryableCommitConflictError):
+        Compaction.commit(dataset, results)
+    Compaction.commit(dataset, results[1:])
+    assert [f.count_rows() for f in dataset.get_fragments()] == [10, 9, 20, 20]
+
+
+def test_a_compaction_on_a_branch_leaves_the_table_alone(dataset: lance.LanceDataset) -> None:
+    branch = dataset.create_branch("b")
+    rows = branch.to_table()
+    branch.optimize.compact_files()
+    assert branch.to_table() == rows
+    assert len(branch.get_fragments()) == 1
+    assert len(dataset.get_fragments()) == 6
+    assert planned(dataset, {}) == [[0, 1, 2, 3, 4, 5]]
+
+
+def reuse_index(dataset: lance.LanceDataset) -> IndexMetadata:
+    (index,) = parse_index_section(dataset.snapshot.file.index_section)
+    return index
+
+
+def test_a_deferred_remap_stores_where_the_rows_are(dataset: lance.LanceDataset, uri: str) -> None:
+    dataset.delete("i IN (0, 12)")
+    dataset.optimize.compact_files(defer_index_remap=True, target_rows_per_fragment=20)
+    index = reuse_index(dataset)
+    assert (index.name, index.fields, index.index_version) == ("__lance_frag_reuse", (), 0)
+    assert list(index.fragments or ()) == [6, 7]
+    assert index.dataset_version == dataset.version - 1
+    (version,) = reuse.reuse_versions(dataset.snapshot)
+    assert version.dataset_version == dataset.version - 1
+    first, second = version.groups
+    assert first.old == (FragmentDigest(0, 10, 1), FragmentDigest(1, 10, 1), FragmentDigest(2, 10))
+    assert first.new == (FragmentDigest(6, 28),)
+    assert second.new == (FragmentDigest(7, 30),)
+    # Two bitmaps of fragment 0 and 1, each with one run before and after the deleted row.
+    assert first.row_addresses[:12] == bytes([3, *bytes(7), *bytes(4)])
+
+
+def test_a_fragment_reuse_index_is_extended(
+    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset.optimize.compact_files(defer_index_remap=True)
+    before = reuse_index(dataset)
+    lance.write_dataset(pa.table({"i": [100]}), dataset, mode="append")
+    dataset.checkout_latest()
+    monkeypatch.setattr(reuse, "MAX_INLINE_BYTES", 10)
+    dataset.optimize.compact_files(defer_index_remap=True)
+    index = reuse_index(dataset)
+    assert index.uuid != before.uuid
+    assert [
+        [new.id for group in version.groups for new in group.new]
+        for version in reuse.reuse_versions(dataset.snapshot)
+    ] == [[6], [8]]
+    assert list(index.fragments or ()) == [6, 8]
+    assert (Path(uri) / "_indices" / str(index.uuid) / "details.binpb").is_file()
+    dataset.delete("i = 100")
+    assert reuse_index(dataset) == index
+
+
+def test_the_file_of_a_fragment_reuse_index_is_removed_after_a_conflict(
+    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reuse, "MAX_INLINE_BYTES", 10)
+    behind = lance.dataset(uri)
+    dataset.delete("i = 1")
+    before = data_files(uri)
+    with pytest.raises(RetryableCommitConflictError):
+        behind.optimize.compact_files(defer_index_remap=True)
+    assert data_files(uri) == before
+
+
+def test_two_deferred_remaps_at_the_same_time_are_a_conflict(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    options = {"target_rows_per_fragment": 20, "defer_index_remap": True}
+    one, other, _ = Compaction.plan(dataset, options).tasks
+    results = [one.execute(dataset), other.execute(dataset)]
+    from lance_core.dataset.maintenance.compaction import commit as committing
+
+    real = committing.extended
+    raced: list[object] = []
+
+    def extended(*args: Any) -> IndexMetadata:
+        made = real(*args)
+        if not raced:
+            raced.append(None)
+            Compaction.commit(lance.dataset(uri), [results[1]])
+        return made
+
+    committing.extended = extended
+    try:
+        with pytest.raises(RetryableCommitConflictError, match="fragment-reuse index"):
+            Compaction.commit(dataset, [results[0]])
+    finally:
+        committing.extended = real
+    dataset.checkout_latest()
+    Compaction.commit(dataset, [results[0]])
+    assert len(reuse.reuse_versions(dataset.snapshot)) == 2
+    assert dataset.to_table().sort_by("i")["i"].to_pylist() == [*range(60)]
