@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.errors import InvalidInputError
+from lance_core.on_demand import lazy_module
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.indices.index_metadata import (
@@ -19,14 +20,20 @@ from lance_core.table.indices.index_metadata import (
     encode_fragment_ids,
     fragment_bitmap,
 )
-from lance_core.table.indices.reuse_index import REUSE_INDEX, current_fragments, parse_details
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
+    from lance_core.table.indices import reuse_index
+else:
+    reuse_index = lazy_module("lance_core.table.indices.reuse_index")
+
 Indices = tuple[IndexMetadata, ...]
 Groups = Sequence[tuple[Iterable[int], Iterable[int]]]
 """Pairs of the ids of old fragments and the ids of the new fragments that replace them."""
+
+REUSE_INDEX = "__lance_frag_reuse"
+"""Name of the fragment-reuse index, see `lance_core.table.indices.reuse_index`."""
 
 _SYSTEM_INDICES = frozenset({REUSE_INDEX, "__lance_mem_wal"})
 _VECTOR_DETAILS = "VectorIndexDetails"
@@ -95,15 +102,14 @@ def translated(indices: Sequence[IndexMetadata]) -> Indices:
     """
     reuse = next((index for index in indices if index.name == REUSE_INDEX), None)
     details = None if reuse is None else reuse.index_details
-    found = () if details is None else parse_details(details)
+    found = () if details is None else reuse_index.parse_details(details)
     if isinstance(found, ExternalFile) or not found:
         return tuple(indices)
-    return tuple(
-        index
-        if is_system_index(index)
-        else _covering(index, lambda ids: fragment_bitmap(current_fragments(ids, found)))
-        for index in indices
-    )
+
+    def current(ids: BitMap) -> BitMap:
+        return fragment_bitmap(reuse_index.current_fragments(ids, found))
+
+    return tuple(i if is_system_index(i) else _covering(i, current) for i in indices)
 
 
 def exchanged(indices: Indices, groups: Groups) -> Indices:

@@ -20,7 +20,6 @@ from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.indices.index_metadata import IndexDetails
 from lance_core.table.unknown_fields import parse
 
-REUSE_INDEX = "__lance_frag_reuse"
 DETAILS_URL = "/lance.table.FragmentReuseIndexDetails"
 
 MAX_INLINE_BYTES = 200 << 10

@@ -12,6 +12,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_coverage import REUSE_INDEX
 from lance_core.table.indices.index_metadata import (
     IndexMetadata,
     encode_fragment_ids,
@@ -20,7 +21,6 @@ from lance_core.table.indices.index_metadata import (
 )
 from lance_core.table.indices.reuse_index import (
     MAX_INLINE_BYTES,
-    REUSE_INDEX,
     FragmentDigest,
     ReuseGroup,
     ReuseVersion,

@@ -15,9 +15,8 @@ from lance_core.errors import (
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
-from lance_core.table.indices.index_coverage import Groups, exchanged
+from lance_core.table.indices.index_coverage import REUSE_INDEX, Groups, exchanged
 from lance_core.table.indices.index_metadata import IndexDetails, IndexFile, IndexMetadata
-from lance_core.table.indices.reuse_index import REUSE_INDEX
 from lance_core.table.manifest.manifest_draft import Draft
 from lance_core.table.transactions.operations.base import Operation, OperationKind
 from lance_core.table.unknown_fields import unknown_fields
