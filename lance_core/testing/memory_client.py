@@ -52,6 +52,10 @@ class MemoryClient(RemoteClient):
         return "memory://service"
 
     @property
+    def copies_parts(self) -> bool:
+        return True
+
+    @property
     def capabilities(self) -> StoreCapabilities:
         return self._capabilities
 
@@ -112,6 +116,18 @@ class MemoryClient(RemoteClient):
     ) -> UploadedPart:
         self.requests.append(("upload_part", key))
         self._parts(upload)[number] = b"".join(body)
+        return UploadedPart(number, f"part-{number}")
+
+    def copy_part(
+        self, key: str, upload: str, number: int, source: str, wanted: ByteRange, etag: str | None
+    ) -> UploadedPart:
+        self.requests.append(("copy_part", source))
+        data, found = self._object(source)
+        if etag not in (None, found.etag):
+            raise RequestError(Failure.CHANGED, "412 PreconditionFailed")
+        if wanted.stop > data.size:
+            raise RequestError(Failure.REFUSED, "416 InvalidRange")
+        self._parts(upload)[number] = data[wanted.start : wanted.stop].to_pybytes()
         return UploadedPart(number, f"part-{number}")
 
     def finish_upload(

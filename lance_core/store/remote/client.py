@@ -126,6 +126,11 @@ class RemoteClient(ABC):
     def capabilities(self) -> StoreCapabilities:
         """The guarantees of the service. Remote stores never offer ``rename_if_absent``."""
 
+    @property
+    def copies_parts(self) -> bool:
+        """True if the service copies ranges of objects as parts, of any lengths (`copy_part`)."""
+        return False
+
     @abstractmethod
     def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
         """The bytes ``wanted``: a non-empty range or None for all; of version ``etag`` if given.
@@ -175,6 +180,15 @@ class RemoteClient(ABC):
     ) -> UploadedPart:
         """Send part ``number``, from 1. A second upload of the same part replaces the first."""
         raise UnsupportedFeatureError(f"{self.name} takes no uploads in parts")
+
+    def copy_part(
+        self, key: str, upload: str, number: int, source: str, wanted: ByteRange, etag: str | None
+    ) -> UploadedPart:
+        """Like `upload_part`, with a range of the object ``source``, of version ``etag`` if given.
+
+        Only called if `copies_parts`. Fails with CHANGED for another version.
+        """
+        raise UnsupportedFeatureError(f"{self.name} does not copy parts of objects")
 
     def finish_upload(
         self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool

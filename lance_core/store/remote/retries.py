@@ -111,9 +111,9 @@ class Sender:
         """The response to a ``request`` without effects; raises the store contract's errors."""
         return self._send(Call(verb, path, Effect.NONE, self._read_retries), request)
 
-    def prepare(self, verb: str, path: str, request: Callable[[], T]) -> T:
+    def prepare(self, verb: str, path: str, request: Callable[[], T], source: str = "") -> T:
         """Same as `read`, for a request whose effects nobody can observe (uploading a part)."""
-        return self._send(Call(verb, path, Effect.HIDDEN, self._retries), request)
+        return self._send(Call(verb, path, Effect.HIDDEN, self._retries, source), request)
 
     def write(self, verb: str, path: str, request: Callable[[], T], source: str = "") -> T:
         """Same as `read`, for a write. Raises `OutcomeUnknownError` if it may have been applied."""
@@ -206,7 +206,8 @@ class _Attempts:
             case Failure.EXISTS:
                 return ObjectExistsError(path)
             case Failure.CHANGED:
-                return CorruptFileError("the object was replaced while it was read", path)
+                changed = self._call.source or path
+                return CorruptFileError("the object was replaced while it was read", changed)
             case Failure.UNSUPPORTED:
                 return UnsupportedFeatureError(text)
         return StoreError(text)

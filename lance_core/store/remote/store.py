@@ -30,12 +30,13 @@ from lance_core.store.base import (
 from lance_core.store.buffers import byte_views
 from lance_core.store.paths import check_folder, check_path
 from lance_core.store.process_reads import count_reads
+from lance_core.store.ranges import check_ranges
 from lance_core.store.remote.client import Failure, RemoteClient, RequestError
 from lance_core.store.remote.listing import Lister
 from lance_core.store.remote.reads import Reader
 from lance_core.store.remote.retries import REAL, Sender, Waiting
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.uploads import RemoteWriter, Uploads
+from lance_core.store.remote.uploads import CopySource, RemoteWriter, Uploads
 
 DEFAULT = RemoteSettings()
 
@@ -157,6 +158,22 @@ class RemoteStore(ObjectStore):
         if size <= self.client.max_copy_size:
             raise failed
         self._copy_through(source, target, size, if_absent)
+
+    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+        is_own = isinstance(writer, RemoteWriter) and writer.is_of(self.client)
+        total = sum(wanted.length for wanted in ranges)
+        if not is_own or not self.client.copies_parts or total < 2 * self.client.min_part_size:
+            super().append_from(writer, source, ranges)
+            return
+        assert isinstance(writer, RemoteWriter)
+        key, found = self._key(source), self.head(source)
+        check_ranges(ranges, found.size, source)
+        for wanted in ranges:
+            writer.append_object(
+                CopySource(source, key, found.etag),
+                wanted,
+                lambda part: self.get_ranges(source, [part])[0],
+            )
 
     def within(self, seconds: float) -> ObjectStore:
         settings = self.settings

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
+from typing import NamedTuple
+
+import pyarrow as pa
 
 from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import InvalidInputError, LanceError, OutcomeUnknownError
-from lance_core.store.base import ObjectWriter
+from lance_core.store.base import ByteRange, ObjectWriter
 from lance_core.store.buffers import byte_view
 from lance_core.store.remote.client import RemoteClient, RequestError, UploadedPart
 from lance_core.store.remote.retries import Sender
@@ -25,6 +28,18 @@ STEPS = 10
 
 SMALL = 32 << 10
 """Pieces below this many bytes are copied together; a view would cost more than the copy."""
+
+
+COPIED_PART = 256 << 20
+"""Minimum bytes of a part that the service copies, if the range is not shorter."""
+
+
+class CopySource(NamedTuple):
+    """An object to copy from: its path, its key, and its version tag if it has one."""
+
+    path: str
+    key: str
+    etag: str | None
 
 
 class Pieces:
@@ -139,6 +154,37 @@ class RemoteWriter(ObjectWriter):
             while self._pieces.size > (size := self._uploads.part_size(self._sent + 1)):
                 self._send(size)
 
+    def is_of(self, client: RemoteClient) -> bool:
+        """True if the object is in the container of ``client``, which copies ranges of others."""
+        return self._uploads.client is client
+
+    def append_object(
+        self, source: CopySource, wanted: ByteRange, read: Callable[[ByteRange], pa.Buffer]
+    ) -> None:
+        """Append a range of an object of the container.
+
+        The service copies it, except what is too short for a part, which ``read`` reads.
+        """
+        self._check_open()
+        least = self._uploads.client.min_part_size
+        # The bytes that wait must become a part of their own first.
+        missing = max(0, least - self._pieces.size) if self._pieces.size else 0
+        start, stop = wanted.start, wanted.stop
+        if wanted.length < missing + least:
+            missing = wanted.length
+        while missing:
+            step = min(missing, self._uploads.part_size(1))
+            self.write(read(ByteRange(start, start + step)))
+            start, missing = start + step, missing - step
+        with self._dropped_if_it_fails():
+            if start < stop and self._pieces.size:
+                self._send(self._pieces.size)
+            while start < stop:
+                step = max(COPIED_PART, self._uploads.part_size(self._sent + 1))
+                end = stop if stop - start < step + least else start + step
+                self._copy(source, ByteRange(start, end))
+                start = end
+
     def tell(self) -> int:
         return self._position
 
@@ -160,19 +206,38 @@ class RemoteWriter(ObjectWriter):
 
     def _send(self, length: int) -> None:
         """Send the first ``length`` bytes as a part, when fewer than the maximum are being sent."""
+        client, at_once = self._uploads.client, PARTS_AT_ONCE * self._uploads.part_size(1)
+        upload = self._start(max(1, at_once // max(1, length)))
+        body = self._pieces.take(length)
+        send = partial(client.upload_part, self._key, upload, self._sent, body)
+        self._submit(partial(self._uploads.sender.prepare, "uploading", self._path, send))
+
+    def _copy(self, source: CopySource, wanted: ByteRange) -> None:
+        """Let the service copy a range as a part."""
+        upload = self._start(PARTS_AT_ONCE)
+        copy = partial(
+            self._uploads.client.copy_part,
+            *(self._key, upload, self._sent, source.key, wanted, source.etag),
+        )
+        self._position += wanted.length
+        verb = f"copying {source.path!r} to"
+        send = partial(self._uploads.sender.prepare, verb, self._path, copy, source.path)
+        self._submit(send)
+
+    def _start(self, at_once: int) -> str:
+        """Begin a part when fewer than ``at_once`` are being sent; returns the upload."""
         uploads = self._uploads
         client, sender = uploads.client, uploads.sender
         if self._upload is None:
             start = partial(client.start_upload, self._key, if_absent=self._if_absent)
             self._upload = sender.prepare("uploading", self._path, start)
-        at_once = max(1, PARTS_AT_ONCE * uploads.part_size(1) // max(1, length))
         while len(self._under_way) >= min(client.max_parts_at_once, PARTS_AT_ONCE, at_once):
             self._parts.append(self._under_way.popleft().result())
         self._sent += 1
-        body = self._pieces.take(length)
-        send = partial(client.upload_part, self._key, self._upload, self._sent, body)
-        work = partial(sender.prepare, "uploading", self._path, send)
-        self._under_way.append(uploads.threads.submit(work))
+        return self._upload
+
+    def _submit(self, work: Callable[[], UploadedPart]) -> None:
+        self._under_way.append(self._uploads.threads.submit(work))
 
     def _finish(self, upload: str) -> None:
         if self._pieces.size:

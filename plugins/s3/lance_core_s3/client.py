@@ -50,6 +50,8 @@ LOG_REDACTION = LogRedaction("boto3", "botocore", "s3transfer", "urllib3")
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_EQUAL_PARTS = ".r2.cloudflarestorage.com"
+
 _NOTHING_THERE = {"IfNoneMatch": "*"}
 
 
@@ -169,6 +171,29 @@ class S3Client(RemoteClient):
         )
         return UploadedPart(number, str(field(response, "ETag")))
 
+    @property
+    def copies_parts(self) -> bool:
+        """False for Cloudflare R2, whose uploads need parts of one length."""
+        host = urlsplit(self._connected().meta.endpoint_url).hostname or ""
+        return not host.endswith(_EQUAL_PARTS)
+
+    def copy_part(
+        self, key: str, upload: str, number: int, source: str, wanted: ByteRange, etag: str | None
+    ) -> UploadedPart:
+        response = self._send(
+            "upload_part_copy",
+            Key=key,
+            UploadId=upload,
+            PartNumber=number,
+            CopySource={"Bucket": self._settings.bucket, "Key": source},
+            CopySourceRange=f"bytes={wanted.start}-{wanted.stop - 1}",
+            **({} if etag is None else {"CopySourceIfMatch": etag}),
+            **self._encryption.use,
+            **self._encryption.source,
+        )
+        tag = field(field(response, "CopyPartResult"), "ETag")
+        return UploadedPart(number, str(tag))
+
     def finish_upload(
         self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
     ) -> None:
@@ -231,6 +256,7 @@ class S3Client(RemoteClient):
 
     def _send(self, operation: str, **parameters: Any) -> Any:
         unmet = Failure.EXISTS if "IfNoneMatch" in parameters else Failure.REFUSED
+        unmet = Failure.CHANGED if "CopySourceIfMatch" in parameters else unmet
         return self._request(
             lambda sdk: getattr(sdk, operation)(**self._every, **parameters), unmet
         )

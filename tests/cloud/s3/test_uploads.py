@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lance_core.errors import StoreError
+from lance_core.errors import CorruptFileError, StoreError
+from lance_core.store.base import ByteRange
 from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Rule, xml_error
 from lance_core_s3.uploads import drop_unfinished_uploads, unfinished_uploads
@@ -51,3 +53,22 @@ def test_an_upload_whose_end_got_no_answer_is_found(moto: Moto, bucket: str) -> 
             writer.write(PART)
     assert [one.key for one in drop_unfinished_uploads(uri, moto.options)] == ["t/a"]
     assert unfinished_uploads(uri, moto.options) == []
+
+
+def test_long_ranges_of_objects_are_copied_inside_the_service(moto: Moto, bucket: str) -> None:
+    content = random.Random(1).randbytes(12 << 20)
+    uri = f"s3://{bucket}/t"
+    with FaultProxy(moto.endpoint) as proxy, store_of(moto, uri, aws_endpoint=proxy.url) as store:
+        store.put("source", content)
+        proxy.set_rules([])
+        with store.open_writer("new") as writer:
+            writer.write(b"head")
+            store.append_from(writer, "source", [ByteRange(5, len(content) - 1)])
+            writer.write(b"end")
+        # One part fills the first bytes, one is copied, one has the last bytes.
+        assert proxy.count("PUT", query="*partNumber=*") == 3
+        assert proxy.count("GET") == 1
+        assert store.get("new").to_pybytes() == b"head" + content[5:-1] + b"end"
+        with pytest.raises(CorruptFileError), store.open_writer("other") as writer:
+            store.append_from(writer, "source", [ByteRange(5, len(content) + 1)])
+    assert unfinished_uploads(f"s3://{bucket}", moto.options) == []
