@@ -158,7 +158,7 @@ class _Change:
             {key: value for key, value in after.items() if before.get(key, cls) != value},
             frozenset(before.keys() - after.keys()),
             frozenset(changed),
-            frozenset(changed).difference(file.manifest.fragments.counts.ids),
+            frozenset(changed).difference(file.manifest.fragments.ids),
         )
 
     @classmethod
@@ -229,7 +229,7 @@ def _contradicts(
         return not all(_holds(store, successor, ours, number) for number in left)
     if not isinstance(operation, _KEEP_FRAGMENTS):
         return False
-    if change.files or not change.removed.isdisjoint(successor.file.manifest.fragments.counts.ids):
+    if change.files or not change.removed.isdisjoint(successor.file.manifest.fragments.ids):
         return True
     changes_settings = isinstance(operation, UpdateBases | UpdateConfig)
     return bool(change.settings or change.unset) and not changes_settings

@@ -226,7 +226,7 @@ class ReadMethods(Opened):
 
     def fragment_ids(self) -> frozenset[int]:
         """Ids of the fragments; reads only the manifest."""
-        return frozenset(self._snapshot.manifest.fragments.counts.ids)
+        return frozenset(self._snapshot.manifest.fragments.ids)
 
     def get_fragment(self, fragment_id: int) -> LanceFragment | None:
         """The fragment with this id, None if there is none."""

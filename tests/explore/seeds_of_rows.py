@@ -98,7 +98,7 @@ def _starting_over(self: Overwrite, draft: Draft) -> Draft:
 
 
 def _highest_that_is_left(self: Draft) -> int:
-    return max(self.fragments.counts.ids, default=-1) + 1
+    return max(self.fragments.ids, default=-1) + 1
 
 
 def _stamped_when_prepared(self: Draft, *rest: Any, **options: Any) -> Draft:

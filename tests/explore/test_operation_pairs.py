@@ -125,7 +125,7 @@ def _updated_values_stay_indexed() -> AbstractContextManager[object]:
 
 def _fragment_ids_are_used_again() -> AbstractContextManager[object]:
     def of_the_present(draft: Draft) -> int:
-        return max(draft.fragments.counts.ids, default=-1) + 1
+        return max(draft.fragments.ids, default=-1) + 1
 
     return mock.patch.object(Draft, "_next_fragment_id", of_the_present)
 

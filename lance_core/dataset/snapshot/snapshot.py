@@ -291,13 +291,12 @@ class Snapshot:
             raise CorruptFileError(
                 f"{self.num_rows} rows", self.location.path, field="Manifest.fragments"
             )
-        counts = self.manifest.fragments.counts
-        if counts.num_rows is None:
-            live = np.array([self.live_rows(fragment) for fragment in self.manifest.fragments])
-        else:
-            live = np.array(counts.physical_rows) - np.array(counts.deleted_rows)
+        live = self.manifest.fragments.counts.live_rows
+        if live is None:
+            counted = [self.live_rows(fragment) for fragment in self.manifest.fragments]
+            live = np.array(counted, np.int64)
         starts = np.zeros(len(live) + 1, np.int64)
-        np.cumsum(live.astype(np.int64), out=starts[1:])
+        np.cumsum(live, out=starts[1:])
         return starts
 
     @cached_property

@@ -69,7 +69,7 @@ class _Delete:
             operation = Delete(written.updated, written.removed, self._text, affected_rows=rows)
         else:
             # No rows were evaluated, so there are no offsets to merge with a concurrent change.
-            removed = self._snapshot.manifest.fragments.counts.ids if whole else ()
+            removed = self._snapshot.manifest.fragments.ids if whole else ()
             count = self._snapshot.num_rows if whole else 0
             written = Deletions((), tuple(removed))
             operation = Delete((), written.removed, self._text)

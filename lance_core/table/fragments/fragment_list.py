@@ -11,45 +11,13 @@ from typing import overload
 
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.data_file import TOMBSTONE
-from lance_core.table.fragments.fragment import Fragment, check_fragment_id
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_counts import FragmentCounts
 from lance_core.table.unknown_fields import all_known, parse
 
-_ROW_LIMIT = 1 << 63
 _BLOCK = 64
 """Number of fragments that iteration decodes in one protobuf call."""
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentCounts:
-    """Ids and row counts of all fragments, in list order; None for an unknown count."""
-
-    ids: tuple[int, ...]
-    physical_rows: tuple[int | None, ...]
-    deleted_rows: tuple[int | None, ...]
-    has_deletion_files: bool
-
-    @property
-    def num_rows(self) -> int | None:
-        """Number of rows without deleted ones, None if a fragment's count is unknown."""
-        physical, deleted = self.num_physical_rows, self.num_deleted_rows
-        return None if physical is None or deleted is None else physical - deleted
-
-    @property
-    def num_physical_rows(self) -> int | None:
-        """Number of rows including deleted ones, None if a fragment's count is unknown."""
-        return _sum(self.physical_rows)
-
-    @property
-    def num_deleted_rows(self) -> int | None:
-        """Number of deleted rows, None if a fragment's count is unknown."""
-        return _sum(self.deleted_rows)
-
-
-def _sum(counts: Collection[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 class FragmentList(Sequence[Fragment]):
@@ -58,12 +26,14 @@ class FragmentList(Sequence[Fragment]):
     Reading an item raises `CorruptFileError` if its bytes are not a fragment.
     """
 
-    __slots__ = ("_counts", "_decoded", "_positions", "_raw")
+    __slots__ = ("_counts", "_decoded", "_ids", "_positions", "_raw", "_recorded")
 
     def __init__(self, raw: Iterable[bytes] = ()) -> None:
         self._raw = tuple(raw)
         self._decoded: dict[int, Fragment] = {}
+        self._recorded: FragmentCounts | None = None
         self._counts: FragmentCounts | None = None
+        self._ids: tuple[int, ...] | None = None
         self._positions: dict[int, int] | None = None
 
     @classmethod
@@ -128,14 +98,28 @@ class FragmentList(Sequence[Fragment]):
         return FragmentList, (self._raw,)
 
     @property
-    def counts(self) -> FragmentCounts:
-        """Ids and row counts, computed once without creating `Fragment` objects.
+    def recorded_counts(self) -> FragmentCounts:
+        """The stored counts, which may be impossible, read once without `Fragment` objects.
 
-        Raises `CorruptFileError` for bytes that are not fragments or for impossible counts.
+        Raises `CorruptFileError` for bytes that are not fragments.
         """
+        if self._recorded is None:
+            self._recorded = FragmentCounts.of(self._raw)
+        return self._recorded
+
+    @property
+    def counts(self) -> FragmentCounts:
+        """Like `recorded_counts`; raises `CorruptFileError` for impossible ids and counts too."""
         if self._counts is None:
-            self._counts = _counts(self._raw)
+            self._counts = self.recorded_counts.checked()
         return self._counts
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids of all fragments. Raises like `counts`."""
+        if self._ids is None:
+            self._ids = tuple(self.counts.ids.tolist())
+        return self._ids
 
     def messages(self) -> list[table_pb2.DataFragment]:
         """The fragments as messages; raises `CorruptFileError` for bytes that are none."""
@@ -152,7 +136,7 @@ class FragmentList(Sequence[Fragment]):
     def positions(self) -> Mapping[int, int]:
         """List index by fragment id. Raises `CorruptFileError` if two fragments have one id."""
         if self._positions is None:
-            ids = self.counts.ids
+            ids = self.ids
             positions = {id_: position for position, id_ in enumerate(ids)}
             if len(positions) < len(ids):
                 raise CorruptFileError("two fragments have the same id", field="Manifest.fragments")
@@ -166,7 +150,7 @@ class FragmentList(Sequence[Fragment]):
 
     def by_ascending_id(self) -> FragmentList:
         """This list sorted by fragment id; the list itself if it is sorted already."""
-        ids = self.counts.ids
+        ids = self.ids
         order = sorted(range(len(ids)), key=ids.__getitem__)
         if order == list(range(len(ids))):
             return self
@@ -182,7 +166,7 @@ class FragmentList(Sequence[Fragment]):
         """This list with fragments replaced or removed by id; the others keep their bytes."""
         kept = [
             (position, updated.get(id_))
-            for position, id_ in enumerate(self.counts.ids)
+            for position, id_ in enumerate(self.ids)
             if id_ not in removed
         ]
         made = FragmentList(
@@ -198,7 +182,7 @@ class FragmentList(Sequence[Fragment]):
 def fragment_ids(fragments: Iterable[Fragment]) -> tuple[int, ...]:
     """Ids in the order of ``fragments``; a `FragmentList` is not fully decoded for this."""
     if isinstance(fragments, FragmentList):
-        return fragments.counts.ids
+        return fragments.ids
     return tuple(fragment.id for fragment in fragments)
 
 
@@ -225,31 +209,3 @@ def _decode_block(raw: list[bytes]) -> list[Fragment]:
     if not all_known(message, len(joined)):
         return [Fragment.from_bytes(data) for data in raw]
     return [Fragment.from_proto(fragment, keep_unknown=False) for fragment in message.fragments]
-
-
-def _counts(raw: tuple[bytes, ...]) -> FragmentCounts:
-    """Decode the counts of all fragments in one protobuf call."""
-    joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
-    try:
-        messages = list(parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments)
-    except CorruptFileError:
-        for number, data in enumerate(raw):
-            parse(table_pb2.DataFragment, data, f"Manifest.fragments[{number}]")
-        raise
-    check_fragment_id(max((message.id for message in messages), default=0))
-    physical: list[int | None] = [message.physical_rows or None for message in messages]
-    deleted: list[int | None] = [
-        (message.deletion_file.num_deleted_rows or None) if message.HasField("deletion_file") else 0
-        for message in messages
-    ]
-    for number, (rows, gone) in enumerate(zip(physical, deleted, strict=True)):
-        if rows is not None and (rows >= _ROW_LIMIT or (gone or 0) > rows):
-            raise CorruptFileError(
-                f"{rows} physical and {gone} deleted rows", field=f"Manifest.fragments[{number}]"
-            )
-    return FragmentCounts(
-        ids=tuple(message.id for message in messages),
-        physical_rows=tuple(physical),
-        deleted_rows=tuple(deleted),
-        has_deletion_files=any(count != 0 for count in deleted),
-    )

@@ -108,7 +108,7 @@ class Draft:
         """A draft without the indices that `retained` removes."""
         if self.index_section is None:
             return self
-        return self.with_indices(retained(self.indices, self.schema, self.fragments.counts.ids))
+        return self.with_indices(retained(self.indices, self.schema, self.fragments.ids))
 
     def with_new_fragments(
         self, kept: FragmentList, new: Sequence[Fragment], fill_row_ids: bool = False
@@ -191,7 +191,7 @@ class Draft:
 def _max_fragment_id(base: Manifest) -> int | None:
     """The highest fragment id ever used; in old tables, the highest id of the fragments."""
     if base.max_fragment_id is None:
-        return max(base.fragments.counts.ids, default=None)
+        return max(base.fragments.ids, default=None)
     newest = base.fragments[-1].id if base.fragments else 0
     check_fragment_id(newest)
     return max(base.max_fragment_id, newest)
@@ -252,6 +252,6 @@ def check_bases(fragment: Fragment, bases: Sequence[BasePath]) -> None:
 
 
 def _refuse_used_ids(ids: Collection[int], kept: FragmentList) -> None:
-    used = set(ids).intersection(kept.counts.ids)
+    used = set(ids).intersection(kept.ids)
     if used:
         raise InvalidInputError(f"fragment id {min(used)} is in use")

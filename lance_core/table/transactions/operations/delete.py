@@ -63,7 +63,7 @@ class Delete(Operation):
             _ = changed.num_rows
             check_bases(changed, draft.base_paths)
             updated[fragment.id] = changed
-        missing = removed.difference(draft.fragments.counts.ids)
+        missing = removed.difference(draft.fragments.ids)
         if missing:
             raise InvalidInputError(f"fragment {min(missing)} is not in the table")
         fragments = draft.fragments.changed(updated, removed)

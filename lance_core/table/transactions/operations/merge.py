@@ -49,7 +49,7 @@ class Merge(Operation):
             raise InvalidInputError("there is no table to merge columns into")
         same = isinstance(self.fragments, FragmentList) and self.fragments == draft.fragments
         ids = fragment_ids(self.fragments)
-        if len(set(ids)) < len(ids) or set(ids) != set(draft.fragments.counts.ids):
+        if len(set(ids)) < len(ids) or set(ids) != set(draft.fragments.ids):
             raise InvalidInputError("a Merge must name every fragment of the table once")
         updated: dict[int, Fragment] = {}
         for given in () if same else self.fragments:

@@ -191,7 +191,7 @@ class Rewrite(Operation):
         groups, start = [], len(kept)
         for group in self.groups:
             stop = start + len(group.new_fragments)
-            ids = placed.fragments.counts.ids[start:stop]
+            ids = placed.fragments.ids[start:stop]
             groups.append((fragment_ids(group.old_fragments), ids))
             start = stop
         changed = dataclasses.replace(

@@ -9,6 +9,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.table.fragments.data_file import DataFile, ExternalFile
 from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_counts import total
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts
 from lance_core.table.manifest_parts import BasePath
 
@@ -41,8 +42,8 @@ def test_a_fragment_survives_serialization() -> None:
 def test_counts_come_from_the_manifest_alone() -> None:
     fragments = FragmentList.of([fragment(3), fragment(9, deletion_file=DELETION)])
     counts = FragmentList(fragments.raw).counts
-    assert counts.ids == (3, 9)
-    assert (counts.num_physical_rows, counts.num_deleted_rows, counts.num_rows) == (20, 3, 17)
+    assert FragmentList(fragments.raw).ids == (3, 9)
+    assert (total(counts.physical_rows), total(counts.deleted_rows), counts.num_rows) == (20, 3, 17)
     assert counts.has_deletion_files
     assert [f.num_rows for f in fragments] == [10, 7]
 
