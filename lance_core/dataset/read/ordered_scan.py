@@ -18,6 +18,7 @@ from lance_core.dataset.expressions.zero_column_tables import concatenated, zero
 from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
 from lance_core.dataset.read.scan_metrics import UNMEASURED, ScanMetrics
 from lance_core.dataset.read.sort_keys import may_precede, sort_order
+from lance_core.dataset.read.spans import num_rows
 from lance_core.dataset.read.take import take_addresses
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows, take_rows
@@ -75,8 +76,7 @@ def is_two_step(plan: ScanPlan) -> bool:
     """True if the plan reads the columns to sort by before all others."""
     if plan.limit is None or plan.includes_deleted:
         return False
-    rows = sum(span.stop - span.start for span in plan.spans)
-    return (plan.offset + plan.limit) * ROWS_PER_WINNER <= rows
+    return (plan.offset + plan.limit) * ROWS_PER_WINNER <= num_rows(plan.spans)
 
 
 def _key_outputs(plan: ScanPlan) -> list[Output]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.lazy_dataclass import dataclass
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.row_masks import RowMask
     from lance_core.dataset.read.scan_metrics import ScanMetrics
     from lance_core.dataset.read.sort_keys import ColumnOrdering
-    from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Schema
     from lance_core.table.fragments.fragment import Fragment
 
@@ -44,7 +44,7 @@ class ScanPlan:
     """
 
     projection: Projection
-    spans: tuple[Span, ...]
+    spans: Sequence[Span]
     schema: Schema
     filter: Filter | None = None
     mask: RowMask | None = None
@@ -63,11 +63,3 @@ class ScanPlan:
     def is_selective(self) -> bool:
         """True if only reading tells how many rows of a span are returned."""
         return self.filter is not None or self.mask is not None
-
-
-def all_spans(snapshot: Snapshot) -> tuple[Span, ...]:
-    """The spans of all rows of the table."""
-    return tuple(
-        Span(fragment, 0, snapshot.physical_rows(fragment))
-        for fragment in snapshot.manifest.fragments
-    )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lance_core.dataset.expressions.filters import Value
 from lance_core.dataset.read import ordered_scan, scan
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required, select
+from lance_core.dataset.read.spans import narrowed
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan
@@ -153,7 +154,7 @@ def _scope(
     if limit == (None, 0):
         fragments, rows = {span.fragment.id for span in plan.spans}, None
     else:
-        spans = scan.narrowed(snapshot, plan).spans
+        spans = narrowed(snapshot, plan).spans
         fragments = {span.fragment.id for span in spans}
         count, offset = limit
         rows = f"Some({offset}..{'' if count is None else offset + count})"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
 from lance_core.concurrency.pools import IO_THREADS
 from lance_core.datafile.read_ahead import Kept
 from lance_core.datafile.reader import FileReader
+from lance_core.dataset.read.spans import FragmentSpans
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowRange
 from lance_core.lazy_dataclass import dataclass
@@ -32,10 +33,12 @@ CHOSEN_GROWTH = 4
 class SnapshotReadAhead(Snapshot):
     """A snapshot for one scan, which reads ``rows`` (by file path).
 
+    ``whole``: True if the scan reads all rows of the other files, False if it reads none of them.
     ``growth`` has the meaning of `FileReadAhead`.
     """
 
     rows: Mapping[str, RowRange] = field(default_factory=dict)
+    whole: bool = False
     growth: int | None = None
     kept: Kept = field(default_factory=Kept)
     _ahead: dict[FileReader, FileReader] = field(default_factory=dict)
@@ -43,6 +46,8 @@ class SnapshotReadAhead(Snapshot):
     def reader(self, file: DataFile) -> FileReader:
         reader = super().reader(file)
         rows = self.rows.get(file.path)
+        if rows is None and self.whole:
+            rows = RowRange(0, reader.num_rows)
         if rows is None:
             return reader
         ahead = self._ahead.get(reader)
@@ -53,7 +58,7 @@ class SnapshotReadAhead(Snapshot):
 
 
 def reading_ahead(
-    snapshot: Snapshot, chosen: Snapshot, spans: Iterable[Span]
+    snapshot: Snapshot, chosen: Snapshot, spans: Sequence[Span]
 ) -> tuple[Snapshot, Snapshot]:
     """Both snapshots with read-ahead for a scan of ``spans``.
 
@@ -61,15 +66,15 @@ def reading_ahead(
     """
     if not snapshot.root.store.read_ahead:
         return snapshot, chosen
-    kept, rows = Kept(), _rows_of_files(spans)
-    return _ahead(snapshot, rows, None, kept), _ahead(chosen, rows, CHOSEN_GROWTH, kept)
+    whole = isinstance(spans, FragmentSpans)
+    rows = _rows_of_files([*spans[:1], *spans[-1:]] if whole else spans)
+    kept = Kept()
 
+    def ahead(one: Snapshot, growth: int | None) -> SnapshotReadAhead:
+        parts = one.root, one.file, one.location, one.reads
+        return SnapshotReadAhead(*parts, rows, whole, growth, kept)
 
-def _ahead(
-    snapshot: Snapshot, rows: Mapping[str, RowRange], growth: int | None, kept: Kept
-) -> SnapshotReadAhead:
-    parts = (snapshot.root, snapshot.file, snapshot.location, snapshot.reads)
-    return SnapshotReadAhead(*parts, rows, growth, kept)
+    return ahead(snapshot, None), ahead(chosen, CHOSEN_GROWTH)
 
 
 def windows_ahead(snapshot: Snapshot, *, is_stream: bool = False, may_end: bool = False) -> int:

@@ -68,7 +68,7 @@ def rows_left(
     return Skipped(_ranges(edges, keep), len(keep), int(np.count_nonzero(~keep)))
 
 
-def spans_left(snapshot: Snapshot, condition: Filter, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+def spans_left(snapshot: Snapshot, condition: Filter, spans: Sequence[Span]) -> Sequence[Span]:
     """The ``spans`` that may have rows for which ``condition`` is true, by their meta columns."""
     stored = set(snapshot.schema.names)
     names = {path[0] for path in condition.columns}.intersection(META_COLUMNS) - stored

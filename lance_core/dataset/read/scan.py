@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order, num_threads
@@ -18,12 +16,12 @@ from lance_core.dataset.expressions.zero_column_tables import concatenated, slic
 from lance_core.dataset.read.batches import BatchSizes, ScannedRows, in_batches
 from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
 from lance_core.dataset.read.late_materialization import WindowResult, completed
-from lance_core.dataset.read.live_rows import count_live, offsets_of
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.prefetch import windows_ahead
 from lance_core.dataset.read.projection import required
 from lance_core.dataset.read.pruning import rows_left
 from lance_core.dataset.read.scan_window import Window
+from lance_core.dataset.read.spans import ends_of, narrowed, num_rows, stored_bytes
 from lance_core.dataset.read.window_sizing import (
     STREAM_WINDOW_BYTES,
     TABLE_WINDOW_ROWS,
@@ -36,7 +34,6 @@ from lance_core.dataset.read.window_sizing import (
     stream_sizer,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.encodings.decoding import RowRange
 from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
 from lance_core.table.fragments.deletion import RowOffsets
@@ -158,27 +155,13 @@ def _of_windows(
 def _has_small_spans(snapshot: Snapshot, plan: ScanPlan) -> bool:
     """True if Python is the main cost of a window, so that threads only wait for each other."""
     count = len(plan.spans)
-    has_few_rows = not snapshot.is_io_bound and _num_rows(plan) < SMALL_SPAN_ROWS * count
-    return has_few_rows and _stored(plan) < SMALL_SPAN_BYTES * count
+    has_few_rows = not snapshot.is_io_bound and num_rows(plan.spans) < SMALL_SPAN_ROWS * count
+    return has_few_rows and stored_bytes(plan.spans) < SMALL_SPAN_BYTES * count
 
 
 def _wanted(plan: ScanPlan, rows: int) -> int:
     """``rows``, reduced to the plan's ``offset + limit``."""
     return rows if plan.limit is None else min(rows, plan.offset + plan.limit)
-
-
-def _num_rows(plan: ScanPlan) -> int:
-    """The number of physical rows in the plan's spans."""
-    return sum(span.stop - span.start for span in plan.spans)
-
-
-def _stored(plan: ScanPlan) -> int:
-    """The total bytes of the data files that contain the plan's spans."""
-    return sum(
-        file.file_size_bytes or 0
-        for fragment in {span.fragment.id: span.fragment for span in plan.spans}.values()
-        for file in fragment.files
-    )
 
 
 def _table_rows(plan: ScanPlan) -> int:
@@ -187,7 +170,7 @@ def _table_rows(plan: ScanPlan) -> int:
     There are fewer windows if they would have less than `FILTER_WINDOW_ROWS` under a filter, or
     less than `WINDOW_BYTES` of the projection or `COLUMN_BYTES` of a column without one.
     """
-    rows = _num_rows(plan)
+    rows = num_rows(plan.spans)
     if plan.filter is None:
         least = max(WINDOW_BYTES, num_columns(plan.projection.fields) * COLUMN_BYTES)
         enough = _projected(plan) // least
@@ -204,7 +187,7 @@ def _projected(plan: ScanPlan) -> int:
     memory or, for variable widths, the bytes that the table's fixed-width fields leave if more.
     """
     fields, among = plan.projection.fields, plan.schema.fields
-    rows, stored = _num_rows(plan), _stored(plan)
+    rows, stored = num_rows(plan.spans), stored_bytes(plan.spans)
     most = rows * probable_bytes(fields)
     if fixed_bytes(fields) is None:
         most = max(most, stored - rows * probable_bytes(among, others=0))
@@ -215,7 +198,7 @@ def _is_large(plan: ScanPlan) -> bool:
     """True if the whole result is estimated to take at least `LARGE_RESULT` bytes."""
     if plan.filter is not None:
         return False
-    return _num_rows(plan) * probable_bytes(plan.projection.fields) >= LARGE_RESULT
+    return num_rows(plan.spans) * probable_bytes(plan.projection.fields) >= LARGE_RESULT
 
 
 def _tested_fields(plan: ScanPlan) -> tuple[Field, ...]:
@@ -248,10 +231,10 @@ def _found(
     skip, left = plan.offset, plan.limit
     if left == 0:
         return
-    ends = {(span.fragment.id, span.stop) for span in plan.spans}
+    is_end = ends_of(plan.spans)
 
     def read(span: Span) -> WindowResult:
-        return WindowResult(window.read(span), (span.fragment.id, span.stop) in ends)
+        return WindowResult(window.read(span), is_end(span))
 
     may_end = plan.is_selective and plan.limit is not None
     windows = _read_windows(snapshot, plan, sizer)
@@ -282,36 +265,3 @@ def skipped_runs(snapshot: Snapshot, plan: ScanPlan) -> tuple[int, int]:
         return 0, 0
     found = [rows_left(snapshot, s.fragment, plan.filter, s.start, s.stop) for s in plan.spans]
     return sum(one.num_runs for one in found), sum(one.num_skipped for one in found)
-
-
-def narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
-    """The plan with spans reduced to offset and limit, which is possible without a filter."""
-    if plan.is_selective or (plan.limit is None and not plan.offset):
-        return plan
-    skip, left = plan.offset, plan.limit
-    spans = []
-    for span in plan.spans:
-        rows = span.stop - span.start
-        if not plan.includes_deleted:
-            rows = count_live(snapshot, span.fragment, RowRange(span.start, span.stop))
-        if skip >= rows:
-            skip -= rows
-            continue
-        if left == 0:
-            break
-        stop = rows if left is None else min(rows, skip + left)
-        if plan.includes_deleted:
-            spans.append(Span(span.fragment, span.start + skip, span.start + stop))
-        else:
-            spans.append(_cut(snapshot, span, skip, stop))
-        left = None if left is None else left - (stop - skip)
-        skip = 0
-    return replace(plan, spans=tuple(spans), offset=0)
-
-
-def _cut(snapshot: Snapshot, span: Span, first: int, stop: int) -> Span:
-    """The part of ``span`` from its live row ``first`` to its live row ``stop`` (exclusive)."""
-    before = count_live(snapshot, span.fragment, RowRange(0, span.start))
-    ends = np.array([before + first, before + stop - 1])
-    start, last = offsets_of(snapshot, span.fragment, ends).tolist()
-    return Span(span.fragment, start, last + 1)

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lance_core.dataset.expressions.filters import as_filter
-from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span, all_spans
+from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span
 from lance_core.dataset.read.projection import (
     ROW_ADDRESS,
     ROW_ID,
@@ -20,6 +20,7 @@ from lance_core.dataset.read.projection import (
     stored_column,
 )
 from lance_core.dataset.read.pruning import spans_left
+from lance_core.dataset.read.spans import all_spans
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -298,7 +299,7 @@ def _batch_size(value: int | None) -> int:
     return number
 
 
-def _spans(snapshot: Snapshot, options: ScanOptions) -> tuple[Span, ...]:
+def _spans(snapshot: Snapshot, options: ScanOptions) -> Sequence[Span]:
     if options.row_ranges is not None:
         if options.fragments is not None:
             raise InvalidInputError("fragments and row_ranges cannot both be given")

@@ -68,8 +68,12 @@ class FragmentList(Sequence[Fragment]):
         return fragment
 
     def __iter__(self) -> Iterator[Fragment]:
-        for start in range(0, len(self._raw), _BLOCK):
-            block = range(start, min(start + _BLOCK, len(self._raw)))
+        return self.between(0, len(self._raw))
+
+    def between(self, first: int, stop: int) -> Iterator[Fragment]:
+        """The fragments at the positions from ``first`` to ``stop`` (exclusive)."""
+        for start in range(first, stop, _BLOCK):
+            block = range(start, min(start + _BLOCK, stop))
             missing = [position for position in block if position not in self._decoded]
             if len(missing) > 1:
                 fragments = _decode_block([self._raw[position] for position in missing])

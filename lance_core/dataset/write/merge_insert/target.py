@@ -13,9 +13,10 @@ from lance_core.concurrency.pools import in_order
 from lance_core.dataset.expressions.filters import Filter, Mask
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.meta_columns import meta_column
-from lance_core.dataset.read.plan import ScanPlan, Span, all_spans
+from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Projection, select
 from lance_core.dataset.read.scan import scan_table
+from lance_core.dataset.read.spans import all_spans
 from lance_core.dataset.read.take import READ_AHEAD, runs
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.integer_index import Int64Array
