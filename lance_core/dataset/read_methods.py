@@ -222,7 +222,7 @@ class ReadMethods(Opened):
         """The fragments, in the order of a scan."""
         if filter is not None:
             raise InvalidInputError("get_fragments() does not support filter yet")
-        return [fragments.LanceFragment(self, f.id) for f in self._snapshot.manifest.fragments]
+        return fragments.LanceFragment.all_of(self)
 
     def fragment_ids(self) -> frozenset[int]:
         """Ids of the fragments; reads only the manifest."""

@@ -72,8 +72,8 @@ def scan_fields(
 ) -> dict[int, Fields]:
     """The fields with these numbers: ``numbers`` has varints, ``contents`` bytes or submessages.
 
-    Other fields are skipped. Raises `UnusualMessageError` for messages that may be invalid, with
-    groups or fixed-width fields, with many fields, or with values of 2^63 or more in ``numbers``.
+    Other fields are skipped. Numbers from 2^63 on appear as negative. Raises `UnusualMessageError`
+    for messages that may be invalid, have groups or fixed-width fields, or have many fields.
     """
     tags = {field << 3 | _NUMBER for field in numbers} | {field << 3 | _BYTES for field in contents}
     found: dict[int, list[Fields]] = {tag: [] for tag in tags}
@@ -95,8 +95,6 @@ def scan_fields(
                 raise UnusualMessageError
             if tag in found:
                 chosen = np.flatnonzero(tag_of == tag)
-                if (values[chosen] < 0).any():
-                    raise UnusualMessageError
                 found[tag].append(Fields(owners[chosen], values[chosen], at[chosen]))
         at = following
     raise UnusualMessageError
@@ -111,7 +109,7 @@ def _joined(parts: list[Fields]) -> Fields:
 
 
 def _varints(data: npt.NDArray[np.uint8], at: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The varints at the offsets ``at``, modulo 2^64, and the offsets after them."""
+    """The varints at the offsets ``at``, as signed numbers, and the offsets after them."""
     octets = data[at]
     values, after = (octets & 0x7F).astype(np.int64), at + 1
     chosen = np.flatnonzero(octets & 0x80)
@@ -122,6 +120,6 @@ def _varints(data: npt.NDArray[np.uint8], at: Int64Array) -> tuple[Int64Array, I
         values[chosen] |= (octets & 0x7F).astype(np.int64) << (7 * place)
         after[chosen] += 1
         chosen = chosen[octets >= 0x80]
-    if len(chosen):
+    if len(chosen) or (octets > 1).any():  # more than 64 bits
         raise UnusualMessageError
     return values, after

@@ -125,9 +125,11 @@ def ends_of(spans: Sequence[Span]) -> Callable[[Span], bool]:
     if not isinstance(spans, FragmentSpans):
         ends = {(span.fragment.id, span.stop) for span in spans}
         return lambda part: (part.fragment.id, part.stop) in ends
-    ends = {(span.fragment.id, span.stop) for span in spans[-1:]}
+    if spans.stop_row is None:
+        return lambda part: part.stop == part.fragment.physical_rows
+    last = spans[-1].fragment.id, spans.stop_row
     return lambda part: (
-        part.stop == part.fragment.physical_rows or (part.fragment.id, part.stop) in ends
+        part.stop == part.fragment.physical_rows or (part.fragment.id, part.stop) == last
     )
 
 

@@ -17,7 +17,6 @@ MANY = 128
 """Fragments from which on numpy reads faster than protobuf."""
 
 _MAX = (1 << 63) - 1
-"""The value that stands for all numbers from 2^63 - 1 on, which no field has in a valid table."""
 
 _FRAGMENT = table_pb2.DataFragment
 _FILES = _FRAGMENT.FILES_FIELD_NUMBER
@@ -30,7 +29,7 @@ class FragmentCounts(NamedTuple):
     """One entry for each fragment, in list order; 0 for counts that a manifest does not record.
 
     ``physical_rows`` includes deleted rows. ``deletion_files``: 1 or 0. ``data_bytes``: the
-    recorded sizes of the data files.
+    recorded sizes of the data files. Numbers from 2^63 on, which no valid table has, are negative.
     """
 
     ids: Int64Array
@@ -56,11 +55,14 @@ class FragmentCounts(NamedTuple):
 
     def checked(self) -> Self:
         """These counts; raises `CorruptFileError` for impossible ids and counts."""
-        check_fragment_id(int(self.ids.max(initial=0)))
-        wrong = (self.deleted_rows > self.physical_rows) & (self.physical_rows > 0)
-        wrong |= self.physical_rows == _MAX
+        unsigned = [
+            one.view(np.uint64) for one in (self.ids, self.physical_rows, self.deleted_rows)
+        ]
+        ids, physical_rows, deleted_rows = unsigned
+        check_fragment_id(int(ids.max(initial=0)))
+        wrong = (physical_rows > _MAX) | ((deleted_rows > physical_rows) & (physical_rows > 0))
         for number in np.flatnonzero(wrong)[:1].tolist():
-            rows, deleted = int(self.physical_rows[number]), int(self.deleted_rows[number])
+            rows, deleted = physical_rows[number], deleted_rows[number]
             raise CorruptFileError(
                 f"{rows} physical and {deleted} deleted rows",
                 field=f"Manifest.fragments[{number}]",
@@ -86,8 +88,9 @@ class FragmentCounts(NamedTuple):
 
 
 def total(numbers: Int64Array) -> int:
-    """The sum of numbers that are not negative, which may exceed 64 bits."""
-    if len(numbers) * int(numbers.max(initial=0)) <= _MAX:
+    """The exact sum of ``numbers``, which may exceed 64 bits."""
+    bound = max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
+    if len(numbers) * bound <= _MAX:
         return int(numbers.sum())
     return sum(numbers.tolist())
 
@@ -101,13 +104,13 @@ def _scanned(fragments: Spans) -> tuple[Int64Array, ...]:
     sizes = scan_fields(files.contents(fragments.data), (_FILE_SIZE,))[_FILE_SIZE]
     deleted = scan_fields(deletions.contents(fragments.data), (_DELETED_ROWS,))[_DELETED_ROWS]
     deletion_files = np.bincount(deletions.owners, minlength=count)
-    if (deletion_files > 1).any():
+    file_bytes = sizes.numbers(len(files.owners))
+    # A second deletion file is merged with the first one. Larger files might overflow the sum.
+    if (deletion_files > 1).any() or (file_bytes >> 48).any():
         raise UnusualMessageError
     data_bytes, deleted_rows = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    np.add.at(data_bytes, files.owners, sizes.numbers(len(files.owners)))
+    np.add.at(data_bytes, files.owners, file_bytes)
     deleted_rows[deletions.owners] = deleted.numbers(len(deletions.owners))
-    if (data_bytes < 0).any():
-        raise UnusualMessageError
     return (
         found[id_].numbers(count),
         found[rows].numbers(count),
@@ -139,4 +142,4 @@ def _parsed(raw: Sequence[bytes]) -> list[Int64Array]:
         for message in messages
     ]
     counts = np.array(rows, np.uint64).reshape(-1, len(FragmentCounts._fields))
-    return list(np.minimum(counts, np.uint64(_MAX)).astype(np.int64).T)
+    return list(counts.astype(np.int64).T.copy())
