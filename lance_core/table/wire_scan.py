@@ -25,7 +25,7 @@ class UnusualMessageError(Exception):
     """Messages that this module does not read. Only protobuf can tell if they are valid."""
 
 
-class Spans(NamedTuple):
+class MessageRanges(NamedTuple):
     """Ranges of ``data``, one for each message: ``starts`` (inclusive), ``ends`` (exclusive)."""
 
     data: npt.NDArray[np.uint8]
@@ -33,7 +33,7 @@ class Spans(NamedTuple):
     ends: Int64Array
 
     @classmethod
-    def of(cls, messages: Collection[bytes]) -> Spans:
+    def of(cls, messages: Collection[bytes]) -> MessageRanges:
         """The ranges of ``messages`` in a copy of their bytes."""
         # Zeros end a varint that is cut off, so that no read is past the end.
         data = np.frombuffer(b"".join((*messages, bytes(2 * _MAX_VARINT))), np.uint8)
@@ -53,9 +53,9 @@ class Fields(NamedTuple):
     values: Int64Array
     places: Int64Array
 
-    def contents(self, data: npt.NDArray[np.uint8]) -> Spans:
+    def contents(self, data: npt.NDArray[np.uint8]) -> MessageRanges:
         """The ranges of the contents of a field with submessages."""
-        return Spans(data, self.places, self.places + self.values)
+        return MessageRanges(data, self.places, self.places + self.values)
 
     def numbers(self, count: int, default: int = 0) -> Int64Array:
         """The last value in each of ``count`` messages, ``default`` for those without a value."""
@@ -68,7 +68,7 @@ _NOTHING = Fields(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
 def scan_fields(
-    spans: Spans, numbers: Collection[int] = (), contents: Collection[int] = ()
+    spans: MessageRanges, numbers: Collection[int] = (), contents: Collection[int] = ()
 ) -> dict[int, Fields]:
     """The fields with these numbers: ``numbers`` has varints, ``contents`` bytes or submessages.
 

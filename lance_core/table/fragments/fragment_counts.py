@@ -11,7 +11,7 @@ from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.table.fragments.fragment import check_fragment_id
 from lance_core.table.unknown_fields import parse
-from lance_core.table.wire_scan import Int64Array, Spans, UnusualMessageError, scan_fields
+from lance_core.table.wire_scan import Int64Array, MessageRanges, UnusualMessageError, scan_fields
 
 MANY = 128
 """Fragments from which on numpy reads faster than protobuf."""
@@ -48,7 +48,7 @@ class FragmentCounts(NamedTuple):
         """
         if len(raw) >= MANY:
             try:
-                return cls(*_scanned(Spans.of(raw)))
+                return cls(*_scanned(MessageRanges.of(raw)))
             except UnusualMessageError:
                 pass
         return cls(*_parsed(raw))
@@ -95,7 +95,7 @@ def total(numbers: Int64Array) -> int:
     return sum(numbers.tolist())
 
 
-def _scanned(fragments: Spans) -> tuple[Int64Array, ...]:
+def _scanned(fragments: MessageRanges) -> tuple[Int64Array, ...]:
     """The arrays of `FragmentCounts`. Raises `UnusualMessageError`, see `scan_fields`."""
     count = len(fragments.starts)
     id_, rows = _FRAGMENT.ID_FIELD_NUMBER, _FRAGMENT.PHYSICAL_ROWS_FIELD_NUMBER

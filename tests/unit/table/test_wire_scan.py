@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core._pb import table_pb2
-from lance_core.table.wire_scan import MAX_STEPS, Spans, UnusualMessageError, scan_fields
+from lance_core.table.wire_scan import MAX_STEPS, MessageRanges, UnusualMessageError, scan_fields
 
 _NUMBERS = st.sampled_from(
     [0, 1, 127, 128, 16383, 16384, 2**32, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
@@ -37,7 +37,7 @@ def _signed(number: int) -> int:
 
 @given(st.lists(_FRAGMENTS, max_size=6))
 def test_fields_are_those_that_protobuf_finds(messages: list[table_pb2.DataFragment]) -> None:
-    spans = Spans.of([message.SerializeToString() for message in messages])
+    spans = MessageRanges.of([message.SerializeToString() for message in messages])
     found = scan_fields(spans, (1, 4), (2,))
     count = len(messages)
     assert found[1].numbers(count).tolist() == [_signed(message.id) for message in messages]
@@ -60,12 +60,12 @@ def test_fields_are_those_that_protobuf_finds(messages: list[table_pb2.DataFragm
 
 
 def test_the_last_of_several_values_counts() -> None:
-    found = scan_fields(Spans.of([b"\x08\x01\x08\x02", b"", b"\x08\x03"]), (1,))
+    found = scan_fields(MessageRanges.of([b"\x08\x01\x08\x02", b"", b"\x08\x03"]), (1,))
     assert found[1].numbers(3, default=-1).tolist() == [2, -1, 3]
 
 
 def test_a_field_of_another_wire_type_is_skipped() -> None:
-    found = scan_fields(Spans.of([b"\x0a\x01\x05\x20\x07"]), (1, 4))
+    found = scan_fields(MessageRanges.of([b"\x0a\x01\x05\x20\x07"]), (1, 4))
     assert [len(found[1].owners), found[4].values.tolist()] == [0, [7]]
 
 
@@ -87,10 +87,10 @@ def test_a_field_of_another_wire_type_is_skipped() -> None:
 def test_messages_that_may_be_invalid_are_left_to_protobuf(data: bytes) -> None:
     for messages in ([data], [b"\x08\x01", data, b"\x08\x01"]):
         with pytest.raises(UnusualMessageError):
-            scan_fields(Spans.of(messages), (1,), (2,))
+            scan_fields(MessageRanges.of(messages), (1,), (2,))
 
 
 def test_no_messages_have_no_fields() -> None:
-    found = scan_fields(Spans.of([]), (1,), (2,))
+    found = scan_fields(MessageRanges.of([]), (1,), (2,))
     assert found[1].numbers(0).dtype == np.int64
     assert len(found[2].owners) == 0

@@ -86,10 +86,9 @@ def test_offset_and_limit_leave_the_rows_that_a_look_at_each_span_leaves(
     sample: Sample, with_deleted: bool
 ) -> None:
     snapshot = sample.dataset.snapshot
-    options = ScanOptions(with_row_id=True, include_deleted_rows=with_deleted)
+    options = ScanOptions(columns=[], with_row_id=True, include_deleted_rows=with_deleted)
     plan = plan_scan(snapshot, options)
-    limits = [None, 0, 1, 23, 27, 28, 50, 89, 1000]
-    for skip, limit in itertools.product([0, 1, 26, 27, 28, 57, 79, 80, 81, 89, 200], limits):
+    for skip, limit in itertools.product([0, 1, 26, 27, 57, 80, 200], [None, 0, 1, 23, 53, 1000]):
         limited = replace(plan, offset=skip, limit=limit)
         found = narrowed(snapshot, limited)
         expected = narrowed(snapshot, replace(limited, spans=tuple(plan.spans)))
@@ -103,11 +102,8 @@ def test_offset_and_limit_leave_the_rows_that_a_look_at_each_span_leaves(
         assert stored_bytes(found.spans) == stored_bytes(spans)
         is_end = ends_of(found.spans)
         assert all(is_end(span) for span in spans)
-        assert not any(
-            is_end(replace(span, stop=row))
-            for span in spans
-            for row in range(span.start, span.stop)
-        )
+        shorter = [replace(s, stop=row) for s in spans for row in range(s.start, s.stop)]
+        assert not any(map(is_end, shorter))
 
 
 def _twice(plan: ScanPlan) -> ScanPlan:
