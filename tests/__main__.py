@@ -12,13 +12,15 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -34,8 +36,18 @@ PARTS = (
     ("conformance",),
     ("unit",),
     ("properties", "sql"),
+    ("unit/store/local", "conformance/test_local_store.py"),
 )
 """Paths below this folder that a process runs together. What takes longest begins first."""
+
+ON_DISK = ("packaging", "unit/store/local")
+"""Paths whose parts use the disk. Others write to memory: a disk takes as long as most tests."""
+
+MEMORY = Path("/dev/shm")
+"""A file system in memory (Linux)."""
+
+MIN_MEMORY = 2 << 30
+"""Free bytes of `MEMORY` from which it is used; the tests of all parts need less than half."""
 
 ELSEWHERE = ("old",)
 """Folders with tests for environments of their own."""
@@ -43,19 +55,37 @@ ELSEWHERE = ("old",)
 Command = Sequence[str]
 
 
-def parts() -> list[list[str]]:
-    """The arguments of each part. The last has all folders that no other names."""
+def parts(folder: Path | None) -> list[Command]:
+    """The command of each part. The last has all folders that no other names.
+
+    ``folder`` is in memory.
+    """
     folders = {path.relative_to(HERE).parts[0] for path in HERE.rglob("test_*.py")}
     named = [path for part in PARTS for path in part]
     others = sorted(folders.difference(ELSEWHERE, named))
-    return [_arguments(part, named) for part in (*PARTS, others)]
+    return [_command(part, named, folder) for part in (*PARTS, others)]
 
 
-def _arguments(part: Sequence[str], named: list[str]) -> list[str]:
-    """The paths of a part, without those below them that are named by themselves."""
-    below = [path for path in named if path.startswith(tuple(f"{folder}/" for folder in part))]
+def _command(part: Sequence[str], named: list[str], folder: Path | None) -> Command:
+    """Run the paths of a part, without those below them that are named by themselves."""
+    below = [path for path in named if path.startswith(tuple(f"{parent}/" for parent in part))]
     without = [f"--ignore=tests/{path}" for path in below if path not in part]
-    return [*(f"tests/{path}" for path in part), *without]
+    # The cache is a file that only one run of pytest may write.
+    command = [*PYTEST, "-p", "no:cacheprovider", "-o", "tmp_path_retention_policy=failed"]
+    if folder is not None and not set(ON_DISK).intersection(part):
+        command = ["env", f"TMPDIR={folder}", f"PYTEST_DEBUG_TEMPROOT={folder}", *command]
+    return [*command, *(f"tests/{path}" for path in part), *without]
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path | None]:
+    """A new folder of `MEMORY`, if there is enough of it and programs can be run from it."""
+    usable = MEMORY.is_dir() and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    if not usable or shutil.disk_usage(MEMORY).free < MIN_MEMORY:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY, prefix="lance-core-") as folder:
+        yield Path(folder)
 
 
 def run_all(commands: Sequence[Command], at_once: int) -> int:
@@ -96,10 +126,9 @@ def main(arguments: list[str]) -> int:
     os.chdir(HERE.parent)
     if of_pytest:
         return subprocess.call([*PYTEST, "-n", "2", "--dist", "loadgroup", *of_pytest])
-    # The cache is a file that only one run of pytest may write.
-    tests = [[*PYTEST, "-p", "no:cacheprovider", *part] for part in parts()]
-    commands = [*map(shlex.split, known.beside), *tests]
-    return run_all(commands, at_once=(os.cpu_count() or 1) + 1)
+    with folder_in_memory() as folder:
+        commands = [*map(shlex.split, known.beside), *parts(folder)]
+        return run_all(commands, at_once=(os.cpu_count() or 1) + 1)
 
 
 if __name__ == "__main__":
