@@ -12,6 +12,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks import (
@@ -90,12 +91,13 @@ def main() -> int:
     if arguments.no_kernels:
         os.environ["LANCE_CORE_DISABLE_PLUGINS"] = "kernels"
     description = describe("benchmarks", sys.argv[1:])
-    report = Report()
+    report, start = Report(), time.monotonic()
     try:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
             _run(report, Path(name), arguments)
     finally:
         # The figures of an interrupted run are kept.
+        description["minutes"] = round((time.monotonic() - start) / 60, 1)
         for path in filter(None, (arguments.json, FIGURES if arguments.chart else None)):
             report.save(path, description)
     if arguments.chart:
