@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import lance
 import pyarrow as pa
 import pytest
 
-from benchmarks import columns_wide, pair, small_files, versions
+from benchmarks import columns_wide, compaction, measure, pair, small_files, versions
+from benchmarks.bars import SCAN_TO_FRESH
 from benchmarks.report import OURS, PEER, Report
+from benchmarks.workloads import texts
+
+
+@pytest.fixture(autouse=True)
+def _no_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Collect no garbage between the runs: it takes most of the time of such small tables."""
+    monkeypatch.setattr(measure, "gc", SimpleNamespace(collect=lambda: 0))
 
 
 def names(report: Report) -> set[str]:
@@ -73,4 +82,23 @@ def test_columns_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }
     growth = [line for line in report.lines if "growth to 20 columns" in str(line["name"])]
     assert len(growth) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_compaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = compaction.Case("small", texts, 4, 5, delete="id < 2")
+    monkeypatch.setattr(compaction, "CASES", (case,))
+    monkeypatch.setattr(compaction, "run_program", lambda *_: "70")
+    report = Report()
+    compaction.compaction(report, tmp_path, "2.2", quick=True)
+    found = {line["name"]: line for line in report.lines}
+    ways = {*compaction.WAYS, "cp"}
+    assert found["2.2 small: compact"]["medians"].keys() == ways
+    for reader in (OURS, PEER):
+        label = f"2.2 small: scan by {reader}"
+        assert found[label]["medians"].keys() == {*compaction.WAYS, "fresh"}
+        assert found[f"{label} after copy, to fresh"]["bar"] == SCAN_TO_FRESH
+    for other in ("pylance's re-encode", "re-encode", "cp"):
+        assert found[f"2.2 small: copy to {other}"]["ratio"] > 0
+    assert "2.2 small: memory, copy: 70.0 > 64 MB" in report.missed
     assert not list(tmp_path.iterdir())
