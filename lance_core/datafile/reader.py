@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from itertools import chain
+from operator import is_
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from lance_core.datafile.column_groups import MIN_FIELDS, ColumnGroup, column_groups
 from lance_core.datafile.content import FileContent, read_content
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.datafile.page_statistics import PageStatistics
@@ -31,6 +34,11 @@ from lance_core.store.ranges import slice_ranges
 
 T = TypeVar("T")
 
+_Groups: TypeAlias = tuple[
+    tuple[Field, ...], Mapping[int, int], Sequence[ColumnGroup], Sequence[int]
+]
+"""The fields and columns of a read, and the result of `column_groups` for them."""
+
 
 class FileReader:
     """An open data file. Thread-safe; holds no system resource and need not be closed.
@@ -39,7 +47,7 @@ class FileReader:
     a reader exists; data files of a table never change.
     """
 
-    __slots__ = ("_content", "_context", "_source", "_store", "_whole", "path")
+    __slots__ = ("_content", "_context", "_groups", "_source", "_store", "_whole", "path")
 
     def __init__(
         self,
@@ -54,6 +62,7 @@ class FileReader:
         self._store = store
         self._source = source or store
         self._whole: pa.Buffer | None = None
+        self._groups: _Groups | None = None
         self._context = DecodeContext(store.coalesce_gap, content.size, content.version, registry)
 
     @classmethod
@@ -160,19 +169,17 @@ class FileReader:
         """
         try:
             self._check_rows(rows)
-            for field in fields:
-                self._content.check_field(field, column_of)
+            groups, rest = self._grouped(fields, column_of)
             if len(rows) == 0:
                 return [_chunked(field, [], 0) for field in fields]
-            decodings = (
-                self._content.decode_field(field, column_of, rows, self._context)
-                for field in fields
+            decodings = chain(
+                (group.decode(self.metadata.columns, rows, self._context) for group in groups),
+                (self._alone(fields[place], column_of, rows) for place in rest),
             )
-            arrays = self._decoded(decodings)
-            return [
-                _chunked(field, chunks, len(rows))
-                for field, chunks in zip(fields, arrays, strict=True)
-            ]
+            places = chain.from_iterable([*(group.places for group in groups), rest])
+            arrays = chain.from_iterable(self._decoded(decodings))
+            found = dict(zip(places, arrays, strict=True))
+            return [_chunked(field, found[place], len(rows)) for place, field in enumerate(fields)]
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
         except ResultTooLargeError:
@@ -227,6 +234,33 @@ class FileReader:
             result: T = done.value
             return result
 
+    def _grouped(
+        self, fields: Sequence[Field], column_of: Mapping[int, int]
+    ) -> tuple[Sequence[ColumnGroup], Sequence[int]]:
+        """The columns to decode together, and the indices of the other fields.
+
+        Checks all ``fields``. Caches the result of the last read with many fields.
+        """
+        content = self._content
+        is_wide = len(fields) >= MIN_FIELDS and isinstance(content, FileMetadata)
+        if is_wide and self._groups is not None:
+            known_fields, known_columns, groups, rest = self._groups
+            if known_columns is column_of and _are_same(known_fields, fields):
+                return groups, rest
+        for field in fields:
+            content.check_field(field, column_of)
+        if not is_wide:
+            return (), range(len(fields))
+        groups, rest = column_groups(fields, column_of, self.metadata.columns, self.version)
+        self._groups = tuple(fields), column_of, groups, rest
+        return groups, rest
+
+    def _alone(
+        self, field: Field, column_of: Mapping[int, int], rows: AnyRows
+    ) -> Decoding[list[list[pa.Array]]]:
+        """The arrays of one field."""
+        return [(yield from self._content.decode_field(field, column_of, rows, self._context))]
+
     def _decoded(self, decodings: Iterable[Decoding[T]]) -> list[T]:
         """The results of ``decodings``: one after another if their bytes are in memory.
 
@@ -269,3 +303,7 @@ def _chunked(field: Field, chunks: list[pa.Array], num_rows: int) -> pa.ChunkedA
             f"{len(result)} rows were decoded instead of {num_rows}", field=field.name
         )
     return result
+
+
+def _are_same(known: Sequence[Field], fields: Sequence[Field]) -> bool:
+    return len(known) == len(fields) and all(map(is_, known, fields))

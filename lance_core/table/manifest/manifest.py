@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from lance_core._pb import frames_pb2, table_pb2
-from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.proto import encode_metadata
@@ -159,7 +159,7 @@ class Manifest:
         counted = fragments if message.HasField("writer_version") else without_counts(fragments)
         return cls(
             version=message.version,
-            schema=_schema(parts.fields, dict(message.schema_metadata)),
+            schema=_schema(parts.fields, tuple(sorted(message.schema_metadata.items()))),
             fragments=counted,
             uncorrected=None if counted is fragments else fragments,
             timestamp_ns=_timestamp_ns(message),
@@ -239,25 +239,15 @@ def split(data: bytes) -> ManifestParts:
     return ManifestParts(message, fields, fragments)
 
 
-_SCHEMA_FIELDS = 1 << 15
-_schemas: LruCache[tuple[bytes, tuple[tuple[str, bytes], ...]], Schema] = LruCache(
-    _SCHEMA_FIELDS, lambda schema: 1 + sum(1 for _ in schema.walk())
-)
-"""The schemas of the last manifests by serialized fields and metadata; at most 32,768 fields.
+@lru_cache(maxsize=16)
+def _schema(fields: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
+    """The schema with these serialized fields and this metadata.
 
-Nearly all versions of a table have the same schema, and decoding it is the main cost of opening a
-table with many columns. What is derived from a schema is kept with it.
-"""
-
-
-def _schema(fields: bytes, metadata: Mapping[str, bytes]) -> Schema:
-    """The schema with these serialized fields and this metadata."""
-
-    def decode() -> Schema:
-        parsed = parse(table_pb2.Manifest, fields, "Manifest")
-        return Schema.from_proto(parsed.fields, metadata)
-
-    return _schemas.get((fields, tuple(sorted(metadata.items()))), decode)
+    Cached: nearly all versions of a table have the same schema, and decoding it is the main cost of
+    opening a table with many columns. What is derived from a schema is kept with it.
+    """
+    parsed = parse(table_pb2.Manifest, fields, "Manifest")
+    return Schema.from_proto(parsed.fields, dict(metadata))
 
 
 def join(message: table_pb2.Manifest, fragments: FragmentList) -> bytes:
