@@ -61,7 +61,10 @@ def retained(indices: Indices, schema: Schema, fragment_ids: Iterable[int]) -> I
     present = [i for i in indices if is_system_index(i) or fields.issuperset(i.fields)]
     there = fragment_bitmap(fragment_ids)
     parts: dict[str, list[IndexMetadata]] = {}
-    for index in translated(present):
+    now = _translated(present)
+    if now is None:  # any of them may cover a fragment
+        return tuple(present)
+    for index in now:
         parts.setdefault(index.name, []).append(index)
     kept = {index.uuid for same in parts.values() for index in _parts_kept(same, there)}
     return tuple(index for index in present if index.uuid in kept)
@@ -85,25 +88,33 @@ def without_fragments(
 ) -> Indices:
     """The indices after ``fields`` of the fragments ``fragment_ids`` got new values."""
     changed = fragment_bitmap(fragment_ids)
+    now = _translated(indices)
+    if now is None:  # any of the listed fragments may have become one of the changed ones
+        now, changed = indices, _all_fragments(indices)
     return tuple(
         index
         if frozenset(fields).isdisjoint(index.fields)
-        else _covering(now, lambda ids: ids - changed)
-        for index, now in zip(indices, translated(indices), strict=True)
+        else _covering(current, lambda ids: ids - changed)
+        for index, current in zip(indices, now, strict=True)
     )
 
 
-def translated(indices: Sequence[IndexMetadata]) -> Indices:
+def _all_fragments(indices: Indices) -> BitMap:
+    return fragment_bitmap(id_ for index in indices for id_ in index.fragments or ())
+
+
+def _translated(indices: Sequence[IndexMetadata]) -> Indices | None:
     """``indices`` with the fragments that have their rows now.
 
     After a compaction with a fragment-reuse index, the other indices list the fragments before it.
-    Its details may be in a file, which is not read here: then fragments that it names are missing
-    from the result, which is correct but covers less.
+    None if its details are in a file, which is not read here.
     """
     reuse = next((index for index in indices if index.name == REUSE_INDEX), None)
     details = None if reuse is None else reuse.index_details
     found = () if details is None else reuse_index.parse_details(details)
-    if isinstance(found, ExternalFile) or not found:
+    if isinstance(found, ExternalFile):
+        return None
+    if not found:
         return tuple(indices)
 
     def current(ids: BitMap) -> BitMap:

@@ -88,7 +88,7 @@ def test_a_checksum_depends_on_values_only(values: list[object], kind: pa.DataTy
     longer = pa.array([values[0], *values, values[0]], kind)
     assert sums(longer.slice(1, len(values))) == sums(plain)
     if len(set(map(str, values))) > 1:
-        assert sums(plain.take(pa.array(range(len(values) - 1, -1, -1)))) != sums(plain)
+        assert sums(pa.array(values[::-1], kind)) != sums(plain)
 
 
 def test_bytes_below_nulls_do_not_count() -> None:
