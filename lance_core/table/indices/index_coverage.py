@@ -37,11 +37,44 @@ REUSE_INDEX = "__lance_frag_reuse"
 
 _SYSTEM_INDICES = frozenset({REUSE_INDEX, "__lance_mem_wal"})
 _VECTOR_DETAILS = "VectorIndexDetails"
+_BTREE_DETAILS = "BTreeIndexDetails"
+_WITH_ROW_IDS = frozenset(
+    {
+        "BitmapIndexDetails",
+        "InvertedIndexDetails",
+        "LabelListIndexDetails",
+        "NGramIndexDetails",
+        _VECTOR_DETAILS,
+    }
+)
+_OF_ZONES = frozenset({"BloomFilterIndexDetails", "ZoneMapIndexDetails"})
 
 
 def is_system_index(index: IndexMetadata) -> bool:
     """True for an index of the table's internal state, which has no fields."""
     return index.name in _SYSTEM_INDICES
+
+
+def _kind(index: IndexMetadata) -> str:
+    """The name of the message with the details of an index, "" if there are none."""
+    return "" if index.index_details is None else index.index_details.type_url.split(".")[-1]
+
+
+def has_row_ids(index: IndexMetadata) -> bool:
+    """True if the index of a table with stable row ids refers to rows by id, not by address.
+
+    Such an index stays valid when rows move. B-trees refer to addresses from version 1 on; indices
+    without details are older.
+    """
+    kind = _kind(index)
+    if kind == _BTREE_DETAILS:
+        return not index.index_version
+    return not kind or kind in _WITH_ROW_IDS
+
+
+def is_of_zones(index: IndexMetadata) -> bool:
+    """True if the index has a summary of each run of rows; it never follows rows that move."""
+    return _kind(index) in _OF_ZONES
 
 
 def covers_any(index: IndexMetadata, fragments: BitMap) -> bool:
@@ -77,8 +110,7 @@ def _parts_kept(parts: Sequence[IndexMetadata], there: BitMap) -> Sequence[Index
     if covering:
         return covering
     oldest = min(parts, key=lambda part: part.dataset_version)
-    details = oldest.index_details
-    if details is not None and details.type_url.endswith(_VECTOR_DETAILS):
+    if _kind(oldest) == _VECTOR_DETAILS:
         return ()
     return (oldest,)
 
@@ -131,6 +163,12 @@ def exchanged(indices: Indices, groups: Groups) -> Indices:
     """
     bitmaps = [(fragment_bitmap(old), fragment_bitmap(new)) for old, new in groups]
     return tuple(_covering(index, lambda ids: _exchange(ids, bitmaps)) for index in indices)
+
+
+def without_replaced(index: IndexMetadata, groups: Groups) -> IndexMetadata:
+    """``index`` without the old fragments of all groups."""
+    replaced = fragment_bitmap(id_ for old, _ in groups for id_ in old)
+    return _covering(index, lambda ids: ids - replaced)
 
 
 def _exchange(ids: BitMap, groups: Sequence[tuple[BitMap, BitMap]]) -> BitMap:

@@ -14,7 +14,7 @@ from lance_core.dataset.maintenance.compaction.options import CompactionSettings
 from lance_core.dataset.maintenance.compaction.reuse import reuse_versions
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.lazy_dataclass import dataclass
-from lance_core.table.indices.index_coverage import is_system_index
+from lance_core.table.indices.index_coverage import has_row_ids, is_of_zones, is_system_index
 from lance_core.table.indices.index_metadata import fragment_bitmap, parse_index_section
 from lance_core.table.indices.reuse_index import current_fragments
 
@@ -151,9 +151,10 @@ class _Coverage:
     def of(cls, snapshot: Snapshot, settings: CompactionSettings) -> _Coverage:
         """The coverage in ``snapshot``.
 
-        Rows that move get new addresses. An index of a table without stable row ids has the old
-        ones, so its fragments are left out, unless a fragment-reuse index translates them. An
-        index that does not list its fragments may cover all of them.
+        Rows that move get new addresses. The fragments of an index with addresses are left out,
+        unless a fragment-reuse index translates them; in a table with stable row ids most indices
+        have row ids instead. Indices of zones lose the fragments. An index that does not list its
+        fragments may cover all of them.
         """
         found = parse_index_section(snapshot.file.index_section)
         versions = reuse_versions(snapshot)
@@ -166,7 +167,10 @@ class _Coverage:
             known = index.fragments
             covered = ids if known is None else current_fragments(known, versions)
             bitmaps.append(fragment_bitmap(covered))
-            if not stable and (known is None or not settings.defer_index_remap):
+            follows = has_row_ids(index)
+            if not stable:
+                follows = settings.defer_index_remap and known is not None
+            if not follows and not (is_of_zones(index) and known is not None):
                 left_out.update(set(covered).intersection(ids))
         if left_out:
             _LOG.info(

@@ -15,7 +15,14 @@ from lance_core.errors import (
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
-from lance_core.table.indices.index_coverage import REUSE_INDEX, Groups, exchanged
+from lance_core.table.indices.index_coverage import (
+    REUSE_INDEX,
+    Groups,
+    exchanged,
+    has_row_ids,
+    is_system_index,
+    without_replaced,
+)
 from lance_core.table.indices.index_metadata import IndexDetails, IndexFile, IndexMetadata
 from lance_core.table.manifest.manifest_draft import Draft
 from lance_core.table.transactions.operations.base import Operation, OperationKind
@@ -76,16 +83,14 @@ class RewrittenIndex:
             unknown_fields(message),
         )
 
-    def replacing(self, index: IndexMetadata, groups: Groups, is_exchanged: bool) -> IndexMetadata:
+    def replacing(self, index: IndexMetadata, groups: Groups) -> IndexMetadata:
         """The metadata of ``index`` after the rewrite.
 
-        ``is_exchanged`` is True if its fragment bitmap already has the new fragments. Raises
-        `InvalidInputError` if the coverage of ``index`` is unknown.
+        Raises `InvalidInputError` if the coverage of ``index`` is unknown.
         """
         if index.fragments is None:
             raise InvalidInputError(f"index {index.uuid} does not say which fragments it covers")
-        if not is_exchanged:
-            (index,) = exchanged((index,), groups)
+        (index,) = exchanged((index,), groups)
         return dataclasses.replace(
             index,
             uuid=self.new_id,
@@ -205,9 +210,10 @@ class Rewrite(Operation):
     def _indices_of(self, draft: Draft, groups: Groups) -> tuple[IndexMetadata, ...]:
         """The indices after the rewrite.
 
-        With stable row ids all indices remain valid and cover the new fragments. Without them, only
-        rewritten indices do; the bitmaps of the others keep the removed fragments, which has no
-        effect. An index may have been removed or rewritten after this rewrite was computed.
+        Rewritten indices cover the new fragments. In a table with stable row ids, so do indices
+        with row ids; the others lose the removed fragments. Without stable row ids, they keep
+        them, which has no effect. An index may have been removed or rewritten after this rewrite
+        was computed.
         """
         rewritten = {index.old_id: index for index in self.rewritten_indices}
         indices = draft.indices
@@ -219,14 +225,18 @@ class Rewrite(Operation):
             )
         if missing or len(rewritten) < len(self.rewritten_indices):
             raise InvalidInputError("a rewritten index is not in the table or is named twice")
-        if draft.stable_row_ids:
-            indices = exchanged(indices, groups)
-        return tuple(
-            rewritten[index.uuid].replacing(index, groups, draft.stable_row_ids)
-            if index.uuid in rewritten
-            else index
-            for index in indices
-        )
+
+        def after(index: IndexMetadata) -> IndexMetadata:
+            if index.uuid in rewritten:
+                return rewritten[index.uuid].replacing(index, groups)
+            if not draft.stable_row_ids or is_system_index(index):
+                return index
+            if not has_row_ids(index):
+                return without_replaced(index, groups)
+            (covering,) = exchanged((index,), groups)
+            return covering
+
+        return tuple(map(after, indices))
 
     @classmethod
     def from_proto(cls, message: _Message) -> Rewrite:

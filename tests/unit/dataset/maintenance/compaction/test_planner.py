@@ -13,6 +13,7 @@ import lance_core as lance
 from lance_core.dataset.write.commit_change import commit_change
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.indices.index_metadata import (
+    IndexDetails,
     IndexMetadata,
     encode_fragment_ids,
     fragment_bitmap,
@@ -80,37 +81,64 @@ def test_a_plan_of_bytes_counts_data_files(uri: str) -> None:
     assert planned(dataset, {**options, "max_source_bytes": sum(sizes[:2]) - 1}) == []
 
 
-def with_index(dataset: lance.LanceDataset, fragments: list[int] | None, name: str) -> None:
+def with_index(
+    dataset: lance.LanceDataset, fragments: list[int] | None, kind: str, version: int = 0
+) -> None:
     """Commit the metadata of an index that covers these fragments (None: unknown ones)."""
     ids = b"" if fragments is None else encode_fragment_ids(fragment_bitmap(fragments))
-    index = IndexMetadata(uuid.uuid4(), name, (0,), dataset.version, ids)
+    details = IndexDetails(f"/lance.table.{kind}IndexDetails")
+    index = IndexMetadata(uuid.uuid4(), kind, (0,), dataset.version, ids, details, version)
     dataset.move_to(commit_change(dataset.snapshot, CreateIndex((index,), ())))
 
 
 def test_fragments_of_an_index_that_has_addresses_are_left_out(uri: str) -> None:
     dataset = table_of(uri, [10] * 6)
-    with_index(dataset, [2, 3], "a")
+    with_index(dataset, [2, 3], "Bitmap")
     assert planned(dataset, {}) == [[0, 1], [4, 5]]
     assert planned(dataset, {"defer_index_remap": True}) == [[0, 1], [2, 3], [4, 5]]
 
 
 def test_an_index_of_unknown_fragments_leaves_all_out(uri: str) -> None:
     dataset = table_of(uri, [10] * 3)
-    with_index(dataset, None, "old")
+    with_index(dataset, None, "Bitmap")
     assert planned(dataset, {}) == planned(dataset, {"defer_index_remap": True}) == []
 
 
 @pytest.mark.parametrize("second", [[1], [1, 2]])
 def test_fragments_of_different_indices_are_not_merged(uri: str, second: list[int]) -> None:
     dataset = table_of(uri, [10] * 6, enable_stable_row_ids=True)
-    with_index(dataset, [0, 1, 2], "a")
-    with_index(dataset, second, "b")
+    with_index(dataset, [0, 1, 2], "Bitmap")
+    with_index(dataset, second, "BTree")
     assert planned(dataset, {}) == {1: [[3, 4, 5]], 2: [[1, 2], [3, 4, 5]]}[len(second)]
+
+
+@each_case(
+    "kind, version, stable, stays",
+    [
+        ("BTree", 0, True, False),
+        ("BTree", 1, True, True),
+        ("Bitmap", 0, True, False),
+        ("OfALaterRelease", 0, True, True),
+        ("ZoneMap", 0, True, False),
+        ("ZoneMap", 0, False, False),
+        ("BTree", 0, False, True),
+    ],
+)
+def test_an_index_keeps_its_fragments_if_it_could_not_find_moved_rows(
+    tmp_path: Path, kind: str, version: int, stable: bool, stays: bool
+) -> None:
+    dataset = table_of(str(tmp_path / "t"), [10] * 4, enable_stable_row_ids=stable)
+    with_index(dataset, [0, 1], kind, version)
+    assert planned(dataset, {}) == ([[2, 3]] if stays else [[0, 1], [2, 3]])
+    dataset.optimize.compact_files()
+    (index,) = parse_index_section(dataset.snapshot.file.index_section)
+    covered = [4] if stable and kind != "ZoneMap" and not stays else [0, 1]
+    assert list(index.fragments or ()) == ([] if stable and kind == "ZoneMap" else covered)
 
 
 def test_indices_of_stable_ids_cover_the_new_fragments(uri: str) -> None:
     dataset = table_of(uri, [10] * 4, enable_stable_row_ids=True)
-    with_index(dataset, [0, 1], "a")
+    with_index(dataset, [0, 1], "NGram")
     dataset.optimize.compact_files()
     (index,) = parse_index_section(dataset.snapshot.file.index_section)
     assert list(index.fragments or ()) == [4]
