@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import event
 
 from lance_core.commits.handlers.external_manifest_store import ManifestEntry
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,
@@ -209,14 +210,14 @@ def test_waiting_for_another_writers_lock_is_bounded(
     monkeypatch.setattr(database, "LOCK_SECONDS", 0.3)
     monkeypatch.setattr(database, "_postgresql_setup", _impatient)
     monkeypatch.setattr(database, "_mysql_setup", _impatient)
-    settings = any_rows.settings
-    impatient = SqlManifestStore(
-        SqlSettings(f"{settings.url}?", settings.table, settings.password, settings.bucket, True)
-    )
     any_rows.put_if_absent(BASE, entry(1))
-    table = database_of(settings).table
-    with database_of(settings).engine.connect() as stopped:
-        stopped.execute(table.update().values(size=7))
+    patient = database_of(any_rows.settings)
+    # Connections that are there wait for as long as they were told.
+    monkeypatch.setattr(database, "_engines", LruCache(1))
+    monkeypatch.setattr(database, "_databases", LruCache(1))
+    impatient = SqlManifestStore(any_rows.settings)
+    with patient.engine.connect() as stopped:
+        stopped.execute(patient.table.update().values(size=7))
         with pytest.raises(StoreError) as caught:
             impatient.put_if_present(BASE, entry(1, "-b"))
         assert not isinstance(caught.value, OutcomeUnknownError)
