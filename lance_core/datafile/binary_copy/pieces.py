@@ -83,6 +83,10 @@ class _Units:
     last: Ints
     is_copied: npt.NDArray[np.bool_]
 
+    def between(self, first: int, stop: int) -> _Units:
+        """The units from number ``first`` to ``stop``."""
+        return _Units(*(getattr(self, name)[first:stop] for name in _UNIT_FIELDS))
+
 
 def pieces_of_field(
     layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows], merge_below: int
@@ -154,15 +158,23 @@ def _units(layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows
         layout, sources, np.where(is_copied, rows, -1), table.row_ends[last] - table.row_ends[first]
     )
     whole = _Units(np.arange(len(sources)), np.zeros_like(rows), rows, rows, first, last, is_copied)
-    if not any(len(one.deleted) for one in sources):
-        return whole
-    parts = [_cut(layout, table, whole, number, one.deleted) for number, one in enumerate(sources)]
-    return _Units(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in _UNIT_FIELDS)
-    )
+    cut = [number for number, one in enumerate(sources) if len(one.deleted)]
+    parts, start = [], 0
+    for number in cut:
+        parts.append(whole.between(start, number))
+        parts.append(_cut(layout, table, whole, number, sources[number].deleted))
+        start = number + 1
+    return _joined([*parts, whole.between(start, len(sources))])
 
 
 _UNIT_FIELDS = ("source", "start", "stop", "live", "first", "last", "is_copied")
+
+
+def _joined(parts: Sequence[_Units]) -> _Units:
+    if len(parts) == 1:
+        return parts[0]
+    names = _UNIT_FIELDS
+    return _Units(*(np.concatenate([getattr(one, name) for one in parts]) for name in names))
 
 
 def _check_rows(

@@ -14,19 +14,23 @@ from lance_core.datafile.binary_copy.pieces import pieces_of_field
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
-from lance_core.dataset.maintenance.compaction.row_reader import read_spans
-from lance_core.dataset.read.plan import Span
+from lance_core.dataset.read.plan import ScanPlan, Span
+from lance_core.dataset.read.projection import Output, Projection
+from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
-from lance_core.schema import Field
+from lance_core.schema import Field, Schema, binary_json, to_storage
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
 
 READ_BATCH_BYTES = 16 << 20
+
+_BATCH_ROWS = 1 << 16
+"""Maximum rows of a batch that is encoded again; small fragments share one."""
 
 MERGE_BELOW = 16 << 10
 """Average bytes of the pages of a column and fragment below which they are encoded again."""
@@ -173,13 +177,13 @@ def _copy(
 
     def read(fields: Sequence[Field], parts: Parts) -> Iterator[list[pa.Array]]:
         spans = [Span(group[number], start, stop) for number, start, stop in parts]
-        return read_spans(snapshot, fields, spans)
+        return _read(snapshot, fields, spans)
 
     merge_below = 0 if writing.is_strict else MERGE_BELOW
     pieces = [pieces_of_field(layout, inputs.table, inputs.rows, merge_below) for layout in layouts]
     if writing.verify_pages:
         spans = [Span(one, 0, snapshot.physical_rows(one)) for one in group]
-        for _ in read_spans(snapshot, schema.fields, spans):
+        for _ in _read(snapshot, schema.fields, spans):
             pass
     rows = sum(map(snapshot.live_rows, group))
     name = data_file_name(uuid.uuid4())
@@ -193,6 +197,26 @@ def _copy(
         raise
     writing.done.append(_fragment(name, written))
     writing.advance(rows)
+
+
+def _read(
+    snapshot: Snapshot, fields: Sequence[Field], spans: Sequence[Span]
+) -> Iterator[list[pa.Array]]:
+    """The live rows of ``spans``, a few megabytes at a time: one array for each field."""
+    stored = Schema(tuple(map(binary_json, fields)))
+    outputs = [Output(field.to_arrow(), (field.name,)) for field in stored.fields]
+    plan = ScanPlan(
+        projection=Projection.of(stored, outputs),
+        spans=tuple(spans),
+        schema=stored,
+        batch_size=_BATCH_ROWS,
+        exact=True,
+    )
+    for batch in scan_batches(snapshot, plan):
+        yield [
+            to_storage(column, field)
+            for column, field in zip(batch.columns, stored.fields, strict=True)
+        ]
 
 
 def _fragment(name: str, written: FileWriteResult) -> Fragment:

@@ -132,6 +132,7 @@ def _copied(
         advance=advance,
         done=done,
         verify_pages=settings.verify_pages,
+        is_strict=mode is CompactionMode.FORCE_BINARY_COPY,
     )
     made = binary_copy.copy_fragments(snapshot, fragments, options)
     counts = PageCounts(
