@@ -14,7 +14,7 @@ from lance_core.dataset.snapshot.snapshot import MAX_FRAGMENT_ROWS, Snapshot
 from lance_core.encodings.decoding import RowRange
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.fragments.fragment_counts import FragmentCounts, total
+from lance_core.table.fragments.fragment_counts import Count, FragmentCounts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +59,7 @@ class FragmentSpans(Sequence[Span]):
     @property
     def counts(self) -> FragmentCounts:
         """The counts of the fragments, including rows that are not in the spans."""
-        counts = self.snapshot.manifest.fragments.counts
-        return FragmentCounts(*(one[self.first : self.stop] for one in counts))
+        return self.snapshot.manifest.fragments.counts[self.first : self.stop]
 
     def cut(self, skip: int, limit: int | None, with_deleted: bool) -> Sequence[Span] | None:
         """The spans without their first ``skip`` rows, and without rows after the next ``limit``.
@@ -104,15 +103,15 @@ def num_rows(spans: Sequence[Span]) -> int:
     """The number of physical rows in ``spans``."""
     if not isinstance(spans, FragmentSpans):
         return sum(span.stop - span.start for span in spans)
-    rows = spans.counts.physical_rows
-    cut = 0 if spans.stop_row is None else int(rows[-1]) - spans.stop_row
-    return total(rows) - spans.start_row - cut
+    counts = spans.counts
+    last = int(counts.physical_rows[-1]) if spans.stop_row is not None else 0
+    return counts.totals()[Count.PHYSICAL_ROWS] - spans.start_row - last + (spans.stop_row or 0)
 
 
 def stored_bytes(spans: Sequence[Span]) -> int:
     """The total bytes of the data files of all fragments in ``spans``."""
     if isinstance(spans, FragmentSpans):
-        return total(spans.counts.data_bytes)
+        return spans.counts.totals()[Count.DATA_BYTES]
     return sum(
         file.file_size_bytes or 0
         for fragment in {span.fragment.id: span.fragment for span in spans}.values()

@@ -7,13 +7,17 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.history import read_transaction, transaction_of
+from lance_core.concurrency.pools import IO, IO_THREADS
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.values.transaction import Transaction
 from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
-from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_counts import Count
+from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.paths import DETACHED
 
@@ -22,14 +26,31 @@ _EPOCH = datetime(1970, 1, 1)
 
 def describe_all(root: TableRoot) -> list[dict[str, Any]]:
     """Every attached version, oldest first; reads all manifests."""
-    return [describe(manifest) for manifest in _manifests(root.handler.list_versions(), root)]
+    described = []
+    before = FragmentList()
+    ahead = IO_THREADS if root.store.read_ahead else 1
+    for manifest in _manifests(root.handler.list_versions(), root, ahead):
+        manifest.recorded_fragments.share_counts(before)
+        before = manifest.recorded_fragments
+        described.append(describe(manifest))
+    return described
 
 
-def _manifests(locations: Iterable[ManifestLocation], root: TableRoot) -> Iterator[Manifest]:
-    """The manifests at ``locations``; manifests that a cleanup has removed are left out."""
-    for location in locations:
+def _manifests(
+    locations: Iterable[ManifestLocation], root: TableRoot, ahead: int = 1
+) -> Iterator[Manifest]:
+    """The manifests at ``locations``; manifests that a cleanup has removed are left out.
+
+    ``ahead``: the number of manifests to read concurrently.
+    """
+
+    def load(location: ManifestLocation) -> Manifest | None:
         with contextlib.suppress(DatasetNotFoundError):
-            yield open_table.load(root, location).manifest
+            return open_table.load(root, location).manifest
+        return None
+
+    loaded = map(load, locations) if ahead == 1 else IO.in_order(load, locations, ahead)
+    return (manifest for manifest in loaded if manifest is not None)
 
 
 def describe(manifest: Manifest) -> dict[str, Any]:
@@ -55,26 +76,24 @@ def local_time(manifest: Manifest) -> datetime:
 
 
 def _totals(manifest: Manifest) -> dict[str, int]:
+    """The totals of the counts that the manifest records, which may be wrong in old tables."""
     fragments = manifest.recorded_fragments
-    files = [file for fragment in fragments for file in fragment.files]
-    deletions = [f.deletion_file for f in fragments if f.deletion_file is not None]
+    counts = fragments.counts if manifest.uncorrected is None else fragments.recorded_counts
+    totals = counts.totals()
+    live_rows = totals[Count.PHYSICAL_ROWS] - totals[Count.DELETED_ROWS]
+    are_known = counts.are_known
+    if manifest.uncorrected is not None or not are_known.all():
+        rows = (counts.physical_rows - counts.deleted_rows)[are_known]
+        live_rows = sum(np.maximum(rows, 0).tolist())
     return {
-        "total_data_file_rows": sum(f.physical_rows or 0 for f in fragments),
-        "total_data_files": len(files),
-        "total_deletion_file_rows": sum(file.num_deleted_rows or 0 for file in deletions),
-        "total_deletion_files": len(deletions),
-        "total_files_size": sum(file.file_size_bytes or 0 for file in files),
+        "total_data_file_rows": totals[Count.PHYSICAL_ROWS],
+        "total_data_files": totals[Count.DATA_FILES],
+        "total_deletion_file_rows": totals[Count.DELETED_ROWS],
+        "total_deletion_files": totals[Count.DELETION_FILES],
+        "total_files_size": totals[Count.DATA_BYTES],
         "total_fragments": len(fragments),
-        "total_rows": sum(_rows(f, manifest.uncorrected is not None) for f in fragments),
+        "total_rows": live_rows,
     }
-
-
-def _rows(fragment: Fragment, may_be_wrong: bool) -> int:
-    """The number of rows that are not deleted, according to the manifest; 0 if unknown."""
-    rows, deleted = fragment.physical_rows, fragment.num_deleted_rows
-    if may_be_wrong and rows is not None and deleted is not None:
-        return max(0, rows - deleted)
-    return fragment.num_rows or 0
 
 
 def version_at(root: TableRoot, asof: datetime | str) -> int:

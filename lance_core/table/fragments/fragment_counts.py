@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from enum import IntEnum
 
 import numpy as np
+import numpy.typing as npt
 
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError
-from lance_core.table.fragments.fragment import check_fragment_id
+from lance_core.lazy_dataclass import dataclass
+from lance_core.table.fragments.fragment import MAX_FRAGMENT_ID, check_fragment_id
 from lance_core.table.unknown_fields import parse
 from lance_core.table.wire_scan import Int64Array, MessageRanges, UnusualMessageError, scan_fields
 
@@ -19,28 +21,36 @@ MANY = 128
 _MAX = (1 << 63) - 1
 
 _FRAGMENT = table_pb2.DataFragment
-_FILES = _FRAGMENT.FILES_FIELD_NUMBER
-_DELETION_FILE = _FRAGMENT.DELETION_FILE_FIELD_NUMBER
+_ID, _ROWS = _FRAGMENT.ID_FIELD_NUMBER, _FRAGMENT.PHYSICAL_ROWS_FIELD_NUMBER
+_FILES, _DELETION_FILE = _FRAGMENT.FILES_FIELD_NUMBER, _FRAGMENT.DELETION_FILE_FIELD_NUMBER
 _FILE_SIZE = table_pb2.DataFile.FILE_SIZE_BYTES_FIELD_NUMBER
 _DELETED_ROWS = table_pb2.DeletionFile.NUM_DELETED_ROWS_FIELD_NUMBER
 
 
-class FragmentCounts(NamedTuple):
-    """One entry for each fragment, in list order; 0 for counts that a manifest does not record.
+class Count(IntEnum):
+    """The rows of `FragmentCounts.table`."""
 
-    ``physical_rows`` includes deleted rows. ``deletion_files``: 1 or 0. ``data_bytes``: the
-    recorded sizes of the data files. Numbers from 2^63 on, which no valid table has, are negative.
+    IDS = 0
+    PHYSICAL_ROWS = 1
+    DELETED_ROWS = 2
+    DELETION_FILES = 3
+    DATA_FILES = 4
+    DATA_BYTES = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FragmentCounts:
+    """Counts of fragments; 0 for counts that a manifest does not record.
+
+    ``table`` has a row for each `Count` and a column for each fragment, in list order. Physical
+    rows include deleted ones. A fragment has 1 or 0 deletion files. Data bytes are the recorded
+    sizes of the data files. Numbers from 2^63 on, which no valid table has, are negative.
     """
 
-    ids: Int64Array
-    physical_rows: Int64Array
-    deleted_rows: Int64Array
-    deletion_files: Int64Array
-    data_files: Int64Array
-    data_bytes: Int64Array
+    table: Int64Array
 
     @classmethod
-    def of(cls, raw: Sequence[bytes]) -> Self:
+    def of(cls, raw: Sequence[bytes]) -> FragmentCounts:
         """The counts in serialized ``DataFragment`` messages, as they are stored.
 
         Raises `CorruptFileError` for bytes that are not fragments. Parts that have no counts, such
@@ -48,81 +58,106 @@ class FragmentCounts(NamedTuple):
         """
         if len(raw) >= MANY:
             try:
-                return cls(*_scanned(MessageRanges.of(raw)))
+                return cls(_scanned(MessageRanges.of(raw)))
             except UnusualMessageError:
                 pass
-        return cls(*_parsed(raw))
+        return cls(_parsed(raw))
 
-    def checked(self) -> Self:
+    def __getitem__(self, fragments: slice | npt.NDArray[np.bool_]) -> FragmentCounts:
+        """The counts of some fragments."""
+        return FragmentCounts(self.table[:, fragments])
+
+    def __add__(self, other: FragmentCounts) -> FragmentCounts:
+        return FragmentCounts(np.concatenate([self.table, other.table], axis=1))
+
+    def checked(self) -> FragmentCounts:
         """These counts; raises `CorruptFileError` for impossible ids and counts."""
-        unsigned = [
-            one.view(np.uint64) for one in (self.ids, self.physical_rows, self.deleted_rows)
-        ]
-        ids, physical_rows, deleted_rows = unsigned
-        check_fragment_id(int(ids.max(initial=0)))
-        wrong = (physical_rows > _MAX) | ((deleted_rows > physical_rows) & (physical_rows > 0))
-        for number in np.flatnonzero(wrong)[:1].tolist():
-            rows, deleted = physical_rows[number], deleted_rows[number]
-            raise CorruptFileError(
-                f"{rows} physical and {deleted} deleted rows",
-                field=f"Manifest.fragments[{number}]",
-            )
-        return self
+        wrong = (self.table < 0).any(axis=0)
+        wrong |= (self.deleted_rows > self.physical_rows) & (self.physical_rows > 0)
+        if not wrong.any() and self.ids.max(initial=0) <= MAX_FRAGMENT_ID:
+            return self
+        unsigned = self.table.view(np.uint64)
+        check_fragment_id(int(unsigned[Count.IDS].max()))
+        number = int(np.argmax(wrong))
+        rows, deleted = unsigned[[Count.PHYSICAL_ROWS, Count.DELETED_ROWS], number].tolist()
+        raise CorruptFileError(
+            f"{rows} physical and {deleted} deleted rows", field=f"Manifest.fragments[{number}]"
+        )
+
+    @property
+    def ids(self) -> Int64Array:
+        return self._of(Count.IDS)
+
+    @property
+    def physical_rows(self) -> Int64Array:
+        return self._of(Count.PHYSICAL_ROWS)
+
+    @property
+    def deleted_rows(self) -> Int64Array:
+        return self._of(Count.DELETED_ROWS)
+
+    def _of(self, count: Count) -> Int64Array:
+        """One count of each fragment."""
+        row: Int64Array = self.table[count]
+        return row
 
     @property
     def has_deletion_files(self) -> bool:
-        return bool(self.deletion_files.any())
+        return bool(self._of(Count.DELETION_FILES).any())
+
+    @property
+    def are_known(self) -> npt.NDArray[np.bool_]:
+        """True for each fragment whose rows and deleted rows are recorded."""
+        has_deletions = self._of(Count.DELETION_FILES) > 0
+        known: npt.NDArray[np.bool_] = (self.deleted_rows != 0) | ~has_deletions
+        known &= self.physical_rows != 0
+        return known
 
     @property
     def live_rows(self) -> Int64Array | None:
         """The rows of each fragment that are not deleted, None if the count of one is unknown."""
-        if not self.physical_rows.all() or (self.deleted_rows < self.deletion_files).any():
-            return None
-        return self.physical_rows - self.deleted_rows
+        return self.physical_rows - self.deleted_rows if self.are_known.all() else None
 
     @property
     def num_rows(self) -> int | None:
         """The number of rows that are not deleted, None if the count of one fragment is unknown."""
-        live = self.live_rows
-        return None if live is None else total(live)
+        if not self.are_known.all():
+            return None
+        totals = self.totals()
+        return totals[Count.PHYSICAL_ROWS] - totals[Count.DELETED_ROWS]
+
+    def totals(self) -> list[int]:
+        """The exact sum of each `Count`, which may exceed 64 bits."""
+        bound = max(int(self.table.max(initial=0)), -int(self.table.min(initial=0)))
+        if self.table.shape[1] * bound <= _MAX:
+            sums: list[int] = self.table.sum(axis=1).tolist()
+            return sums
+        return [sum(row.tolist()) for row in self.table]
 
 
-def total(numbers: Int64Array) -> int:
-    """The exact sum of ``numbers``, which may exceed 64 bits."""
-    bound = max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
-    if len(numbers) * bound <= _MAX:
-        return int(numbers.sum())
-    return sum(numbers.tolist())
-
-
-def _scanned(fragments: MessageRanges) -> tuple[Int64Array, ...]:
-    """The arrays of `FragmentCounts`. Raises `UnusualMessageError`, see `scan_fields`."""
+def _scanned(fragments: MessageRanges) -> Int64Array:
+    """The table of `FragmentCounts`. Raises `UnusualMessageError`, see `scan_fields`."""
     count = len(fragments.starts)
-    id_, rows = _FRAGMENT.ID_FIELD_NUMBER, _FRAGMENT.PHYSICAL_ROWS_FIELD_NUMBER
-    found = scan_fields(fragments, (id_, rows), (_FILES, _DELETION_FILE))
+    found = scan_fields(fragments, (_ID, _ROWS), (_FILES, _DELETION_FILE))
     files, deletions = found[_FILES], found[_DELETION_FILE]
     sizes = scan_fields(files.contents(fragments.data), (_FILE_SIZE,))[_FILE_SIZE]
     deleted = scan_fields(deletions.contents(fragments.data), (_DELETED_ROWS,))[_DELETED_ROWS]
-    deletion_files = np.bincount(deletions.owners, minlength=count)
+    table = np.zeros((len(Count), count), np.int64)
+    table[Count.IDS] = found[_ID].numbers(count)
+    table[Count.PHYSICAL_ROWS] = found[_ROWS].numbers(count)
+    table[Count.DELETED_ROWS, deletions.owners] = deleted.numbers(len(deletions.owners))
+    table[Count.DELETION_FILES] = np.bincount(deletions.owners, minlength=count)
+    table[Count.DATA_FILES] = np.bincount(files.owners, minlength=count)
     file_bytes = sizes.numbers(len(files.owners))
+    np.add.at(table[Count.DATA_BYTES], files.owners, file_bytes)
     # A second deletion file is merged with the first one. Larger files might overflow the sum.
-    if (deletion_files > 1).any() or (file_bytes >> 48).any():
+    if (table[Count.DELETION_FILES] > 1).any() or (file_bytes >> 48).any():
         raise UnusualMessageError
-    data_bytes, deleted_rows = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    np.add.at(data_bytes, files.owners, file_bytes)
-    deleted_rows[deletions.owners] = deleted.numbers(len(deletions.owners))
-    return (
-        found[id_].numbers(count),
-        found[rows].numbers(count),
-        deleted_rows,
-        deletion_files,
-        np.bincount(files.owners, minlength=count),
-        data_bytes,
-    )
+    return table
 
 
-def _parsed(raw: Sequence[bytes]) -> list[Int64Array]:
-    """The arrays of `FragmentCounts`."""
+def _parsed(raw: Sequence[bytes]) -> Int64Array:
+    """The table of `FragmentCounts`."""
     joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
     try:
         messages = parse(table_pb2.Manifest, joined, "Manifest.fragments").fragments
@@ -130,7 +165,7 @@ def _parsed(raw: Sequence[bytes]) -> list[Int64Array]:
         for number, data in enumerate(raw):
             parse(_FRAGMENT, data, f"Manifest.fragments[{number}]")
         raise
-    rows = [
+    counts = [
         (
             message.id,
             message.physical_rows,
@@ -141,5 +176,4 @@ def _parsed(raw: Sequence[bytes]) -> list[Int64Array]:
         )
         for message in messages
     ]
-    counts = np.array(rows, np.uint64).reshape(-1, len(FragmentCounts._fields))
-    return list(counts.astype(np.int64).T.copy())
+    return np.array(counts, np.uint64).reshape(-1, len(Count)).T.astype(np.int64, "C")

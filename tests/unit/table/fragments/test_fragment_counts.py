@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import cycle, islice
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.table.fragments import fragment_counts
-from lance_core.table.fragments.fragment_counts import MANY, FragmentCounts, total
+from lance_core.table.fragments.fragment_counts import MANY, Count, FragmentCounts
 from lance_core.table.fragments.fragment_list import FragmentList
+from lance_core.table.wire_scan import Int64Array
 
 _FILE = table_pb2.DataFile(path="a.lance", fields=[0], file_size_bytes=700)
 _DELETION = table_pb2.DeletionFile(id=2**64 - 1, num_deleted_rows=3)
@@ -46,9 +48,8 @@ def test_many_fragments_have_the_counts_of_few() -> None:
         _many(PLAIN),
     ):
         few = [FragmentCounts.of(raw[start : start + 9]) for start in range(0, MANY, 9)]
-        expected = [np.concatenate(arrays) for arrays in zip(*few, strict=True)]
-        for found, wanted in zip(FragmentCounts.of(raw), expected, strict=True):
-            assert found.tolist() == wanted.tolist()
+        expected = np.concatenate([counts.table for counts in few], axis=1)
+        assert FragmentCounts.of(raw).table.tolist() == expected.tolist()
 
 
 def test_many_plain_fragments_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,5 +85,33 @@ def test_unknown_counts_make_the_live_rows_unknown() -> None:
 
 
 def test_totals_may_exceed_64_bits() -> None:
-    assert total(np.array([2**62] * 5)) == 5 * 2**62
-    assert total(np.array([-(2**63)] * 3)) == -3 * 2**63
+    for number in (2**62, -(2**63)):
+        counts = FragmentCounts(np.full((len(Count), 5), number))
+        assert counts.totals() == [5 * number] * len(Count)
+
+
+def test_versions_share_the_counts_of_equal_fragments(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    parse = fragment_counts._parsed
+
+    def counted(raw: Sequence[bytes]) -> Int64Array:
+        parsed.append(len(raw))
+        return parse(raw)
+
+    before = [_raw(id=number, files=[_FILE]) for number in range(9)]
+    _ = (old := FragmentList(before)).recorded_counts
+    monkeypatch.setattr(fragment_counts, "_parsed", counted)
+    changed = [*before[:4], DELETED, *before[5:]]
+    for after, new in (
+        (before, 0),
+        ([*before, DELETED], 1),
+        (changed, 5),
+        (before[:3], 0),
+        ([], 0),
+        ([DELETED], 1),
+    ):
+        parsed.clear()
+        shared = FragmentList(after)
+        shared.share_counts(old)
+        assert parsed == [new]
+        assert shared.counts.table.tolist() == FragmentCounts.of(after).table.tolist()

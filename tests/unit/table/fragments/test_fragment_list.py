@@ -9,7 +9,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.table.fragments.data_file import DataFile, ExternalFile
 from lance_core.table.fragments.deletion_file import DeletionFile, DeletionFileType
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.fragments.fragment_counts import total
+from lance_core.table.fragments.fragment_counts import Count
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts
 from lance_core.table.manifest_parts import BasePath
 
@@ -43,7 +43,9 @@ def test_counts_come_from_the_manifest_alone() -> None:
     fragments = FragmentList.of([fragment(3), fragment(9, deletion_file=DELETION)])
     counts = FragmentList(fragments.raw).counts
     assert FragmentList(fragments.raw).ids == (3, 9)
-    assert (total(counts.physical_rows), total(counts.deleted_rows), counts.num_rows) == (20, 3, 17)
+    totals = counts.totals()
+    assert totals[Count.PHYSICAL_ROWS] == 20
+    assert (totals[Count.DELETED_ROWS], counts.num_rows) == (3, 17)
     assert counts.has_deletion_files
     assert [f.num_rows for f in fragments] == [10, 7]
 
