@@ -44,7 +44,7 @@ class Column:
     the pages there. Reuse the object between calls to keep the cache.
     """
 
-    pages: tuple[Page, ...]
+    pages: Sequence[Page]
     buffers: tuple[ByteRange, ...]
     encoding: Message | ForeignEncoding
     starts: list[int] = field(init=False, repr=False)

@@ -54,7 +54,7 @@ class FsstCodec(Codec):
         """See `Codec`."""
         stored = message.values
         is_variable = stored.WhichOneof("compression") == "variable"
-        table = _parsed_table(message.symbol_table)
+        table = packed_symbols(message.symbol_table)
         if table is None or not is_variable or not isinstance(source, MiniBlockChunks):
             return _expanded(message, as_variable(decode(stored, source, context)), context)
         if stored.variable.HasField("values"):
@@ -85,7 +85,7 @@ class FsstCodec(Codec):
     ) -> ScalarAt | None:
         """See `Codec`."""
         inner = scalar_at(message.values, place, context, depth)
-        table = _parsed_table(message.symbol_table)
+        table = packed_symbols(message.symbol_table)
         if inner is None or table is None:
             return inner
         symbols = _Symbols(*table, context.kernels)
@@ -94,7 +94,7 @@ class FsstCodec(Codec):
 
 def _expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> VariableWidth:
     """The strings encoded by ``codes``."""
-    table = _parsed_table(message.symbol_table)
+    table = packed_symbols(message.symbol_table)
     if table is None:
         return codes
     offsets = codes.offsets.astype(np.int64)
@@ -102,8 +102,8 @@ def _expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> Va
     return VariableWidth(downcast_offsets(ends, codes.offset_bits), data)
 
 
-@lru_cache(64)
-def _parsed_table(stored: bytes) -> tuple[bytes, bytes] | None:
+@lru_cache(1024)
+def packed_symbols(stored: bytes) -> tuple[bytes, bytes] | None:
     """Symbols and lengths for the kernels; None if the strings are stored unchanged."""
     table = fsst.parse_table(stored)
     return table.packed if table.active else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from lance_core.store.base import ByteRange
 
-_ALIGNMENT = 64
+BUFFER_ALIGNMENT = 64
 _DEEPEST = 16
 
 _INNER: dict[str, tuple[str, ...]] = {
@@ -46,9 +46,9 @@ _LATER = frozenset({"range", "delta"})
 def check_page(layout: PageLayout, buffers: Sequence[ByteRange], version: FileVersion) -> None:
     """Raise `CorruptFileError` unless a file of ``version`` (2.1 or 2.2) may have such a page."""
     for buffer in buffers:
-        if buffer.start % _ALIGNMENT:
+        if buffer.start % BUFFER_ALIGNMENT:
             raise CorruptFileError(
-                f"a buffer at {buffer.start}, which is not a multiple of {_ALIGNMENT}",
+                f"a buffer at {buffer.start}, which is not a multiple of {BUFFER_ALIGNMENT}",
                 offset=buffer.start,
             )
     _check_layout(layout, version, 0)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, run_interleaved
-from lance_core.encodings.page_rows import split_rows
+from lance_core.encodings.page_rows import check_within
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
 from lance_core.encodings.v2_1.read.assemble import assemble
@@ -134,17 +134,16 @@ class _Leaf:
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[_Decoded]:
         """The parts of ``rows``, one per group of pages, and the row edges of the parts."""
         wanted = rows if self.scale == 1 else _scaled(rows, self.scale)
-        split = split_rows(self.column.column, wanted, self.column.path)
-        if any(len(inner) % self.scale for _, inner in split):
+        check_within(self.column.column, wanted, self.column.path)
+        stretches = self.column.stretches(wanted, context)
+        if any(len(stretch.rows) % self.scale for stretch in stretches):
             raise CorruptFileError(
                 "a page ends within a list of fixed size", field=self.column.path
             )
-        stretches = self.column.stretches(split, context)
         parts = yield from run_interleaved(
-            [self.column.decode_pages(pages, context) for pages in stretches]
+            [self.column.decode_stretch(stretch, context) for stretch in stretches]
         )
-        counts = (sum(len(inner) for _, inner in pages) for pages in stretches)
-        edges = accumulate((count // self.scale for count in counts), initial=0)
+        edges = accumulate((len(stretch.rows) // self.scale for stretch in stretches), initial=0)
         return _Decoded(parts, list(edges), self.scale)
 
 

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
-from lance_core.encodings.decoding import packed_rows
+from lance_core.encodings.decoding import RowRange, packed_rows
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_rows import with_page
+from lance_core.encodings.page_table import PageTable
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.v2_1.pages.builtin import plan_page
 from lance_core.encodings.v2_1.pages.constant.reader import decode_constant, is_empty_struct
 from lance_core.encodings.v2_1.pages.foreign.reader import decode_foreign, is_foreign
-from lance_core.encodings.v2_1.pages.mini_block.coalesce import decode_joined, group_compatible
+from lance_core.encodings.v2_1.pages.mini_block.page_run import (
+    MAX_RUN_BYTES,
+    PageDescription,
+    PageRun,
+    encoding_fingerprint,
+)
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.pages.validation import check_page
 from lance_core.encodings.v2_1.read.assemble import assemble
@@ -29,8 +37,18 @@ from lance_core.errors import CorruptFileError, PluginNotFoundError, Unsupported
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.decoding import Decoding, Int64Array, Rows
     from lance_core.encodings.page import Column, Page
+
+MAX_RUN_ITEMS = 1 << 20
+"""Maximum levels of pages to read together."""
+
+
+class Stretch(NamedTuple):
+    """Pages that are decoded together, and the requested rows, counted from the first page."""
+
+    pages: tuple[int, ...]
+    rows: Rows
 
 
 class LeafColumn:
@@ -40,7 +58,19 @@ class LeafColumn:
     whole fields.
     """
 
-    __slots__ = ("_nodes", "_plans", "column", "path", "tree", "type")
+    __slots__ = (
+        "_keys",
+        "_known",
+        "_nodes",
+        "_num_items",
+        "_plans",
+        "_prints",
+        "_table",
+        "column",
+        "path",
+        "tree",
+        "type",
+    )
 
     def __init__(self, column: Column, type_: pa.DataType, path: str) -> None:
         self.column = column
@@ -48,7 +78,12 @@ class LeafColumn:
         self.path = path
         self.tree: object = None
         self._nodes: tuple[Node, ...] = ()
-        self._plans: list[LayoutPlan | None] = [None] * len(column.pages)
+        self._plans: dict[int, LayoutPlan] = {}
+        self._table = PageTable.of(column.pages)
+        self._prints: dict[int, int] = {}
+        self._keys: dict[bytes, int] = {}
+        self._num_items = np.zeros(len(self._table.encodings), np.int64)
+        self._known: dict[int, PageDescription] = {}
 
     @classmethod
     def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
@@ -68,7 +103,7 @@ class LeafColumn:
         if nodes is self._nodes:
             return
         if [node.is_list for node in self._nodes] != [node.is_list for node in nodes]:
-            self._plans = [None] * len(self.column.pages)
+            self._plans = {}
         self._nodes = tuple(nodes)
 
     def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
@@ -111,29 +146,90 @@ class LeafColumn:
         with _Placing(self, page):
             return (yield from plan.list_at(number - self.column.starts[page], context))
 
-    def stretches(
-        self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
-    ) -> list[Sequence[tuple[int, Rows]]]:
-        """Group consecutive pages, with their requested rows, that are decoded together."""
-        if len(pages) == 1:
-            return [pages]
-        plans = [self._page(number, context) for number, _ in pages]
-        return [pages[a:b] for a, b in group_compatible(plans, [rows for _, rows in pages])]
+    def stretches(self, rows: Rows, context: DecodeContext) -> list[Stretch]:
+        """Group consecutive pages that hold some of ``rows`` and are decoded together."""
+        starts = self.column.starts
+        if len(starts) == 2:
+            return [Stretch((0,), rows)]
+        firsts = np.asarray(starts[:-1])
+        if isinstance(rows, RowRange):
+            first, last = firsts.searchsorted([rows.start, rows.last], "right") - 1
+            pages = np.arange(first, last + 1)
+            pages = pages[self._table.num_rows[pages] > 0]  # a page may have no rows
+            return [self._range(rows, pages[a:b]) for a, b in self._groups(pages, context)]
+        owners = firsts.searchsorted(rows.values, "right") - 1
+        cuts = np.flatnonzero(np.diff(owners, prepend=-1))
+        pages = owners[cuts]
+        ends = [*cuts.tolist(), len(rows)]
+        return [
+            self._indices(rows.values[ends[a] : ends[b]], pages[a:b])
+            for a, b in self._groups(pages, context)
+        ]
 
-    def decode_pages(
-        self, pages: Sequence[tuple[int, Rows]], context: DecodeContext
-    ) -> Decoding[LeafPart]:
-        """Decode the requested rows of a group of pages."""
-        if len(pages) == 1:
-            return (yield from self.decode_page(*pages[0], context))
-        plans = [self._page(number, context) for number, _ in pages]
-        joined = [plan for plan in plans if isinstance(plan, MiniBlockPlan)]
+    def _range(self, rows: RowRange, pages: Int64Array) -> Stretch:
+        """The part of a range that is in consecutive ``pages``."""
+        base = self.column.starts[int(pages[0])]
+        end = self.column.starts[int(pages[-1]) + 1]
+        inner = RowRange(max(rows.start, base) - base, min(rows.stop, end) - base)
+        return Stretch(tuple(pages.tolist()), inner)
+
+    def _indices(self, rows: Int64Array, pages: Int64Array) -> Stretch:
+        """Single rows that are in ``pages``, counted as if there were no other pages."""
+        firsts = np.asarray(self.column.starts)[pages]
+        counts = self._table.num_rows[pages]
+        owners = firsts.searchsorted(rows, "right") - 1
+        moved = rows - (firsts - (np.cumsum(counts) - counts))[owners]
+        return Stretch(tuple(pages.tolist()), packed_rows(moved))
+
+    def _groups(self, pages: Int64Array, context: DecodeContext) -> Iterator[tuple[int, int]]:
+        """The first and last (exclusive) position in ``pages`` of each group of alike pages."""
+        kinds = self._table.kinds[pages]
+        prints = np.array([self._fingerprint(kind) for kind in kinds.tolist()])
+        num_buffers = np.diff(self._table.edges)[pages]
+        has_chunks = (prints >= 0) & (num_buffers > 1)
+        starts, stops = np.zeros((2, len(pages)), np.int64)
+        starts[has_chunks], stops[has_chunks] = self._table.buffers(pages[has_chunks], 1)
+        differs = (prints[1:] != prints[:-1]) | (num_buffers[1:] != num_buffers[:-1])
+        differs |= ~has_chunks[1:]
+        # The chunks of a group ascend, so that adjacent ones are read at once.
+        differs |= starts[1:] < stops[:-1]
+        # A group has a limited size, so that a damaged page cannot claim all memory.
+        size = np.cumsum(stops - starts) // MAX_RUN_BYTES
+        items = np.cumsum(self._num_items[kinds]) // MAX_RUN_ITEMS
+        differs |= (size[1:] != size[:-1]) | (items[1:] != items[:-1])
+        return pairwise([0, *(np.flatnonzero(differs) + 1).tolist(), len(pages)])
+
+    def _fingerprint(self, kind: int) -> int:
+        """A number that pages with equal encodings share; negative for pages read separately."""
+        known = self._prints.get(kind)
+        if known is not None:
+            return known
+        encoding = self._table.encodings[kind]
+        key = b""
+        layout = encoding if isinstance(encoding, PageLayout) else PageLayout()
+        if layout.HasField("mini_block_layout"):
+            message = layout.mini_block_layout
+            self._num_items[kind] = min(message.num_items, MAX_RUN_ITEMS)
+            if not is_foreign(message):
+                key = encoding_fingerprint(message, self.type)
+        number = self._keys.setdefault(key, kind) if key else -1
+        self._prints[kind] = number
+        return number
+
+    def decode_stretch(self, stretch: Stretch, context: DecodeContext) -> Decoding[LeafPart]:
+        """Decode the rows of a group of pages."""
+        if len(stretch.pages) == 1:
+            return (yield from self.decode_page(stretch.pages[0], stretch.rows, context))
+        plan = self._page(stretch.pages[0], context)
+        assert isinstance(plan, MiniBlockPlan)
+        run = PageRun(plan, self._table, np.array(stretch.pages), self._known)
         try:
-            with _Placing(self, pages[0][0]):
-                return (yield from decode_joined(joined, [rows for _, rows in pages], context))
+            with _Placing(self, stretch.pages[0]):
+                return (yield from run.decode(stretch.rows, context))
         except CorruptFileError:
             # Decode each page alone, so that the error names the damaged page.
-            for number, rows in pages:
+            for number in stretch.pages:
+                rows = RowRange(0, int(self._table.num_rows[number]))
                 yield from self.decode_page(number, rows, context)
             raise
 
@@ -148,7 +244,7 @@ class LeafColumn:
         return None if row >= starts[-1] else bisect_right(starts, row) - 1
 
     def _page(self, number: int, context: DecodeContext) -> LayoutPlan:
-        plan = self._plans[number]
+        plan = self._plans.get(number)
         if plan is None:
             with _Placing(self, number):
                 plan = self._planned(self.column.pages[number], context)

@@ -12,6 +12,7 @@ from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
 from lance_core.encodings.decoding import Int64Array, RowIndices, ValuePositions
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
+from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart, picked_levels
@@ -27,6 +28,7 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
     chunk_parts,
 )
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable
+from lance_core.encodings.v2_1.pages.mini_block.page_symbols import PageSymbols
 from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns, PageItems
 from lance_core.lazy_dataclass import dataclass
 
@@ -66,7 +68,7 @@ class ChunkedPages:
 
     ``base`` is the file position from which ``table`` counts bytes. ``message`` describes the
     encoding of chunks. ``items`` are those of the dictionary, if any; with several pages,
-    ``owners`` assigns the items to pages.
+    ``owners`` assigns the items to pages. ``symbols``: those of several pages of FSST codes.
     """
 
     message: MiniBlockLayout
@@ -77,6 +79,7 @@ class ChunkedPages:
     base: int
     items: pa.Array | None = None
     owners: PageItems | None = None
+    symbols: PageSymbols | None = None
 
     @property
     def num_chunks(self) -> int:
@@ -102,7 +105,7 @@ class ChunkedPages:
         if not isinstance(where, slice) and _is_sparse(where, counts):
             at = ChunkPositions.of(where, counts)
             return self._taken(parts, chosen, chunks, at, None, context)
-        values = decode(self.message.value_compression, parts.values(counts), context)
+        values = self._all_values(parts, chunks, counts, context)
         runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
         return LeafPart(chosen, self._array(values, where, chosen, runs, context))
 
@@ -161,13 +164,29 @@ class ChunkedPages:
         context: DecodeContext,
     ) -> LeafPart:
         stored = parts.values(at.counts)
-        values = take(self.message.value_compression, stored, at, context)
+        if self.symbols is None:
+            values = take(self.message.value_compression, stored, at, context)
+        else:
+            codes = take(self.message.value_compression.fsst.values, stored, at, context)
+            edges = chunks[at.chunk].searchsorted(self.symbols.chunks)
+            values = self.symbols.expand(as_variable(codes), edges, context.kernels)
         runs = None if self.owners is None else self.owners.runs_of(chunks[at.chunk])
         if places is not None:
             values = take_values(values, places, context.kernels)
             levels = picked_levels(levels, places)
         where = slice(0, values.count)
         return LeafPart(levels, self._array(values, where, levels, runs, context))
+
+    def _all_values(
+        self, parts: ChunkParts, chunks: Int64Array, counts: Int64Array, context: DecodeContext
+    ) -> Values:
+        stored = parts.values(counts)
+        if self.symbols is None:
+            return decode(self.message.value_compression, stored, context)
+        codes = decode(self.message.value_compression.fsst.values, stored, context)
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        edges = ends[chunks.searchsorted(self.symbols.chunks)]
+        return self.symbols.expand(as_variable(codes), edges, context.kernels)
 
     def _array(
         self,

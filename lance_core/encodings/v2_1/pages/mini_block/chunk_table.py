@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -154,27 +153,83 @@ def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
     return RowTable(ended, continues, ended[:-1] + continues)
 
 
-def joined_tables(tables: Sequence[ChunkTable], bases: Sequence[int]) -> ChunkTable:
-    """The chunks of consecutive pages; table i counts bytes from ``bases[i]``."""
-    pairs = list(zip(tables, bases, strict=True))
-    starts = np.concatenate([table.starts + base for table, base in pairs])
-    stops = np.concatenate([table.stops + base for table, base in pairs])
-    values = _joined_counts([table.values for table in tables])
-    found = [table.rows for table in tables if table.rows is not None]
-    rows = None
-    if found:
-        firsts = accumulate((int(one.ended[-1]) for one in found), initial=0)
-        rows = RowTable(
-            _joined_counts([one.ended for one in found]),
-            np.concatenate([one.continues for one in found]),
-            np.concatenate([one.first + base for one, base in zip(found, firsts, strict=False)]),
-        )
-    return ChunkTable(starts, stops, values, rows)
+class PageWords(NamedTuple):
+    """What `tables_of_pages` needs of each page, in order.
+
+    ``words``: its chunk words, of 4 bytes if ``large``, else 2. ``num_items``: its values or, with
+    lists, levels. ``place``: the first and last byte position of its chunks. ``indices``: its
+    repetition index, None for pages without lists.
+    """
+
+    words: Sequence[pa.Buffer]
+    large: bool
+    num_items: Int64Array
+    num_rows: Int64Array
+    place: tuple[Int64Array, Int64Array]
+    indices: Sequence[pa.Buffer] | None
 
 
-def _joined_counts(counts: Sequence[Int64Array]) -> Int64Array:
-    """Concatenate running totals, each of which starts with 0 and ends with its total."""
-    bases = accumulate((int(one[-1]) for one in counts), initial=0)
-    parts = [one[:-1] + base for one, base in zip(counts, bases, strict=False)]
-    total = sum(int(one[-1]) for one in counts)
-    return np.concatenate([*parts, np.array([total])])
+def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
+    """The chunks of several pages, and the number of chunks of each page.
+
+    The table counts bytes like ``pages.place``. Raises `CorruptFileError` like `chunk_table` and
+    `row_table`.
+    """
+    unit = np.dtype("<u4" if pages.large else "<u2")
+    sizes = np.array([one.size for one in pages.words], np.int64)
+    if (sizes == 0).any() or (sizes % unit.itemsize).any():
+        raise CorruptFileError("a page without whole chunk words", field="MiniBlockLayout")
+    word = np.frombuffer(b"".join(pages.words), unit).astype(np.int64)
+    num_chunks = sizes // unit.itemsize
+    ends = np.cumsum(num_chunks)
+    firsts, lasts = ends - num_chunks, ends - 1
+    # Positions as if all chunks were contiguous; then each page moves to its own place.
+    lengths = ((word >> 4) + 1) * 8
+    stops = np.cumsum(lengths)
+    begins = stops[firsts] - lengths[firsts]
+    if (stops[lasts] - begins > pages.place[1] - pages.place[0]).any():
+        raise CorruptFileError("the chunks of a page have more bytes than the page")
+    stops += np.repeat(pages.place[0] - begins, num_chunks)
+    logs = word & 15
+    counts = np.left_shift(1, logs)
+    stated = counts[lasts]
+    counts[lasts] = 0
+    rest = pages.num_items - np.add.reduceat(counts, firsts)
+    counts[lasts] = rest
+    if not 0 < int(rest.min()) <= int(rest.max()) <= _MOST_VALUES:
+        raise CorruptFileError("the chunks of a page do not hold its values")
+    if ((logs[lasts] != 0) & (stated != rest)).any():
+        raise CorruptFileError("the last chunk of a page does not hold its other values")
+    logs[lasts] = 1
+    if not logs.all():
+        raise CorruptFileError("only the last chunk may omit its number of values")
+    values = np.zeros(len(word) + 1, np.int64)
+    np.cumsum(counts, out=values[1:])
+    rows = None if pages.indices is None else _rows_of_pages(pages.indices, pages.num_rows, ends)
+    return ChunkTable(stops - lengths, stops, values, rows), num_chunks
+
+
+def _rows_of_pages(
+    indices: Sequence[pa.Buffer], num_rows: Int64Array, ends: Int64Array
+) -> RowTable:
+    """The rows of the chunks of several pages; page p has the chunks before ``ends[p]``.
+
+    All indices have a depth of 1.
+    """
+    sizes = np.array([one.size for one in indices], np.int64)
+    if (np.cumsum(sizes) != 16 * ends).any():
+        raise CorruptFileError("a repetition index does not match the chunks of its page")
+    table = np.frombuffer(b"".join(indices), "<u8").reshape(-1, 2)
+    if int(table.max()) > _MOST_ROWS:
+        raise CorruptFileError("a repetition index with impossible counts")
+    open_after = table[:, 1] > 0
+    ended = np.zeros(len(table) + 1, np.int64)
+    np.cumsum(table[:, 0].astype(np.int64), out=ended[1:])
+    found = np.diff(ended[ends], prepend=0)
+    if (found != num_rows).any() or ended.min() < 0 or open_after[ends - 1].any():
+        raise CorruptFileError("a repetition index does not match the rows of its page")
+    if ((table[:, 0] == 0) & ~open_after).any():
+        raise CorruptFileError("a chunk without rows")
+    continues = np.zeros(len(table), np.bool_)
+    continues[1:] = open_after[:-1]
+    return RowTable(ended, continues, ended[:-1] + continues)

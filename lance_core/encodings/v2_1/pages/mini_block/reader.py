@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
@@ -39,7 +38,6 @@ class MiniBlockPlan(LayoutPlan):
     """Decodes a mini-block page. ``known`` has its cached descriptions; it is None until then."""
 
     __slots__ = (
-        "_encoding_fingerprint",
         "_lists",
         "_scalars",
         "form",
@@ -62,7 +60,6 @@ class MiniBlockPlan(LayoutPlan):
         self.known: ChunkedPages | None = None
         self._scalars: tuple[ChunkScalars | None] | None = None
         self._lists: ChunkLists | None = None
-        self._encoding_fingerprint: bytes | None = None
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
@@ -81,13 +78,13 @@ class MiniBlockPlan(LayoutPlan):
 
     def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`. Supports few values of a page without lists whose chunks are known."""
-        if self.known is None or self._has_lists:
+        if self.known is None or self.has_lists:
             return None
         return (yield from self.known.take(rows, context))
 
     def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """See `LayoutPlan`."""
-        if self._has_lists:
+        if self.has_lists:
             return None
         known = self.known
         if known is None:
@@ -113,7 +110,7 @@ class MiniBlockPlan(LayoutPlan):
 
     def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`."""
-        if not self._has_lists:
+        if not self.has_lists:
             return None
         known = self.known
         if known is None:
@@ -132,17 +129,17 @@ class MiniBlockPlan(LayoutPlan):
     def descriptions(self) -> list[ByteRange]:
         """The ranges of the chunk words and, if present, the dictionary and repetition index."""
         buffers = self.scope.buffers
-        return [buffers[0], *buffers[2 : 2 + self._has_dictionary + self._has_lists]]
+        return [buffers[0], *buffers[2 : 2 + self.has_dictionary + self.has_lists]]
 
     def describe(self, buffers: Sequence[pa.Buffer], context: DecodeContext) -> ChunkedPages:
         """Parse the buffers of `descriptions`, cache the result and return it."""
         message, scope = self.message, self.scope
         items = rows = None
-        if self._has_dictionary:
+        if self.has_dictionary:
             count = message.num_dictionary_items
             found = decode(message.dictionary, Block(buffers[1], count), context)
             items = dictionary_items(found, scope.type, context)
-        if self._has_lists:
+        if self.has_lists:
             rows = row_table(buffers[-1], message.repetition_index_depth, scope.num_rows)
         chunks = scope.buffers[1]
         large = message.has_large_chunk
@@ -153,46 +150,14 @@ class MiniBlockPlan(LayoutPlan):
         return self.known
 
     @property
-    def encoding_fingerprint(self) -> bytes:
-        """A key that pages with equal encodings share; empty for pages that are read separately.
-
-        These have a string dictionary, belong to a dictionary column, or have values that may be
-        long: one array could not hold the bytes of many such pages.
-        """
-        if self._encoding_fingerprint is None:
-            self._encoding_fingerprint = _encoding_fingerprint(self.message, self.scope.type)
-        return self._encoding_fingerprint
-
-    @property
-    def _has_dictionary(self) -> bool:
+    def has_dictionary(self) -> bool:
+        """True if the values are indices into a dictionary of the page."""
         return self.message.HasField("dictionary")
 
     @property
-    def _has_lists(self) -> bool:
+    def has_lists(self) -> bool:
+        """True if there are lists around the values."""
         return self.kinds.max_rep > 0
-
-
-def _encoding_fingerprint(message: MiniBlockLayout, type_: pa.DataType) -> bytes:
-    encoding = message.value_compression.WhichOneof("compression")
-    is_long = is_variable(type_) and encoding != "variable"
-    if is_long or pa.types.is_struct(type_):
-        return b""
-    has_dictionary = message.HasField("dictionary")
-    if has_dictionary and not _is_joined(message, type_):
-        return b""
-    same = MiniBlockLayout()
-    same.CopyFrom(message)
-    same.ClearField("num_items")
-    if has_dictionary:  # the dictionary of each page is decoded separately
-        same.ClearField("num_dictionary_items")
-        same.dictionary.Clear()
-        same.dictionary.SetInParent()
-    return same.SerializeToString(deterministic=True)
-
-
-def _is_joined(message: MiniBlockLayout, type_: pa.DataType) -> bool:
-    """True if a page's dictionary is small enough to be joined with those of other pages."""
-    return pa.types.is_primitive(type_) and 0 < message.num_dictionary_items <= message.num_items
 
 
 def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.v2_1.pages.mini_block import coalesce
 from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
+from lance_core.encodings.v2_1.read import leaf_column
 from lance_core.encodings.v2_1.selection import dictionary
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
@@ -46,6 +46,13 @@ FEW = [
     for i in range(2 * ROWS)
 ]
 ITEMS = pa.array(FEW, pa.int64())  # of which each page has a dictionary of its own
+FEW_WORDS = pa.array(
+    [
+        None if i % 7 == 2 else "abcdefg"[: i % (3 + i // 200)] * (1 + i // 120)
+        for i in range(2 * ROWS)
+    ]
+)
+TEXTS = pa.array([None if i % 9 == 2 else f"text {i * 7919 % 1000} " * 200 for i in range(ROWS)])
 STRUCTS = pa.StructArray.from_arrays([INTEGERS, NULLABLE, WORDS], ["a", "b", "c"])
 ARRAYS = {
     "integers": INTEGERS[:ROWS],
@@ -60,10 +67,18 @@ ARRAYS = {
     "lists of items with others": lists(
         pa.StructArray.from_arrays([INTEGERS, ITEMS], ["a", "b"]), LENGTHS
     ),
+    "words of dictionaries": FEW_WORDS[:ROWS],
+    "lists of words": lists(FEW_WORDS, LENGTHS),
+    "texts with symbols": TEXTS,
     "dictionary column": WORDS[:ROWS].dictionary_encode(),
     "long lists": lists(INTEGERS, [8 if i % 100 == 3 else 0 for i in range(ROWS)]),
 }
-DICTIONARIES = ["items of dictionaries", "lists of items"]
+DICTIONARIES = [
+    "items of dictionaries",
+    "lists of items",
+    "lists of words",
+    "texts with symbols",
+]
 WANTED = [
     RowRange(0, ROWS),
     RowRange(41, 42),
@@ -117,7 +132,7 @@ def test_pages_that_are_alike_give_one_array_in_one_round(name: str) -> None:
 def test_pages_are_read_apart_if_together_they_are_large(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coalesce, "_MOST_ITEMS", 150)
+    monkeypatch.setattr(leaf_column, "MAX_RUN_ITEMS", 150)
     found = stored(ARRAYS[name]).read(RowRange(0, ROWS))
     assert 1 < len(found) < PAGES
     assert pa.concat_arrays(found).to_pylist() == ARRAYS[name].to_pylist()
