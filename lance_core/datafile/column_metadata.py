@@ -8,6 +8,7 @@ known writer uses this.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
@@ -32,6 +33,23 @@ _FORMAT_URL = "/lance.encodings"
 PageEncoding = Message | ForeignEncoding
 
 
+class ParsedPage(NamedTuple):
+    """A page; buffer b has ``sizes[b]`` bytes from ``offsets[b]`` of the file."""
+
+    num_rows: int
+    encoding: PageEncoding
+    offsets: list[int]
+    sizes: list[int]
+
+
+class ParsedColumn(NamedTuple):
+    """A column; ``buffers`` are the offsets and sizes of the buffers that its pages share."""
+
+    pages: list[ParsedPage]
+    buffers: tuple[list[int], list[int]]
+    encoding: PageEncoding
+
+
 class ColumnParser:
     """Parses the ``ColumnMetadata`` messages of one file. Thread-safe.
 
@@ -53,11 +71,23 @@ class ColumnParser:
         Raises `CorruptFileError` naming the page, and `UnsupportedFeatureError` for an encoding
         that is stored elsewhere in the file.
         """
+        found = self.parse_pages(raw)
+        pages: list[Page] = []
+        try:
+            for page in found.pages:
+                buffers = self._ranges(page.offsets, page.sizes)
+                pages.append(Page(buffers, page.num_rows, page.encoding))
+        except CorruptFileError as error:
+            raise error.at(field=f"pages[{len(pages)}]") from error
+        return Column(tuple(pages), self._ranges(*found.buffers), found.encoding)
+
+    def parse_pages(self, raw: bytes) -> ParsedColumn:
+        """Like `parse`, but the positions of buffers are not checked."""
         try:
             message = ColumnMetadata.FromString(raw)
         except DecodeError as error:
             raise CorruptFileError("not a valid ColumnMetadata message") from error
-        pages: list[Page] = []
+        pages: list[ParsedPage] = []
         try:
             for page in message.pages[:]:  # iteration over a slice is faster
                 encoding = self._page_encodings.get(page.encoding.direct.encoding)
@@ -66,14 +96,14 @@ class ColumnParser:
                 num_rows = page.length
                 if num_rows > MAX_PAGE_ROWS:
                     raise CorruptFileError(f"a page cannot have {num_rows} rows")
-                buffers = self._ranges(page.buffer_offsets[:], page.buffer_sizes[:])
-                pages.append(Page(buffers, num_rows, encoding))
+                offsets, sizes = page.buffer_offsets[:], page.buffer_sizes[:]
+                if len(offsets) != len(sizes):
+                    raise CorruptFileError(f"{len(offsets)} buffer offsets but {len(sizes)} sizes")
+                pages.append(ParsedPage(num_rows, encoding, offsets, sizes))
         except CorruptFileError as error:
             raise error.at(field=f"pages[{len(pages)}]") from error
-        buffers = ()
-        if message.buffer_offsets or message.buffer_sizes:
-            buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
-        return Column(tuple(pages), buffers, self._column_encoding(message.encoding))
+        buffers = message.buffer_offsets[:], message.buffer_sizes[:]
+        return ParsedColumn(pages, buffers, self._column_encoding(message.encoding))
 
     def _page_encoding(self, encoding: Encoding) -> PageEncoding:
         url, value = _direct(encoding)

@@ -47,11 +47,12 @@ class Column:
     pages: Sequence[Page]
     buffers: tuple[ByteRange, ...]
     encoding: Message | ForeignEncoding
-    starts: list[int] = field(init=False, repr=False)
+    starts: list[int] = field(default_factory=list, repr=False)
     decoder_cache: Any = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        self.starts = list(accumulate((page.num_rows for page in self.pages), initial=0))
+        if not self.starts:
+            self.starts = list(accumulate((page.num_rows for page in self.pages), initial=0))
 
     @property
     def num_rows(self) -> int:
