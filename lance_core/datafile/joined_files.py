@@ -8,7 +8,8 @@ with equal encodings are planned, read and decoded together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +18,16 @@ import pyarrow as pa
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import FOOTER_LENGTH, MAGIC
+from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import run_interleaved
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.page import Column
-from lance_core.encodings.page_table import PageTable
+from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.on_demand import Part, load
+from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -34,12 +37,15 @@ if TYPE_CHECKING:
     from lance_core.encodings.page import ForeignEncoding
     from lance_core.encodings.registry import EncodingRegistry
     from lance_core.schema import Field
-    from lance_core.store.base import ByteRange
+    from lance_core.store.base import ObjectStore
 
 T = TypeVar("T")
 
 GAP = 8 << 10
 """Bytes between two ranges of a file up to which they are read as one, as reading copies them."""
+
+SHORT_TAIL = 8 << 10
+"""Bytes of the end of a file to read first from a store without the latency of a network."""
 
 _ALIGNMENT = 64
 
@@ -57,31 +63,46 @@ _FOOTER = np.dtype(
 )
 
 
+class FilePart(NamedTuple):
+    """One of the joined files: its path, its size in bytes, and the rows that it must have."""
+
+    path: str
+    size: int
+    num_rows: int
+
+
 class JoinedFiles:
-    """Files in memory whose rows follow each other. Thread-safe.
+    """Files whose rows follow each other. Thread-safe.
 
     A position in the joined files is a position in a file plus the file's base.
     """
 
     def __init__(
-        self, files: Sequence[pa.Buffer], num_rows: Sequence[int], registry: EncodingRegistry
+        self, store: ObjectStore, parts: Sequence[FilePart], registry: EncodingRegistry
     ) -> None:
-        """``files`` are whole files, ``num_rows`` the rows that each must have.
+        """Reads the end of each file.
 
         Raises `CorruptFileError` if a file is invalid, or if files differ in their version or the
         number of columns; reading the files one by one then tells which of them is invalid.
         """
-        sizes = np.array([file.size for file in files], np.int64)
-        footers = _footers(files)
+        self._paths = [part.path for part in parts]
+        self._sizes = np.array([part.size for part in parts], np.int64)
+        self.num_rows = sum(part.num_rows for part in parts)
+        metadata, footers = _read_metadata(store, parts)
         version = FileVersion.from_footer(int(footers["major"][0]), int(footers["minor"][0]))
         load(Part.FILES_2_0 if version is FileVersion.V2_0 else Part.FILES_2_1)
-        steps = -(-(sizes + 2 * GAP) // _ALIGNMENT) * _ALIGNMENT
+        steps = -(-(self._sizes + 2 * GAP) // _ALIGNMENT) * _ALIGNMENT
         self._bases = np.cumsum(steps) - steps
-        self._files = files
-        self.num_rows = int(np.sum(num_rows))
-        end = int(self._bases[-1] + sizes[-1])
+        end = int(self._bases[-1] + self._sizes[-1])
         self._context = DecodeContext(GAP, end, version, registry)
-        self._columns = JoinedColumns(files, footers, self._bases, num_rows, version)
+        self._metadata = metadata
+        rows = np.array([part.num_rows for part in parts], np.int64)
+        self._columns = JoinedColumns(self._metadata, self._bases, rows, ColumnParser(version, end))
+
+    @property
+    def nbytes(self) -> int:
+        """An estimate of the bytes that this object keeps; parsed columns take as much again."""
+        return 2 * self._metadata.nbytes
 
     def joins(self, field: Field) -> bool:
         """True if `read` supports the field.
@@ -92,7 +113,11 @@ class JoinedFiles:
         return self._context.version is not FileVersion.V2_0 or not field.children
 
     def read(
-        self, fields: Sequence[Field], column_of: Mapping[int, int], rows: AnyRows
+        self,
+        fields: Sequence[Field],
+        column_of: Mapping[int, int],
+        rows: AnyRows,
+        store: ObjectStore,
     ) -> list[pa.ChunkedArray]:
         """See `FileReader.read`; rows count from the first row of the first file.
 
@@ -101,7 +126,7 @@ class JoinedFiles:
         decodings = [
             decode_field(field, column_of, self._columns, rows, self._context) for field in fields
         ]
-        arrays = self._run(run_interleaved(decodings))
+        arrays = self._run(run_interleaved(decodings), store)
         found = [
             pa.chunked_array(chunks, field.storage_type)
             for field, chunks in zip(fields, arrays, strict=True)
@@ -110,86 +135,136 @@ class JoinedFiles:
             raise CorruptFileError("another number of rows was decoded than requested")
         return found
 
-    def _run(self, decoding: Decoding[T]) -> T:
+    def _run(self, decoding: Decoding[T], store: ObjectStore) -> T:
         try:
             ranges = next(decoding)
             while True:
-                ranges = decoding.send(self._get(ranges))
+                ranges = decoding.send(self._get(ranges, store))
         except StopIteration as done:
             result: T = done.value
             return result
 
-    def _get(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def _get(self, ranges: Sequence[ByteRange], store: ObjectStore) -> list[pa.Buffer]:
+        """The bytes of ``ranges``, with one call of ``store`` for each file."""
         if not ranges:
             return []
-        spans = np.array(ranges, np.int64)
-        owners = self._bases.searchsorted(spans[:, 0], "right") - 1
-        begins = spans[:, 0] - self._bases[owners]
-        lengths = spans[:, 1] - spans[:, 0]
-        sizes = [self._files[owner].size for owner in owners.tolist()]
-        if (begins + lengths > sizes).any():
+        starts, stops = np.array(ranges, np.int64).T
+        owners = self._bases.searchsorted(starts, "right") - 1
+        starts, stops = starts - self._bases[owners], stops - self._bases[owners]
+        if (stops > self._sizes[owners]).any():
             raise CorruptFileError("a range of bytes ends after its file")
-        places = zip(owners.tolist(), begins.tolist(), lengths.tolist(), strict=True)
-        return [self._files[owner].slice(begin, length) for owner, begin, length in places]
+        order = owners.argsort(kind="stable")
+        inner = list(map(ByteRange, starts[order].tolist(), stops[order].tolist()))
+        sorted_owners = owners[order]
+        cuts = np.flatnonzero(np.diff(sorted_owners, prepend=-1)).tolist()
+        files = sorted_owners[cuts].tolist()
+        found: list[pa.Buffer] = []
+        for owner, (first, stop) in zip(files, pairwise([*cuts, len(inner)]), strict=True):
+            found += store.get_ranges(self._paths[owner], inner[first:stop])
+        return [found[place] for place in order.argsort().tolist()]
 
 
-def _footers(files: Sequence[pa.Buffer]) -> npt.NDArray[np.void]:
+def _read_metadata(
+    store: ObjectStore, parts: Sequence[FilePart]
+) -> tuple[_Metadata, npt.NDArray[np.void]]:
+    """The column metadata and footers of all files."""
+    sizes = np.array([part.size for part in parts], np.int64)
+    lengths = [TAIL_LENGTH] if store.read_ahead else [SHORT_TAIL, TAIL_LENGTH]
+    for length in lengths:
+        tails = [Tail(store, part.path, part.size, length).buffer for part in parts]
+        footers = _footers(tails, sizes)
+        metadata = _Metadata.of(tails, sizes, footers)
+        if metadata is not None:
+            return metadata, footers
+    raise CorruptFileError("the metadata of a file is not in its last bytes")
+
+
+def _footers(tails: Sequence[pa.Buffer], sizes: Int64Array) -> npt.NDArray[np.void]:
     """The footers of all files; see `lance_core.datafile.footer` for their layout."""
-    if min(file.size for file in files) < FOOTER_LENGTH:
+    if min(tail.size for tail in tails) < FOOTER_LENGTH:
         raise CorruptFileError("a file is shorter than its footer")
-    tails = b"".join([memoryview(file)[-FOOTER_LENGTH:] for file in files])
-    found: npt.NDArray[np.void] = np.frombuffer(tails, _FOOTER)
+    found: npt.NDArray[np.void] = np.frombuffer(
+        b"".join([memoryview(tail)[-FOOTER_LENGTH:] for tail in tails]), _FOOTER
+    )
     kinds = found[["num_columns", "major", "minor", "magic"]]
-    if found["magic"][0] != MAGIC or (kinds != kinds[0]).any():
+    if found["magic"][0] != MAGIC or (kinds != kinds[0]).any() or not found["num_columns"][0]:
         raise CorruptFileError("the files differ in their versions or columns")
+    _check_footers(found, sizes - FOOTER_LENGTH)
     return found
+
+
+def _check_footers(found: npt.NDArray[np.void], ends: Int64Array) -> None:
+    """Raise `CorruptFileError` unless the parts of each file are in order before its footer."""
+    positions = [found[name].astype(np.int64) for name in ("columns", "column_table")]
+    positions += [found["buffer_table"].astype(np.int64)]
+    columns, table, buffers = positions
+    is_in_order = (columns >= 0) & (columns <= table) & (table <= buffers)
+    is_in_order &= buffers - table == 16 * found["num_columns"].astype(np.int64)
+    is_in_order &= buffers <= ends - 16 * found["num_buffers"].astype(np.int64)
+    if not is_in_order.all() or not found["num_buffers"].all():
+        raise CorruptFileError("the parts of a file are not in order before its footer")
+
+
+class _Metadata:
+    """The column metadata of all files."""
+
+    @classmethod
+    def of(
+        cls, tails: Sequence[pa.Buffer], sizes: Int64Array, footers: npt.NDArray[np.void]
+    ) -> _Metadata | None:
+        """The metadata in ``tails``, the last bytes of the files; None if they have too little."""
+        begins = sizes - np.array([tail.size for tail in tails], np.int64)
+        is_inside = (begins <= footers["columns"]).all()
+        return cls(tails, sizes, footers) if is_inside else None
+
+    def __init__(
+        self, tails: Sequence[pa.Buffer], sizes: Int64Array, footers: npt.NDArray[np.void]
+    ) -> None:
+        begins = sizes - np.array([tail.size for tail in tails], np.int64)
+        self.data_ends = footers["columns"].astype(np.int64)
+        self.num_columns = int(footers["num_columns"][0])
+        starts = footers["column_table"].astype(np.int64)
+        size = 16 * self.num_columns
+        # Copies, because a tail that is not mapped has more bytes than are needed.
+        first, stop = (self.data_ends - begins).tolist(), (starts + size - begins).tolist()
+        views = zip(tails, first, stop, strict=True)
+        self._copies = [bytes(memoryview(tail)[start:end]) for tail, start, end in views]
+        tables = b"".join([copy[len(copy) - size :] for copy in self._copies])
+        places = np.frombuffer(tables, "<u8").astype(np.int64).reshape(-1, self.num_columns, 2)
+        first, stop = places[:, :, 0], places[:, :, 0] + places[:, :, 1]
+        is_inside = (self.data_ends[:, None] <= first) & (first <= stop) & (stop <= starts[:, None])
+        used = (stop - first).sum(1) + _ALIGNMENT * self.num_columns
+        if not is_inside.all() or (starts - self.data_ends > used).any():
+            raise CorruptFileError("the metadata of a column is outside of that of all columns")
+        self._places = np.stack([first, stop], -1) - self.data_ends[:, None, None]
+
+    def of_column(self, number: int) -> list[bytes]:
+        """The serialised ``ColumnMetadata`` of a column in each file."""
+        places = self._places[:, number].tolist()
+        found = zip(self._copies, places, strict=True)
+        return [copy[start:stop] for copy, (start, stop) in found]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the metadata of all files."""
+        return sum(map(len, self._copies))
 
 
 class JoinedColumns(Sequence[Column]):
     """The physical columns of joined files, each parsed on first access. Thread-safe."""
 
     def __init__(
-        self,
-        files: Sequence[pa.Buffer],
-        footers: npt.NDArray[np.void],
-        bases: Int64Array,
-        num_rows: Sequence[int],
-        version: FileVersion,
+        self, metadata: _Metadata, bases: Int64Array, num_rows: Int64Array, parser: ColumnParser
     ) -> None:
-        self._views = [memoryview(file) for file in files]
+        self._metadata = metadata
         self._bases = bases
-        self._num_rows = np.array(num_rows, np.int64)
-        self._ends = footers["columns"].astype(np.int64)
-        self._length = int(footers["num_columns"][0])
-        self._places = self._column_places(files, footers)
-        self._parser = ColumnParser(version, int(self._ends.max()))
+        self._num_rows = num_rows
+        self._parser = parser
         self._parsed: dict[int, Column] = {}
         self._lock = ForkSafeLock()
 
-    def _column_places(
-        self, files: Sequence[pa.Buffer], footers: npt.NDArray[np.void]
-    ) -> Int64Array:
-        """The position and length of the metadata of each column of each file."""
-        size = 16 * self._length
-        starts = footers["column_table"].astype(np.int64)
-        sizes = np.array([file.size for file in files], np.int64)
-        if (starts < self._ends).any() or (starts + size > sizes).any() or (self._ends < 0).any():
-            raise CorruptFileError("the columns of a file are outside of it")
-        tables = [
-            view[start : start + size]
-            for view, start in zip(self._views, starts.tolist(), strict=True)
-        ]
-        places = np.frombuffer(b"".join(tables), "<u8").astype(np.int64)
-        places = places.reshape(len(files), self._length, 2)
-        stops = places[:, :, 0] + places[:, :, 1]
-        if (places < 0).any() or (places[:, :, 0] < self._ends[:, None]).any():
-            raise CorruptFileError("the metadata of a column is not among that of the columns")
-        if (stops > starts[:, None]).any() or (stops < 0).any():
-            raise CorruptFileError("the metadata of a column ends outside of that of the columns")
-        return places
-
     def __len__(self) -> int:
-        return self._length
+        return self._metadata.num_columns
 
     @overload
     def __getitem__(self, index: int) -> Column: ...
@@ -222,10 +297,9 @@ class JoinedColumns(Sequence[Column]):
         num_pages: list[int] = []
         starts: list[int] = []
         sizes: list[int] = []
-        places = self._places[:, index].tolist()
         encoding = None
-        for view, (place, length) in zip(self._views, places, strict=True):
-            found = parser.parse_pages(bytes(view[place : place + length]))
+        for raw in self._metadata.of_column(index):
+            found = parser.parse_pages(raw)
             if (encoding or found.encoding) is not found.encoding or found.buffers[0]:
                 raise CorruptFileError("the columns of the files differ in their encoding")
             encoding = found.encoding
@@ -239,14 +313,18 @@ class JoinedColumns(Sequence[Column]):
                 counts.append(len(page.offsets))
                 starts += page.offsets
                 sizes += page.sizes
-        owners = np.repeat(np.arange(len(places)), num_pages)
-        self._check_rows(np.bincount(owners, rows, len(places)))
+        owners = np.repeat(np.arange(len(num_pages)), num_pages)
+        self._check_rows(np.bincount(owners, rows, len(num_pages)))
         first, size = np.array(starts, np.int64), np.array(sizes, np.int64)
         files = np.repeat(owners, counts)
-        if (first < 0).any() or (size < 0).any() or (first + size > self._ends[files]).any():
+        if (
+            (first < 0).any()
+            or (size < 0).any()
+            or (first + size > self._metadata.data_ends[files]).any()
+        ):
             raise CorruptFileError("a buffer of a page is outside of its file")
         begins = first + self._bases[files]
-        table = PageTable(
+        table = PageArrays(
             encodings,
             np.array(kinds, np.int64),
             np.array(rows, np.int64),

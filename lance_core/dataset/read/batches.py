@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import Int64Array
+
 
 class ScannedRows(NamedTuple):
-    """Rows of one fragment; ``is_last``: True for the last rows of the span."""
+    """Rows of one fragment, or of a run of fragments.
+
+    ``is_last``: True for the last rows of the span. ``edges``: for rows of a run, the first row of
+    each fragment but the first in ``table``; None for rows of one fragment.
+    """
 
     table: pa.Table
     is_last: bool
+    edges: Int64Array | None = None
 
 
 class BatchSizes(NamedTuple):
@@ -67,7 +77,7 @@ def _whole(
     """Tables whose number of rows is a multiple of ``most_rows``, except where a batch is cut."""
     waiting: list[pa.Table] = []
     rows = 0
-    for table, is_last in found:
+    for table, is_last, _ in found if sizes.exact else _by_fragment(found):
         if table.num_rows:
             waiting.append(table)
             rows += table.num_rows
@@ -84,6 +94,22 @@ def _whole(
         waiting = [sliced(joined, rows - rest)] if rest else []
         rows = rest
     yield concatenated(waiting, schema)
+
+
+def _by_fragment(found: Iterable[ScannedRows]) -> Iterator[ScannedRows]:
+    """The same rows, without ``edges``."""
+    for rows in found:
+        if rows.edges is None or not len(rows.edges):
+            yield rows
+            continue
+        columns = [combine_chunks(column) for column in rows.table.columns]
+        whole = rows.table
+        if columns:
+            whole = pa.Table.from_arrays(columns, schema=whole.schema)
+        edges = np.unique(np.concatenate([[0], rows.edges, [whole.num_rows]])).tolist()
+        for start, stop in pairwise(edges):
+            is_last = stop < whole.num_rows or rows.is_last
+            yield ScannedRows(sliced(whole, start, stop - start), is_last)
 
 
 def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:

@@ -60,7 +60,7 @@ def read_fields(
         return []
     if fragment.overlays:
         raise UnsupportedFeatureError(f"fragment {fragment.id} has data overlay files")
-    places = _places(snapshot, fragment, fields)
+    places = files_of_fields(snapshot, fragment, fields)
     columns: dict[int, pa.ChunkedArray] = {}
     if not any(number >= 0 for number in places):
         check_some_count(snapshot, fragment)
@@ -68,22 +68,22 @@ def read_fields(
         if number >= 0:
             read = _read_file(snapshot, fragment, number, [fields[i] for i in mine], rows)
             columns.update(zip(mine, read, strict=True))
-    for i in places.get(_NOWHERE, ()):
+    for i in places.get(NOWHERE, ()):
         columns[i] = pa.chunked_array([pa.nulls(len(rows), fields[i].arrow_type)])
-    for i in places.get(_SPLIT, ()):
+    for i in places.get(SPLIT, ()):
         columns[i] = _read_split(snapshot, fragment, fields[i], rows)
     return [columns[i] for i in range(len(fields))]
 
 
-_SPLIT = -1
-_NOWHERE = -2
+SPLIT = -1
+NOWHERE = -2
 """In place of a file's number: the field is in several files, or in none."""
 
 
-def _places(
+def files_of_fields(
     snapshot: Snapshot, fragment: Fragment, fields: Sequence[Field]
 ) -> Mapping[int, Sequence[int]]:
-    """The indices in ``fields`` by file number, `_SPLIT` or `_NOWHERE`.
+    """The indices in ``fields`` by file number, `SPLIT` or `NOWHERE`.
 
     The result of the last read of a fragment is cached: computing it would dominate the time of
     reading single rows.
@@ -95,7 +95,7 @@ def _places(
     found: dict[int, list[int]] = {}
     for i, field in enumerate(fields):
         place = _place(field, homes, fragment)
-        found.setdefault(_NOWHERE if place is None else place, []).append(i)
+        found.setdefault(NOWHERE if place is None else place, []).append(i)
     places = dict(sorted(found.items()))
     if isinstance(fields, tuple):  # only an immutable value is a safe cache key
         snapshot.places[fragment.id] = fragment, fields, places
@@ -125,11 +125,11 @@ def _is_one_column(field: Field, homes: Mapping[int, int]) -> bool:
 def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | None:
     """The number of the file that contains all of ``field``, None if no file contains any of it.
 
-    Returns `_SPLIT` if several files contain parts of it.
+    Returns `SPLIT` if several files contain parts of it.
     """
     found = {homes.get(leaf) for leaf in _leaf_ids(field, homes)}
     if len(found) > 1:
-        return _SPLIT
+        return SPLIT
     (place,) = found
     if place is None or not field.is_struct or _is_one_column(field, homes):
         return place
@@ -138,7 +138,7 @@ def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | 
         return place
     structs = {part.id for part in field.walk() if part.is_struct}
     # A file may contain the children without the column of the struct itself.
-    return place if structs.issubset(file.fields) else _SPLIT
+    return place if structs.issubset(file.fields) else SPLIT
 
 
 def _has_leaves_only(file: DataFile) -> bool:

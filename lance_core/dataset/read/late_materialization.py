@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.read.batches import ScannedRows
-from lance_core.dataset.read.scan_window import PendingRows
+from lance_core.dataset.read.scan_window import FoundRows, PendingRows
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.scan_window import Window
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class WindowResult(NamedTuple):
     """The result of a window; ``is_last``: True for the last window of the span."""
 
-    found: pa.Table | PendingRows
+    found: FoundRows | PendingRows
     is_last: bool
 
 
@@ -38,30 +38,28 @@ def completed(
     for found, is_last in parts:
         if isinstance(found, PendingRows):
             waiting.append(found)
-            table = window.nothing
-        else:
-            table = found
+        table, edges = (window.nothing, None) if isinstance(found, PendingRows) else found
         is_enough = sum(len(chosen.offsets) for chosen in waiting) >= sizer.rows
         if waiting and (is_enough or is_last or table.num_rows):
             for part in _completed(waiting, window, sizer):
-                yield ScannedRows(part, is_last=False)
+                yield ScannedRows(part.table, False, part.edges)
             waiting = []
         if is_last or table.num_rows:
-            yield ScannedRows(table, is_last)
+            yield ScannedRows(table, is_last, edges)
 
 
 def _completed(
     waiting: Sequence[PendingRows], window: Window, sizer: WindowSizer
-) -> Iterator[pa.Table]:
-    """The completed rows of one fragment, in tables of ``sizer.rows`` rows."""
-    fragment = waiting[0].fragment
+) -> Iterator[FoundRows]:
+    """The completed rows of one fragment or run, in parts of ``sizer.rows`` rows."""
+    source = waiting[0].source
     offsets = np.concatenate([chosen.offsets for chosen in waiting])
     tested = pa.concat_tables([chosen.tested for chosen in waiting])
     start = 0
     while start < len(offsets):
         count = min(sizer.rows, len(offsets) - start)
-        part = PendingRows(fragment, offsets[start : start + count], tested.slice(start, count))
-        table = window.complete(part)
-        sizer.observe(count, table.nbytes)
-        yield table
+        part = PendingRows(source, offsets[start : start + count], tested.slice(start, count))
+        completed = window.complete(part)
+        sizer.observe(count, completed.table.nbytes)
+        yield completed
         start += count

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
+from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
 
 Int64Array = npt.NDArray[np.int64]
@@ -19,7 +20,11 @@ Int64Array = npt.NDArray[np.int64]
 
 def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
     """The live offsets in ``rows``. Memory and time are bounded by the length of ``rows``."""
-    deleted = snapshot.deleted_offsets(fragment)
+    return without_deleted(snapshot.deleted_offsets(fragment), rows)
+
+
+def without_deleted(deleted: RowOffsets | None, rows: RowRange) -> Rows:
+    """The offsets in ``rows`` that are not among the sorted ``deleted`` ones."""
     if deleted is None or len(deleted) == 0:
         return rows
     first, last = np.searchsorted(deleted, [rows.start, rows.stop])

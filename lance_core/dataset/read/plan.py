@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
+from lance_core.encodings.decoding import RowRange, packed_rows
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -13,19 +16,89 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.row_masks import RowMask
     from lance_core.dataset.read.scan_metrics import ScanMetrics
     from lance_core.dataset.read.sort_keys import ColumnOrdering
+    from lance_core.encodings.decoding import Int64Array, Rows
     from lance_core.schema import Schema
+    from lance_core.table.fragments.data_file import DataFile
     from lance_core.table.fragments.fragment import Fragment
 
 DEFAULT_BATCH_SIZE = 8192
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FragmentRun:
+    """Fragments whose files have the same fields and columns.
+
+    ``starts``: the first physical row of each fragment in the run, then the number of all rows.
+    """
+
+    fragments: tuple[Fragment, ...]
+    starts: Int64Array
+
+    @property
+    def id(self) -> int:
+        """The id of the first fragment."""
+        return self.fragments[0].id
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files of the first fragment, which has the same layout as the others."""
+        return self.fragments[0].files
+
+    def owners(self, offsets: Int64Array) -> Int64Array:
+        """For each row of the run, the position of its fragment."""
+        found: Int64Array = self.starts.searchsorted(offsets, "right") - 1
+        return found
+
+    def counts(self, rows: Rows) -> Int64Array:
+        """The number of ``rows`` in each fragment."""
+        if isinstance(rows, RowRange):
+            clipped: Int64Array = np.clip(self.starts, rows.start, rows.stop)
+            return clipped[1:] - clipped[:-1]
+        return np.diff(rows.values.searchsorted(self.starts))
+
+    def parts(self, rows: Rows) -> Iterator[tuple[Fragment, Rows]]:
+        """The fragments that have some of ``rows``, with these rows counted from their start."""
+        ends = np.cumsum(self.counts(rows))
+        firsts = [0, *ends[:-1].tolist()]
+        for fragment, start, first, end in zip(
+            self.fragments, self.starts.tolist(), firsts, ends.tolist(), strict=False
+        ):
+            if first == end:
+                continue
+            if isinstance(rows, RowRange):
+                begin = rows.start + first - start
+                yield fragment, RowRange(begin, begin + end - first)
+            else:
+                yield fragment, packed_rows(rows.values[first:end] - start)
+
+
+RowSource: TypeAlias = "Fragment | FragmentRun"
+"""What has the rows of a span."""
+
+
+def source_ids(source: RowSource) -> list[int]:
+    """The ids of the fragments of ``source``."""
+    if isinstance(source, FragmentRun):
+        return [fragment.id for fragment in source.fragments]
+    return [source.id]
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical rows ``start`` (inclusive) to ``stop`` (exclusive) of a fragment."""
+    """Physical rows ``start`` (inclusive) to ``stop`` (exclusive) of a fragment.
+
+    With a ``run``, the rows count from the start of the run, and ``fragment`` is its first.
+    """
 
     fragment: Fragment
     start: int
     stop: int
+    run: FragmentRun | None = None
+
+    @property
+    def source(self) -> RowSource:
+        """What the rows count from."""
+        return self.fragment if self.run is None else self.run
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order, num_threads
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 from lance_core.dataset.read.batches import BatchSizes, ScannedRows, in_batches
 from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
+from lance_core.dataset.read.fragment_run import in_runs, may_join
 from lance_core.dataset.read.late_materialization import WindowResult, completed
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.prefetch import windows_ahead
@@ -63,9 +65,6 @@ SMALL_SPAN_ROWS = 1 << 12
 SMALL_SPAN_BYTES = 1 << 18
 """Average rows and stored bytes of spans below which threads make a scan slower."""
 
-SPANS_AT_ONCE = 64
-"""Small spans for which a filter is evaluated at once."""
-
 LARGE_RESULT = 64 << 20
 """Estimated bytes of a result from which a scan saves memory at the cost of time."""
 
@@ -82,7 +81,7 @@ def _tables(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.Table]:
     rows = SEARCH_WINDOW_ROWS if plan.is_selective and plan.limit is not None else _table_rows(plan)
     late = _wanted(plan, LATE_ROWS)
     found = _found(snapshot, plan, WindowSizer(rows, rows), WindowSizer(late, late))
-    return (table for table, _ in found if table.num_rows)
+    return (rows.table for rows in found if rows.table.num_rows)
 
 
 def _ordered(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
@@ -112,13 +111,10 @@ def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """The number of rows that the scan returns."""
     plan = narrowed(snapshot, plan)
-    if plan.filter is not None and _has_small_spans(snapshot, plan):
-        counts = iter([len(offsets) for _, offsets in matching(snapshot, plan)])
-    else:
-        sizer = count_sizer(_tested_fields(plan), plan.batch_size)
-        window = Window(snapshot, plan, sizer)
-        counts = _of_windows(snapshot, plan, window.count, sizer.windows(plan.spans))
-    total = sum(counts) - plan.offset
+    sizer = count_sizer(_tested_fields(plan), plan.batch_size)
+    window = Window(snapshot, plan, sizer)
+    windows = sizer.windows(in_runs(snapshot, plan.spans, _tested_fields(plan), sizer))
+    total = sum(_of_windows(snapshot, plan, window.count, windows)) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
 
@@ -129,11 +125,8 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     """
     sizer = count_sizer(_tested_fields(plan), plan.batch_size)
     window = Window(snapshot, plan, sizer)
-    windows = sizer.windows(plan.spans)
-    if plan.filter is None or not _has_small_spans(snapshot, plan):
-        return _of_windows(snapshot, plan, window.matching, windows)
-    groups = iter(lambda: list(itertools.islice(windows, SPANS_AT_ONCE)), [])
-    return itertools.chain.from_iterable(map(window.matching_of_all, groups))
+    windows = sizer.windows(in_runs(snapshot, plan.spans, _tested_fields(plan), sizer))
+    return itertools.chain.from_iterable(_of_windows(snapshot, plan, window.matching, windows))
 
 
 def _of_windows(
@@ -145,8 +138,8 @@ def _of_windows(
     is_stream: bool = False,
     may_end: bool = False,
 ) -> Iterator[T]:
-    """``work`` of each window, in order; in the threads of a pool unless the spans are small."""
-    if _has_small_spans(snapshot, plan):
+    """``work`` of each window, in order; in the threads of a pool unless the windows are small."""
+    if _has_small_spans(snapshot, plan) and not may_join(snapshot):
         return map(work, windows)
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     return in_order(work, windows, ahead, is_io_bound=snapshot.is_io_bound)
@@ -234,18 +227,20 @@ def _found(
     is_end = ends_of(plan.spans)
 
     def read(span: Span) -> WindowResult:
-        return WindowResult(window.read(span), is_end(span))
+        is_last = is_end(span) if span.run is None else span.stop == span.run.starts[-1]
+        return WindowResult(window.read(span), bool(is_last))
 
     may_end = plan.is_selective and plan.limit is not None
     windows = _read_windows(snapshot, plan, sizer)
     parts = _of_windows(snapshot, plan, read, windows, is_stream=is_stream, may_end=may_end)
-    for table, is_last in completed(parts, window, late):
+    for table, is_last, edges in completed(parts, window, late):
         part = sliced(table, skip, left)
+        inner = None if edges is None else np.clip(edges - skip, 0, part.num_rows)
         skip = max(0, skip - table.num_rows)
         if left is not None:
             left -= part.num_rows
         if part.num_rows or is_last:
-            yield ScannedRows(part, is_last)
+            yield ScannedRows(part, is_last, inner)
         if left == 0:
             return
 
@@ -254,7 +249,7 @@ def _read_windows(snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer) -> Ite
     """The windows to read, with fewer rows if the result contains the bytes of blobs."""
     described = described_blobs(snapshot, _read_fields(plan))
     if not described:
-        return sizer.windows(plan.spans)
+        return sizer.windows(in_runs(snapshot, plan.spans, _read_fields(plan), sizer))
     sized = WindowSizer(SIZED_ROWS, SIZED_ROWS).windows(plan.spans)
     return cut_by_size(snapshot, sized, described, STREAM_WINDOW_BYTES)
 

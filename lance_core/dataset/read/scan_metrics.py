@@ -5,10 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.dataset.read.plan import source_ids
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.wrappers.counting import ReadCounters
+
+if TYPE_CHECKING:
+    from lance_core.dataset.read.plan import RowSource
 
 
 class StepMetrics(ReadCounters):
@@ -37,12 +42,12 @@ class StepMetrics(ReadCounters):
         self.fragments: set[int] = set()
         self.seconds = 0.0
 
-    def timed(self, rows: int = 0, fragment_id: int | None = None) -> AbstractContextManager[None]:
-        """Add the time of a block, and ``rows`` of a fragment that the block reads."""
-        return self._timed(rows, fragment_id)
+    def timed(self, rows: int = 0, source: RowSource | None = None) -> AbstractContextManager[None]:
+        """Add the time of a block, and the ``rows`` of ``source`` that the block reads."""
+        return self._timed(rows, source)
 
     @contextmanager
-    def _timed(self, rows: int, fragment_id: int | None) -> Iterator[None]:
+    def _timed(self, rows: int, source: RowSource | None) -> Iterator[None]:
         start = time.perf_counter()
         try:
             yield
@@ -51,9 +56,10 @@ class StepMetrics(ReadCounters):
             with self.sums:
                 self.seconds += spent
                 self.rows_scanned += rows
-                if fragment_id is not None:
-                    self.fragments.add(fragment_id)
-                    self.ranges_scanned += 1
+                if source is not None:
+                    ids = source_ids(source)
+                    self.fragments.update(ids)
+                    self.ranges_scanned += len(ids)
 
     def returned(self, rows: int, size: int) -> None:
         """Add a part of the step's result."""
@@ -66,7 +72,7 @@ class StepMetrics(ReadCounters):
 class _Unmeasured(StepMetrics):
     """A step that nobody measures: costs next to nothing and keeps nothing."""
 
-    def timed(self, rows: int = 0, fragment_id: int | None = None) -> AbstractContextManager[None]:
+    def timed(self, rows: int = 0, source: RowSource | None = None) -> AbstractContextManager[None]:
         return _NOTHING
 
     def returned(self, rows: int, size: int) -> None:

@@ -1,4 +1,4 @@
-"""One window of a scan: a run of physical rows of one fragment, filtered early, materialised late.
+"""One window of a scan: rows of a fragment or of a run, filtered early, materialised late.
 
 With a filter, only the filter's columns are read for all rows of a window; the other columns are
 read for the rows that satisfy the filter.
@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.expressions.zero_column_tables import concatenated
 from lance_core.dataset.read.blob_windows import described_blobs
-from lance_core.dataset.read.fragment_reader import read_rows
-from lance_core.dataset.read.live_rows import live, within
-from lance_core.dataset.read.meta_columns import meta_column
+from lance_core.dataset.read.fragment_run import deleted_offsets, live, meta_values, read_rows
+from lance_core.dataset.read.live_rows import within
+from lance_core.dataset.read.plan import FragmentRun
 from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required
 from lance_core.dataset.read.pruning import rows_left
@@ -33,7 +32,7 @@ from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
-    from lance_core.dataset.read.plan import ScanPlan, Span
+    from lance_core.dataset.read.plan import RowSource, ScanPlan, Span
     from lance_core.dataset.read.window_sizing import WindowSizer
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.encodings.decoding import Int64Array
@@ -60,14 +59,21 @@ GROUP_BYTES = 1 << 20
 
 
 class PendingRows(NamedTuple):
-    """Ascending physical rows of a fragment that satisfy the filter.
+    """Ascending physical rows of a fragment, or of a run, that satisfy the filter.
 
     ``tested`` contains the filter's columns for these rows; the other columns are not read yet.
     """
 
-    fragment: Fragment
+    source: RowSource
     offsets: Int64Array
     tested: pa.Table
+
+
+class FoundRows(NamedTuple):
+    """Rows that satisfy the filter; ``edges`` has the meaning of `ScannedRows.edges`."""
+
+    table: pa.Table
+    edges: Int64Array | None = None
 
 
 class Window:
@@ -107,17 +113,17 @@ class Window:
             is_free = not (snapshot.is_io_bound or described_blobs(snapshot, rest))
             self._may_wait = is_free and not self._early
 
-    def read(self, span: Span) -> pa.Table | PendingRows:
+    def read(self, span: Span) -> FoundRows | PendingRows:
         """The rows of ``span`` that satisfy the filter; perhaps `PendingRows` if they are few."""
         with self._memory():
             return self._read(span)
 
-    def complete(self, chosen: PendingRows) -> pa.Table:
-        """The table that `read` would have returned for the rows ``chosen``."""
+    def complete(self, chosen: PendingRows) -> FoundRows:
+        """What `read` would have returned for the rows ``chosen``."""
         rows = packed_rows(chosen.offsets)
         with self._memory():
-            data = self._materialised(chosen.fragment, rows, chosen.tested)
-            return self._projected(data)
+            data = self._materialised(chosen.source, rows, chosen.tested)
+            return FoundRows(self._projected(data), _edges(chosen.source, rows))
 
     def count(self, span: Span) -> int:
         """The number of live rows that satisfy the filter; reads only the filter's columns."""
@@ -127,58 +133,39 @@ class Window:
         tested = self._tested_of(span, rows)
         return int(np.count_nonzero(self._mask(tested)))
 
-    def matching(self, span: Span) -> tuple[Fragment, RowOffsets]:
-        """The fragment, and the offsets of the span's live rows that satisfy the filter."""
+    def matching(self, span: Span) -> list[tuple[Fragment, RowOffsets]]:
+        """The fragments, and the offsets of the span's live rows that satisfy the filter.
+
+        Without a run, the list has the fragment even if no row does.
+        """
         rows = self._rows(span)
         if self._filter is not None and len(rows):
             tested = self._tested_of(span, rows)
             rows = _subset(rows, np.flatnonzero(self._mask(tested)))
-        return span.fragment, _offsets(rows).astype(np.uint32)
+        parts = [(span.fragment, rows)] if span.run is None else span.run.parts(rows)
+        return [(fragment, _offsets(some).astype(np.uint32)) for fragment, some in parts]
 
-    def matching_of_all(self, spans: Sequence[Span]) -> list[tuple[Fragment, RowOffsets]]:
-        """`matching` of each of ``spans`` that has such rows; evaluates the filter once."""
-        assert self._filter is not None
-        rows = [self._rows(span) for span in spans]
-        read = [(span, some) for span, some in zip(spans, rows, strict=True) if len(some)]
-        tested = [
-            self._first(span.fragment, self._tested, self._tested_meta, some) for span, some in read
-        ]
-        if not tested:
-            return []
-        schema, names = tested[0].schema, tested[0].column_names
-        # The order of columns depends on whether the rows of a fragment are dense.
-        tested = [table if table.column_names == names else table.select(names) for table in tested]
-        found = np.flatnonzero(self._mask(concatenated(tested, schema)))
-        ends = np.cumsum([0, *(len(some) for _, some in read)])
-        cuts = np.searchsorted(found, ends)
-        results = []
-        for number in np.flatnonzero(np.diff(cuts)).tolist():
-            span, some = read[number]
-            chosen = found[cuts[number] : cuts[number + 1]] - ends[number]
-            results.append((span.fragment, _offsets(_subset(some, chosen)).astype(np.uint32)))
-        return results
-
-    def _read(self, span: Span) -> pa.Table | PendingRows:
+    def _read(self, span: Span) -> FoundRows | PendingRows:
         rows = self._rows(span)
         if len(rows) == 0:
-            return self.nothing
+            return FoundRows(self.nothing)
         projection = self._projection
         if self._filter is None:
-            data = self._first(span.fragment, projection.fields, projection.meta, rows)
+            data = self._first(span.source, projection.fields, projection.meta, rows)
             self._sizer.observe(span.stop - span.start, data.nbytes)
-            return self._projected(data)
+            return FoundRows(self._projected(data), _edges(span.source, rows))
         tested = self._tested_of(span, rows)
         mask = self._mask(tested)
         if not mask.any():
-            return self.nothing
+            return FoundRows(self.nothing)
         number = np.flatnonzero(mask)
         kept = tested if len(number) == len(rows) else take_rows(tested, from_numpy(number))
         passed = _subset(rows, number)
         if self._may_wait and len(number) * SPARSE <= len(rows):
-            return PendingRows(span.fragment, _offsets(passed), kept)
-        data = self._materialised(span.fragment, passed, kept)
+            return PendingRows(span.source, _offsets(passed), kept)
+        data = self._materialised(span.source, passed, kept)
         self._sizer.observe(span.stop - span.start, tested.nbytes + data.nbytes)
-        return self._projected(data)
+        return FoundRows(self._projected(data), _edges(span.source, passed))
 
     def _mask(self, tested: pa.Table) -> npt.NDArray[np.bool_]:
         """True for the rows that satisfy the filter."""
@@ -208,7 +195,7 @@ class Window:
 
     def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
         """The columns that the filter needs, for ``rows``."""
-        tested = self._first(span.fragment, self._tested, self._tested_meta, rows)
+        tested = self._first(span.source, self._tested, self._tested_meta, rows)
         self._sizer.observe(span.stop - span.start, tested.nbytes)
         return tested
 
@@ -218,31 +205,31 @@ class Window:
         mask = self._plan.mask
         if mask is None or len(rows) == 0:
             return rows
-        ids = meta_column(self._snapshot, span.fragment, ROW_ID, rows)
+        ids = meta_values(self._snapshot, span.source, ROW_ID, rows)
         return _subset(rows, np.flatnonzero(mask.keep(ids)))
 
     def _live(self, span: Span) -> Rows:
-        snapshot, fragment, plan = self._snapshot, span.fragment, self._plan
+        snapshot, source, plan = self._snapshot, span.source, self._plan
         if plan.includes_deleted:
             return RowRange(span.start, span.stop)
-        if plan.filter is None or not plan.use_statistics:
-            return live(snapshot, fragment, RowRange(span.start, span.stop))
-        ranges = rows_left(snapshot, fragment, plan.filter, span.start, span.stop).ranges
+        if plan.filter is None or not plan.use_statistics or span.run is not None:
+            return live(snapshot, source, RowRange(span.start, span.stop))
+        ranges = rows_left(snapshot, span.fragment, plan.filter, span.start, span.stop).ranges
         if not ranges:
             return RowRange(span.start, span.start)
         hull = RowRange(ranges[0][0], ranges[-1][1])
-        rows = live(snapshot, fragment, hull)
+        rows = live(snapshot, source, hull)
         if sum(stop - start for start, stop in ranges) * DENSE >= len(hull):
             return rows
         return within(rows, ranges)
 
-    def _materialised(self, fragment: Fragment, rows: Rows, tested: pa.Table) -> pa.Table:
+    def _materialised(self, source: RowSource, rows: Rows, tested: pa.Table) -> pa.Table:
         """The projection's fields for ``rows``; ``tested`` has the columns read before."""
         if not (self._early or self._late or self._rest or self._rest_meta):
             return tested
         metrics = self._metrics.late
-        with metrics.timed(len(rows), fragment.id):
-            read = self._chosen_snapshot, fragment
+        with metrics.timed(len(rows), source):
+            read = self._chosen_snapshot, source
             parts = [
                 self._fetch(*read, self._early, (), rows, is_dense=True),
                 self._fetch(*read, self._late, (), rows, is_dense=False),
@@ -253,13 +240,13 @@ class Window:
         return _side_by_side([tested, *parts])
 
     def _first(
-        self, fragment: Fragment, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
+        self, source: RowSource, fields: tuple[Field, ...], meta: tuple[str, ...], rows: Rows
     ) -> pa.Table:
         """The fields for ``rows``, none of which is excluded by the filter yet."""
         is_sparse = self._filter is not None and isinstance(rows, RowIndices)
         snapshot = self._sparse_snapshot if is_sparse else self._snapshot
-        with self._metrics.read.timed(len(rows), fragment.id):
-            data = self._fetch(snapshot, fragment, fields, meta, rows)
+        with self._metrics.read.timed(len(rows), source):
+            data = self._fetch(snapshot, source, fields, meta, rows)
         if self._plan.metrics is not None:
             self._metrics.read.returned(data.num_rows, data.nbytes)
         return data
@@ -267,7 +254,7 @@ class Window:
     def _fetch(
         self,
         snapshot: Snapshot,
-        fragment: Fragment,
+        source: RowSource,
         fields: tuple[Field, ...],
         meta: tuple[str, ...],
         rows: Rows,
@@ -275,25 +262,25 @@ class Window:
     ) -> pa.Table:
         """The fields for ``rows``; for dense rows, decodes all rows and then filters."""
         if not isinstance(rows, RowIndices) or not (fields or meta):
-            return self._stored(snapshot, fragment, fields, meta, rows)
+            return self._stored(snapshot, source, fields, meta, rows)
         if is_dense is None:
             share = (rows.last + 1 - rows.first) / len(rows)
-            dense = tuple(f for f in fields if share <= _dense(snapshot, fragment, f))
+            dense = tuple(f for f in fields if share <= _dense(snapshot, source, f))
         else:
             dense = fields if is_dense else ()
         if described_blobs(snapshot, dense):
             dense = ()
         if not dense:
-            return self._stored(snapshot, fragment, fields, meta, rows)
+            return self._stored(snapshot, source, fields, meta, rows)
         is_other = {field.id for field in fields}.difference(field.id for field in dense)
         others = tuple(field for field in fields if field.id in is_other)
         # Without requests to combine, few fields at a time take least memory.
         groups = [dense] if snapshot.is_io_bound else _groups(dense, rows.last + 1 - rows.first)
         first, stop = rows.first, rows.last + 1
         selected = from_numpy(rows.values - first)
-        parts = [self._stored(snapshot, fragment, others, meta, rows)] if others or meta else []
+        parts = [self._stored(snapshot, source, others, meta, rows)] if others or meta else []
         for group in groups:
-            whole = self._stored(snapshot, fragment, group, (), RowRange(first, stop))
+            whole = self._stored(snapshot, source, group, (), RowRange(first, stop))
             # For one column Arrow's take is several times faster than its filter.
             parts.append(take_rows(whole, selected))
         return _side_by_side(parts)
@@ -301,14 +288,14 @@ class Window:
     def _stored(
         self,
         snapshot: Snapshot,
-        fragment: Fragment,
+        source: RowSource,
         fields: tuple[Field, ...],
         meta: tuple[str, ...],
         rows: Rows,
     ) -> pa.Table:
         """The fields as stored, and the meta columns; null for the ids of deleted rows."""
-        data = read_rows(snapshot, fragment, fields, meta, rows)
-        deleted = snapshot.deleted_offsets(fragment) if self._plan.includes_deleted else None
+        data = read_rows(snapshot, source, fields, meta, rows)
+        deleted = deleted_offsets(snapshot, source) if self._plan.includes_deleted else None
         if deleted is None:
             return data
         is_deleted = np.isin(_offsets(rows), deleted)
@@ -319,9 +306,18 @@ class Window:
         return data
 
 
-def _dense(snapshot: Snapshot, fragment: Fragment, field: Field) -> float:
+def _edges(source: RowSource, rows: Rows) -> Int64Array | None:
+    """The position in ``rows`` of the first row of each fragment but the first; None for one."""
+    if not isinstance(source, FragmentRun):
+        return None
+    edges: Int64Array = np.cumsum(source.counts(rows))[:-1]
+    return edges
+
+
+def _dense(snapshot: Snapshot, source: RowSource, field: Field) -> float:
     """The rows of which one must be selected so that decoding all is faster for ``field``."""
-    version = fragment.files[0].file_version if fragment.files else LEGACY
+    files = source.files
+    version = files[0].file_version if files else LEGACY
     if snapshot.is_io_bound or version == LEGACY or field.children:
         return DENSE
     if fixed_bytes((field,)) is None:

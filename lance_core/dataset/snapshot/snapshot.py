@@ -14,6 +14,7 @@ from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.handlers.lock import CommitLock, locked
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.concurrency.lru_cache import LruCache
+from lance_core.datafile.joined_files import JoinedFiles
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.small_files import SmallFiles
 from lance_core.dataset.snapshot.base_paths import object_place, open_base
@@ -43,6 +44,9 @@ MAX_FRAGMENT_ROWS = 1 << 32
 MAX_OPEN_FILES = 1024
 """Maximum cached data files (parsed footers and page tables) for each opened table."""
 
+MAX_JOINED_BYTES = 64 << 20
+"""Maximum bytes of the metadata of joined data files that are cached for each opened table."""
+
 MAX_OPEN_BASES = 256
 """Maximum cached stores of base paths for each opened table."""
 
@@ -68,6 +72,11 @@ class TableRoot:
     commit_lock: CommitLock | None = None
     readers: LruCache[tuple[str | None, str, int | None], FileReader] = field(
         default_factory=lambda: LruCache(MAX_OPEN_FILES, made_once=True)
+    )
+    joined: LruCache[tuple[str | None, ...], JoinedFiles] = field(
+        default_factory=lambda: LruCache(
+            MAX_JOINED_BYTES, lambda files: files.nbytes, made_once=True
+        )
     )
     small_files: SmallFiles = field(default_factory=SmallFiles)
     deletions: LruCache[tuple[str | None, str], npt.NDArray[np.uint32]] = field(

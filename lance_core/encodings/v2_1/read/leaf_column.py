@@ -15,8 +15,8 @@ from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.decoding import RowRange, packed_rows
 from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.page_rows import with_page
-from lance_core.encodings.page_table import PageTable
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
@@ -79,7 +79,7 @@ class LeafColumn:
         self.tree: object = None
         self._nodes: tuple[Node, ...] = ()
         self._plans: dict[int, LayoutPlan] = {}
-        self._table = PageTable.of(column.pages)
+        self._table = PageArrays.of(column.pages)
         self._prints: dict[int, int] = {}
         self._keys: dict[bytes, int] = {}
         self._num_items = np.zeros(len(self._table.encodings), np.int64)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.read import prefetch, scan, scan_window, window_sizing
+from lance_core.dataset.read import fragment_run, prefetch, scan, scan_window, window_sizing
 from tests.each_case import each_case
 from tests.unit.dataset.conftest import Sample
 
@@ -106,6 +106,7 @@ def test_an_error_while_streaming_reaches_the_reader(
         return real(snapshot, fragment, *rest)
 
     monkeypatch.setattr(scan_window, "read_rows", failing)
+    monkeypatch.setattr(fragment_run, "MAX_FRAGMENTS", 1)
     found: list[int] = []
     numbers = (batch.column(0).to_pylist() for batch in dataset.to_batches(["i"]))
     with pytest.raises(MemoryError, match="enough"):

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.read import scan
+from lance_core.dataset.read import fragment_run, scan
 from lance_core.dataset.read.late_materialization import WindowResult, completed
-from lance_core.dataset.read.scan_window import SPARSE, PendingRows, Window
+from lance_core.dataset.read.scan_window import SPARSE, FoundRows, PendingRows, Window
 from lance_core.dataset.read.window_sizing import WindowBytes, WindowSizer
 from tests.each_case import each_case
 
@@ -96,11 +96,12 @@ def test_rows_of_a_fragment_are_completed_by_one_read(
     counts = []
     complete = Window.complete
 
-    def counting(window: Window, chosen: PendingRows) -> pa.Table:
+    def counting(window: Window, chosen: PendingRows) -> FoundRows:
         counts.append(len(chosen.offsets))
         return complete(window, chosen)
 
     monkeypatch.setattr(Window, "complete", counting)
+    monkeypatch.setattr(fragment_run, "SMALL_ROWS", 0)
     found = dataset.to_table(filter="i % 1000 = 7")
     assert found["i"].to_pylist() == [i for i in range(7, ROWS, 1000) if i % 97 != 5]
     assert len(counts) == len(dataset.get_fragments())
@@ -123,10 +124,10 @@ class Counting:
     def __init__(self) -> None:
         self.counts: list[int] = []
 
-    def complete(self, chosen: PendingRows) -> pa.Table:
+    def complete(self, chosen: PendingRows) -> FoundRows:
         self.counts.append(len(chosen.offsets))
         assert chosen.offsets.tolist() == chosen.tested["t"].to_pylist()
-        return pa.table({"i": chosen.offsets})
+        return FoundRows(pa.table({"i": chosen.offsets}))
 
 
 def few(start: int, count: int, is_last: bool = False) -> WindowResult:
@@ -135,7 +136,7 @@ def few(start: int, count: int, is_last: bool = False) -> WindowResult:
 
 
 def many(start: int, count: int, is_last: bool = False) -> WindowResult:
-    return WindowResult(pa.table({"i": np.arange(start, start + count)}), is_last)
+    return WindowResult(FoundRows(pa.table({"i": np.arange(start, start + count)})), is_last)
 
 
 def run(
@@ -143,7 +144,7 @@ def run(
 ) -> tuple[list[int], list[tuple[list[int], bool]]]:
     window = Counting()
     found = list(completed(parts, cast(Window, window), sizer))
-    return window.counts, [(table["i"].to_pylist(), is_last) for table, is_last in found]
+    return window.counts, [(rows.table["i"].to_pylist(), rows.is_last) for rows in found]
 
 
 def test_few_rows_wait_for_others_until_something_else_comes() -> None:

@@ -66,7 +66,7 @@ USES: dict[str, tuple[Callable[[lance.LanceDataset], object], int]] = {
     "head": (lambda dataset: dataset.head(2), 1),
     "rows in the middle": (lambda dataset: dataset.slice(1501, 1503), 1),
     "a take": (lambda dataset: dataset.take([0, 2999]), 2),
-    "the first batch": (lambda dataset: next(iter(dataset.to_batches())), 64),
+    "the first batch": (lambda dataset: next(iter(dataset.to_batches())), 128),
     "a count with a limit": (lambda dataset: dataset.scanner(limit=4).count_rows(), 2),
 }
 

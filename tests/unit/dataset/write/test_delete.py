@@ -22,7 +22,7 @@ from lance_core._pb import table_pb2
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.dataset.read import scan
+from lance_core.dataset.read import fragment_run
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import discard_on_failure as discarding
 from lance_core.dataset.write.delete import delete
@@ -151,7 +151,7 @@ def test_rows_of_many_small_fragments_are_found_at_once(
     dataset.delete("i % 4 = 1 AND i < 40 OR i = 0 OR i BETWEEN 20 AND 22")
     expected = dataset.to_table(filter="d = '5' OR d IS NULL OR d = 'x'")["i"].to_pylist()
     assert len(expected) == 30
-    monkeypatch.setattr(scan, "SPANS_AT_ONCE", 3)
+    monkeypatch.setattr(fragment_run, "MAX_FRAGMENTS", 3)
     where = "d = '5' OR d IS NULL OR d = 'x'"
     assert dataset.count_rows(where) == len(expected)
     assert dataset.delete(where) == {"num_deleted_rows": len(expected)}

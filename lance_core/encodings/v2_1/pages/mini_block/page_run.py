@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Int64Array, Rows
-    from lance_core.encodings.page_table import PageTable
+    from lance_core.encodings.page_arrays import PageArrays
     from lance_core.encodings.v2_1.pages.base import LeafPart
     from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 
@@ -54,7 +54,7 @@ class PageRun(NamedTuple):
     """
 
     plan: MiniBlockPlan
-    table: PageTable
+    table: PageArrays
     numbers: Int64Array
     known: dict[int, PageDescription]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PageTable(Sequence[Page]):
+class PageArrays(Sequence[Page]):
     """The pages of a column, in order; an item is created on access.
 
     Page p has the encoding ``encodings[kinds[p]]``, ``num_rows[p]`` rows, and the buffers from
@@ -33,9 +33,9 @@ class PageTable(Sequence[Page]):
     stops: Int64Array
 
     @classmethod
-    def of(cls, pages: Sequence[Page]) -> PageTable:
+    def of(cls, pages: Sequence[Page]) -> PageArrays:
         """The table of ``pages``; equal encodings should be the same object."""
-        if isinstance(pages, PageTable):
+        if isinstance(pages, PageArrays):
             return pages
         number: dict[int, int] = {}
         encodings: list[Message | ForeignEncoding] = []

@@ -1,0 +1,142 @@
+"""Many small fragments are read at once, with the rows and errors of single fragments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.dataset.read import fragment_run, scan_window
+from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
+
+VERSIONS = ["2.0", "2.1", "2.2"]
+ROWS = 400
+
+
+def rows(first: int = 0) -> pa.Table:
+    """Columns of many encodings, in 40 fragments of ten rows."""
+    numbers = np.arange(first, first + ROWS)
+    words = ["apple", "pear", "plum"]
+    return pa.table(
+        {
+            "i": numbers,
+            "n": pa.array([None if i % 3 == 0 else float(i) for i in numbers]),
+            "b": numbers % 2 == 0,
+            "city": [words[i % (1 + i // 50 % 3)] for i in numbers],
+            "text": [None if i % 7 == 0 else f"text {i * 7919} " * 9 for i in numbers],
+            "same": pa.array(np.full(ROWS, 7), pa.int32()),
+            "lists": pa.array([None if i % 5 == 0 else list(range(i % 4)) for i in numbers]),
+            "struct": [{"x": int(i), "y": None if i % 2 else f"y{i}"} for i in numbers],
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(4.0 * ROWS)), 4),
+            "nothing": pa.nulls(ROWS, pa.string()),
+            "kind": pa.array([words[i % 3] for i in numbers]).dictionary_encode(),
+        }
+    )
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    uri = str(tmp_path_factory.mktemp("runs") / "table")
+    version: str = request.param
+    return lance.write_dataset(rows(), uri, max_rows_per_file=10, data_storage_version=version)
+
+
+def one_by_one(dataset: lance.LanceDataset, **options: Any) -> pa.Table:
+    """The rows of a scan of each fragment alone."""
+    tables = [fragment.to_table(**options) for fragment in dataset.get_fragments()]
+    return pa.concat_tables(tables)
+
+
+@each_case(
+    "options",
+    [
+        {},
+        {"columns": ["text", "i"]},
+        {"filter": "i % 3 = 1"},
+        {"filter": "i % 40 = 7", "columns": ["text", "lists"], "with_row_id": True},
+        {"filter": "city = 'plum' AND n > 20", "with_row_address": True},
+        {"columns": [], "with_row_id": True},
+        {"filter": "i = 399"},
+        {"filter": "i > 1000"},
+    ],
+)
+def test_scans_return_the_rows_of_all_fragments(
+    dataset: lance.LanceDataset, options: dict[str, Any]
+) -> None:
+    expected = one_by_one(dataset, **options)
+    found = dataset.to_table(**options)
+    assert found.equals(expected)
+    assert dataset.count_rows(options.get("filter")) == expected.num_rows
+    assert pa.Table.from_batches(dataset.to_batches(**options), expected.schema).equals(expected)
+
+
+def test_batches_end_with_their_fragment(dataset: lance.LanceDataset) -> None:
+    assert [batch.num_rows for batch in dataset.to_batches()] == [10] * 40
+    assert [batch.num_rows for batch in dataset.to_batches(batch_size=7)] == [7, 3] * 40
+    assert [batch.num_rows for batch in dataset.to_batches(limit=25, offset=5)] == [5, 10, 10]
+    found = dataset.to_batches(filter="i % 20 = 3 OR i < 4")
+    assert [batch.num_rows for batch in found] == [4, *[1] * 19]
+
+
+def test_all_fragments_are_read_by_one_call(
+    dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = []
+    real = scan_window.read_rows
+
+    def counting(snapshot: Any, source: Any, fields: Any, meta: Any, wanted: Any) -> pa.Table:
+        counts.append(len(wanted))
+        return real(snapshot, source, fields, meta, wanted)
+
+    monkeypatch.setattr(scan_window, "read_rows", counting)
+    monkeypatch.setattr(fragment_run, "FIRST_FRAGMENTS", 40)
+    dataset.to_table(["i", "city", "text"])
+    assert counts == [ROWS]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_deleted_rows_and_columns_in_other_files(tmp_path: Path, version: str) -> None:
+    uri = str(tmp_path / "table")
+    dataset = lance.write_dataset(rows(), uri, max_rows_per_file=10, data_storage_version=version)
+    dataset.add_columns({"twice": "i * 2"})
+    dataset = lance.write_dataset(rows(ROWS), uri, mode="append", max_rows_per_file=20)
+    dataset.delete("i % 11 = 3 OR (i >= 101 AND i < 112) OR i = 799")
+    for options in ({}, {"filter": "twice > 30 OR twice IS NULL"}, {"with_row_id": True}):
+        assert dataset.to_table(**options).equals(one_by_one(dataset, **options))
+    found = dataset.scanner(columns=["i"], include_deleted_rows=True, with_row_id=True).to_table()
+    assert found["i"].to_pylist() == list(range(2 * ROWS))
+    assert found["_rowid"].null_count == 2 * ROWS - dataset.count_rows()
+
+
+def test_an_error_names_the_file_that_has_it(tmp_path: Path) -> None:
+    dataset = lance.write_dataset(rows(), str(tmp_path / "table"), max_rows_per_file=10)
+    file = dataset.get_fragments()[17].data_files()[0].path
+    path = tmp_path / "table" / "data" / file
+    content = bytearray(path.read_bytes())
+    reader = dataset.snapshot.reader(dataset.snapshot.manifest.fragments[17].files[0])
+    place = reader.metadata.columns[0].pages[0].buffers[1]
+    content[place.start : place.stop] = b"\xff" * place.length
+    path.write_bytes(content)
+    with pytest.raises(CorruptFileError, match=file):
+        lance.dataset(tmp_path / "table").to_table()
+
+
+def test_few_fragments_of_a_run_are_read_alone(
+    dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined = []
+    real = fragment_run.joined_files
+
+    def counting(snapshot: Any, run: Any, number: int) -> Any:
+        joined.append(number)
+        return real(snapshot, run, number)
+
+    monkeypatch.setattr(fragment_run, "joined_files", counting)
+    monkeypatch.setattr(fragment_run, "FIRST_FRAGMENTS", 40)
+    assert dataset.to_table(["text"], filter="i = 123").num_rows == 1
+    assert joined == [0]  # for the filter's column
