@@ -24,7 +24,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PYTEST = (sys.executable, "-m", "pytest")
 PARTS = (
     ("spark", "docs", "cloud/spark"),
     ("cloud",),
@@ -45,6 +44,9 @@ ON_DISK = ("packaging", "unit/store/local")
 
 MEMORY = Path("/dev/shm")
 """A file system in memory (Linux)."""
+
+FOLDERS = ("TMPDIR", "PYTEST_DEBUG_TEMPROOT")
+"""Environment variables that say where tests write."""
 
 MIN_MEMORY = 2 << 30
 """Free bytes of `MEMORY` from which it is used; the tests of all parts need less than half."""
@@ -70,11 +72,17 @@ def _command(part: Sequence[str], named: list[str], folder: Path | None) -> Comm
     """Run the paths of a part, without those below them that are named by themselves."""
     below = [path for path in named if path.startswith(tuple(f"{parent}/" for parent in part))]
     without = [f"--ignore=tests/{path}" for path in below if path not in part]
+    on_disk = not set(ON_DISK).isdisjoint(part)
     # The cache is a file that only one run of pytest may write.
-    command = [*PYTEST, "-p", "no:cacheprovider", "-o", "tmp_path_retention_policy=failed"]
-    if folder is not None and not set(ON_DISK).intersection(part):
-        command = ["env", f"TMPDIR={folder}", f"PYTEST_DEBUG_TEMPROOT={folder}", *command]
-    return [*command, *(f"tests/{path}" for path in part), *without]
+    arguments = ["-p", "no:cacheprovider", *(f"tests/{path}" for path in part), *without]
+    return _pytest(arguments, None if on_disk else folder)
+
+
+def _pytest(arguments: Sequence[str], folder: Path | None) -> Command:
+    """Run pytest. Its tests write to ``folder``, if there is one, and remove what they wrote."""
+    own = [] if folder is None else [f"{name}={folder}" for name in FOLDERS]
+    kept = ("-o", "tmp_path_retention_policy=failed")
+    return ["env", *own, sys.executable, "-m", "pytest", *kept, *arguments]
 
 
 @contextmanager
@@ -124,9 +132,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--beside", action="append", default=[], metavar="COMMAND")
     known, of_pytest = parser.parse_known_args(arguments)
     os.chdir(HERE.parent)
-    if of_pytest:
-        return subprocess.call([*PYTEST, "-n", "2", "--dist", "loadgroup", *of_pytest])
     with folder_in_memory() as folder:
+        if of_pytest:
+            workers = ("-n", "2", "--dist", "loadgroup")
+            return subprocess.call(_pytest([*workers, *of_pytest], folder))
         commands = [*map(shlex.split, known.beside), *parts(folder)]
         return run_all(commands, at_once=(os.cpu_count() or 1) + 1)
 
