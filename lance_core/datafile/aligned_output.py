@@ -38,10 +38,12 @@ class AlignedOutput:
         self.align(ALIGNMENT)
         return written
 
-    def append_from(self, store: ObjectStore, path: str, ranges: Sequence[ByteRange]) -> None:
-        """Append ranges of another file, without padding between them."""
+    def append_from(
+        self, store: ObjectStore, path: str, ranges: Sequence[ByteRange], batch_bytes: int
+    ) -> None:
+        """Append ranges of another file, without padding; see `ObjectStore.append_from`."""
         if ranges:
-            store.append_from(self.writer, path, ranges)
+            store.append_from(self.writer, path, ranges, batch_bytes)
             self.position += sum(wanted.length for wanted in ranges)
 
     def align(self, alignment: int, remainder: int = 0) -> None:

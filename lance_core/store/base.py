@@ -170,7 +170,25 @@ class ObjectWriter(ABC):
 
 
 COPY_BYTES = 8 << 20
-"""Maximum bytes that `ObjectStore.append_from` reads at once."""
+"""Default maximum bytes that `ObjectStore.append_from` reads at once."""
+
+
+def batches(ranges: Sequence[ByteRange], limit: int) -> Iterator[list[ByteRange]]:
+    """``ranges`` in groups of at most ``limit`` bytes; longer ranges are split."""
+    batch: list[ByteRange] = []
+    size = 0
+    for start, stop in ranges:
+        at = start
+        while at < stop:
+            end = min(stop, at + limit - size)
+            batch.append(ByteRange(at, end))
+            size += end - at
+            at = end
+            if size == limit:
+                yield batch
+                batch, size = [], 0
+    if batch:
+        yield batch
 
 
 class ObjectStore(ABC):
@@ -254,17 +272,23 @@ class ObjectStore(ABC):
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         """Copy an object inside the store. ``PutMode.create`` requires `copy_if_absent`."""
 
-    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+    def append_from(
+        self,
+        writer: ObjectWriter,
+        source: str,
+        ranges: Sequence[ByteRange],
+        batch_bytes: int = COPY_BYTES,
+    ) -> None:
         """Append ranges of the object ``source`` to a writer, in the given order.
 
         ``writer`` is open, and is one of this store or of any other. Raises `ObjectNotFoundError`
         and `CorruptFileError` like `get_ranges`, and otherwise ends like `ObjectWriter.write`; the
-        caller aborts the writer after an error. This default reads and writes pieces of at most
-        `COPY_BYTES`. Override it if the store can copy bytes without sending them to this process.
+        caller aborts the writer after an error. This default reads at most ``batch_bytes`` at once
+        and writes them. Override it if the store can copy bytes without sending them to this
+        process.
         """
-        for start, stop in ranges:
-            for at in range(start, stop, COPY_BYTES):
-                (piece,) = self.get_ranges(source, [ByteRange(at, min(at + COPY_BYTES, stop))])
+        for batch in batches(ranges, batch_bytes):
+            for piece in self.get_ranges(source, batch):
                 writer.write(piece)
 
     def within(self, seconds: float) -> ObjectStore:

@@ -54,10 +54,14 @@ def copy_runs(offsets: Ints, sizes: Ints) -> Runs:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A data file from which pages are copied."""
+    """A data file from which pages are copied.
+
+    ``batch_bytes``: maximum bytes that are read at once if the store does not copy them itself.
+    """
 
     store: ObjectStore
     path: str
+    batch_bytes: int
 
 
 class PageCopies:
@@ -137,7 +141,7 @@ def _copy_runs(output: AlignedOutput, file: SourceFile, offsets: Ints, sizes: In
         place = output.position + sum(one.length for one in pending)
         is_large = stop - start >= _LARGE_RUN
         if place % ALIGNMENT or (is_large and (place - start) % BLOCK):
-            output.append_from(file.store, file.path, pending)
+            output.append_from(file.store, file.path, pending, file.batch_bytes)
             pending = []
             output.align(ALIGNMENT)
             if is_large and start % ALIGNMENT == 0:
@@ -147,6 +151,6 @@ def _copy_runs(output: AlignedOutput, file: SourceFile, offsets: Ints, sizes: In
         # Padding follows every buffer of an aligned file, and metadata the last one.
         padding = -stop % ALIGNMENT if start % ALIGNMENT == 0 else 0
         pending.append(ByteRange(start, stop + padding))
-    output.append_from(file.store, file.path, pending)
+    output.append_from(file.store, file.path, pending, file.batch_bytes)
     output.align(ALIGNMENT)
     return np.array(moves, np.int64)[runs.of_buffer]

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, InvalidPathError, LanceError
 from lance_core.store.base import (
+    COPY_BYTES,
     Buffers,
     ByteRange,
     Guarantee,
@@ -130,9 +131,15 @@ class LocalStore(ObjectStore):
         self._files.forget(path)
         return LocalWriter(self._publisher, path)
 
-    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+    def append_from(
+        self,
+        writer: ObjectWriter,
+        source: str,
+        ranges: Sequence[ByteRange],
+        batch_bytes: int = COPY_BYTES,
+    ) -> None:
         if not isinstance(writer, LocalWriter):
-            super().append_from(writer, source, ranges)
+            super().append_from(writer, source, ranges, batch_bytes)
             return
         with reading(source, self._root.path):
             full_path = self._root.file(source)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import NoReturn
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.store.base import (
+    COPY_BYTES,
     Buffers,
     ByteRange,
     Guarantee,
@@ -159,21 +162,30 @@ class RemoteStore(ObjectStore):
             raise failed
         self._copy_through(source, target, size, if_absent)
 
-    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+    def append_from(
+        self,
+        writer: ObjectWriter,
+        source: str,
+        ranges: Sequence[ByteRange],
+        batch_bytes: int = COPY_BYTES,
+    ) -> None:
+        least = 2 * self.client.min_part_size
         is_own = isinstance(writer, RemoteWriter) and writer.is_of(self.client)
-        total = sum(wanted.length for wanted in ranges)
-        if not is_own or not self.client.copies_parts or total < 2 * self.client.min_part_size:
-            super().append_from(writer, source, ranges)
+        is_long = [wanted.length >= least for wanted in ranges]
+        if not is_own or not self.client.copies_parts or not any(is_long):
+            super().append_from(writer, source, ranges, batch_bytes)
             return
         assert isinstance(writer, RemoteWriter)
-        key, found = self._key(source), self.head(source)
+        found = self.head(source)
         check_ranges(ranges, found.size, source)
-        for wanted in ranges:
-            writer.append_object(
-                CopySource(source, key, found.etag),
-                wanted,
-                lambda part: self.get_ranges(source, [part])[0],
-            )
+        origin = CopySource(source, self._key(source), found.etag)
+        for copies, group in itertools.groupby(zip(is_long, ranges, strict=True), itemgetter(0)):
+            wanted = [one for _, one in group]
+            if not copies:
+                super().append_from(writer, source, wanted, batch_bytes)
+                continue
+            for one in wanted:
+                writer.append_object(origin, one, lambda r: self.get_ranges(source, [r])[0])
 
     def within(self, seconds: float) -> ObjectStore:
         settings = self.settings

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lance_core.errors import OutcomeUnknownError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import (
+    COPY_BYTES,
     Buffers,
     ByteRange,
     ObjectMeta,
@@ -129,11 +130,17 @@ class StoreWrapper(ObjectStore):
         call = StoreCall("copy", source, target, mode)
         self.around(call, lambda: self.inner.copy(source, target, mode))
 
-    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+    def append_from(
+        self,
+        writer: ObjectWriter,
+        source: str,
+        ranges: Sequence[ByteRange],
+        batch_bytes: int = COPY_BYTES,
+    ) -> None:
         sent = sum(wanted.length for wanted in ranges)
         call = StoreCall("append_from", source, ranges=len(ranges), sent=sent)
         target = writer.unwrapped(self) if isinstance(writer, WrappedWriter) else writer
-        self.around(call, lambda: self.inner.append_from(target, source, ranges))
+        self.around(call, lambda: self.inner.append_from(target, source, ranges, batch_bytes))
 
     def rename_if_absent(self, source: str, target: str) -> None:
         call = StoreCall("rename_if_absent", source, target)

@@ -14,6 +14,7 @@ from lance_core.errors import (
     ObjectNotFoundError,
 )
 from lance_core.store.base import (
+    COPY_BYTES,
     Buffers,
     ByteRange,
     ObjectMeta,
@@ -93,9 +94,15 @@ class PrefixStore(ObjectStore):
         with self._own_paths():
             self.inner.rename_if_absent(self._full(source), self._full(target))
 
-    def append_from(self, writer: ObjectWriter, source: str, ranges: Sequence[ByteRange]) -> None:
+    def append_from(
+        self,
+        writer: ObjectWriter,
+        source: str,
+        ranges: Sequence[ByteRange],
+        batch_bytes: int = COPY_BYTES,
+    ) -> None:
         with self._own_paths():
-            self.inner.append_from(writer, self._full(source), ranges)
+            self.inner.append_from(writer, self._full(source), ranges, batch_bytes)
 
     def _full(self, path: str) -> str:
         return self._prefix + check_path(path)

@@ -27,8 +27,6 @@ from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
 
-READ_BATCH_BYTES = 16 << 20
-
 _BATCH_ROWS = 1 << 16
 """Maximum rows of a batch that is encoded again; small fragments share one."""
 
@@ -53,7 +51,7 @@ class CopyOptions:
     max_bytes: int
     version: FileVersion
     is_strict: bool = False
-    read_batch_bytes: int = READ_BATCH_BYTES
+    read_batch_bytes: int = 16 << 20
     advance: Callable[[int], object] = lambda _: None
     done: list[Fragment] = field(default_factory=list)
     verify_pages: bool = False
@@ -173,7 +171,10 @@ def _copy(
     """Write one new file with the live rows of ``group``, and add its fragment to ``done``."""
     schema, version, root = snapshot.schema, writing.version, snapshot.root
     layouts = field_layouts(schema.fields, version)
-    inputs = copy_inputs(snapshot, group, layouts, version, is_strict=writing.is_strict)
+    size = writing.read_batch_bytes
+    inputs = copy_inputs(
+        snapshot, group, layouts, version, is_strict=writing.is_strict, batch_bytes=size
+    )
 
     def read(fields: Sequence[Field], parts: Parts) -> Iterator[list[pa.Array]]:
         spans = [Span(group[number], start, stop) for number, start, stop in parts]

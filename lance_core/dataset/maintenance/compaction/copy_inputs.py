@@ -19,6 +19,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.store.base import COPY_BYTES
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 
@@ -39,6 +40,7 @@ def copy_inputs(
     version: FileVersion,
     *,
     is_strict: bool,
+    batch_bytes: int = COPY_BYTES,
 ) -> CopyInputs:
     """Open the files of ``fragments`` and parse the metadata of their pages.
 
@@ -68,7 +70,7 @@ def copy_inputs(
         count = snapshot.physical_rows(fragment)
         rows.append(SourceRows(count, gone, columns, f"fragment {fragment.id}"))
     files = [
-        SourceFile(snapshot.store_of(snapshot.base(file.base_id)), found[file].path)
+        SourceFile(snapshot.store_of(snapshot.base(file.base_id)), found[file].path, batch_bytes)
         for file in kept
     ]
     return CopyInputs(files, table, rows)
