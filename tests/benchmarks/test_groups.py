@@ -92,6 +92,7 @@ def test_compaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = Report()
     compaction.compaction(report, tmp_path, "2.2", quick=True)
     found = {line["name"]: line for line in report.lines}
+    assert found["2.2 small: pages"]["encoded"] > 0
     ways = {*compaction.WAYS, "cp"}
     assert found["2.2 small: compact"]["medians"].keys() == ways
     for reader in (OURS, PEER):
