@@ -86,8 +86,9 @@ class LockSampler:
         runtime = int(self._line())
         self._memory = os.open(Path("/proc", str(self._child.pid), "mem"), os.O_RDONLY)
         self._flag = runtime + self._offset_of_flag(runtime)
-        assert self.run("loop").locked > 0.7, "the flag of the lock was not found"
-        assert self.run("idle").locked < 0.1, "the flag of the lock was not found"
+        # Processes that wait for a processor blur both shares.
+        difference = self.run("loop").locked - self.run("idle").locked
+        assert difference > 0.4, "the flag of the lock was not found"
 
     def __enter__(self) -> Self:
         return self

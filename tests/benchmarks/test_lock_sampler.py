@@ -26,6 +26,7 @@ def both():
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process from /proc")
 def test_the_share_of_time_with_the_lock_is_that_of_python() -> None:
     with LockSampler(ACTIONS) as sampler:
-        assert sampler.run("loop").locked > 0.8
-        assert sampler.run("copies").locked < 0.05
-        assert 0.1 < sampler.run("both").locked < 0.9
+        loop, copies, both = (sampler.run(name).locked for name in ("loop", "copies", "both"))
+        assert loop > 0.8
+        assert copies < 0.2
+        assert copies + 0.1 < both < loop - 0.1
