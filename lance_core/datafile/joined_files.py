@@ -108,11 +108,9 @@ class JoinedFiles:
         """True if `read` supports the field.
 
         In 2.0 files, items of lists have columns of their own, in which the rows of a file do not
-        tell where its items end. Arrays with dictionaries keep the dictionary of their file.
+        tell where its items end.
         """
-        if self._context.version is FileVersion.V2_0 and field.children:
-            return False
-        return not any(pa.types.is_dictionary(part.storage_type) for part in field.walk())
+        return self._context.version is not FileVersion.V2_0 or not field.children
 
     def read(
         self,

@@ -66,9 +66,12 @@ def in_runs(
 ) -> Iterator[Span]:
     """``spans``, with consecutive small fragments joined to runs, for reads of ``fields``.
 
-    A run has no more rows than the next window of ``sizer``.
+    A run has no more rows than the next window of ``sizer``. Arrays with a dictionary keep that of
+    their fragment, so their fragments are read alone.
     """
-    if not may_join(snapshot) or described_blobs(snapshot, fields):
+    parts = (part.storage_type for field in fields for part in field.walk())
+    has_dictionary = any(map(pa.types.is_dictionary, parts))
+    if has_dictionary or not may_join(snapshot) or described_blobs(snapshot, fields):
         return iter(spans)
     return _in_runs(snapshot, spans, sizer)
 

@@ -34,7 +34,6 @@ def rows(first: int = 0) -> pa.Table:
             "struct": [{"x": int(i), "y": None if i % 2 else f"y{i}"} for i in numbers],
             "vector": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(4.0 * ROWS)), 4),
             "nothing": pa.nulls(ROWS, pa.string()),
-            "kind": pa.array([words[i % 3] for i in numbers]).dictionary_encode(),
         }
     )
 
