@@ -1,9 +1,9 @@
 """Keeps the memory of a process that runs thousands of tests small.
 
-Tests leave garbage in cycles, some of which maps files; pools of Arrow and of the C library keep
-what was freed. Both are given back when a process has grown past a limit. What is in pieces cannot
-be given back: without limits of its own the C library puts large blocks between small ones that
-stay, and a process that needs 320 MB grows to twice that.
+Tests leave garbage in cycles, stores that are cached keep files mapped, and pools of Arrow and of
+the C library keep what was freed. All of it is given back when a process has grown past a limit.
+What is in pieces cannot be given back: without limits of its own the C library puts large blocks
+between small ones that stay, and a process that needs 320 MB grows to twice that.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import resource
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,6 +49,9 @@ class WorkerMemory:
         """Give unused memory back to the system if this process has grown past the limit."""
         if _resident() < self._limit:
             return
+        stores = sys.modules.get("lance_core.plugins.store_cache")
+        if stores is not None:
+            stores.live_stores.reset()
         gc.collect()
         pa.default_memory_pool().release_unused()
         if hasattr(self._libc, "malloc_trim"):
