@@ -5,15 +5,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
-from lance_core.encodings.decoding import run_interleaved
+from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
 from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.page_rows import split_rows, with_page
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
-from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
+from lance_core.encodings.v2_0.page_run import (
+    MAX_PAGE_BYTES,
+    MIN_PAGES,
+    PageRun,
+    Shape,
+    shape_of,
+)
+from lance_core.errors import (
+    CorruptFileError,
+    PluginNotFoundError,
+    ResultTooLargeError,
+    UnsupportedFeatureError,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
     from lance_core.encodings.context import DecodeContext
@@ -38,28 +55,58 @@ class ColumnPlan(FieldPlan):
     field.
     """
 
-    __slots__ = ("_plans", "column", "path", "type")
+    __slots__ = ("_plans", "_shapes", "_table", "column", "path", "type")
 
     def __init__(self, column: Column, type_: pa.DataType, path: str) -> None:
         self.column = column
         self.type = type_
         self.path = path
-        self._plans: list[ArrayPlan | None] = [None] * len(column.pages)
+        self._plans: dict[int, ArrayPlan] = {}
+        self._table: PageArrays | None = None
+        self._shapes: dict[int, Shape | None] = {}
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `FieldPlan`."""
         parts = split_rows(self.column, rows, self.path)
         if len(parts) == 1:
             return (yield from self.decode_page(*parts[0], context))
+        run = self._run([number for number, _ in parts])
+        if run is not None:
+            try:
+                return (yield from run.decode(_joined_rows(parts, run), context))
+            except (CorruptFileError, ResultTooLargeError):
+                pass  # Decode each page alone, so that the error names the damaged page.
         results = yield from run_interleaved([self.decode_page(*part, context) for part in parts])
         return [array for arrays in results for array in arrays]
+
+    def _run(self, numbers: Sequence[int]) -> PageRun | None:
+        """The pages as a run; None if they must be read one by one."""
+        if len(numbers) < MIN_PAGES:
+            return None
+        table = self._table
+        if table is None:
+            table = self._table = PageArrays.of(self.column.pages)
+        pages = np.array(numbers)
+        sizes = table.stops - table.starts
+        edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        stored = (edges[table.edges[pages + 1]] - edges[table.edges[pages]]).sum()
+        if stored > MAX_PAGE_BYTES * len(numbers):
+            return None
+        shapes = {self._shape(kind, table) for kind in set(table.kinds[pages].tolist())}
+        shape = shapes.pop()
+        return None if shapes or shape is None else PageRun(table, pages, shape, self.type)
+
+    def _shape(self, kind: int, table: PageArrays) -> Shape | None:
+        if kind not in self._shapes:
+            self._shapes[kind] = shape_of(table.encodings[kind], self.type)
+        return self._shapes[kind]
 
     def decode_page(
         self, number: int, rows: Rows, context: DecodeContext
     ) -> Decoding[list[pa.Array]]:
         """Decode ``rows``, counted from the start of page ``number``."""
         try:
-            plan = self._plans[number]
+            plan = self._plans.get(number)
             if plan is None:
                 plan = self._plans[number] = self._plan(self.column.pages[number], context)
             return (yield from plan.decode(rows, context))
@@ -77,6 +124,22 @@ class ColumnPlan(FieldPlan):
         if not isinstance(encoding, ArrayEncoding):
             raise CorruptFileError("the page does not have an array encoding")
         return plan_array(encoding, page_scope(self.column, page, self.type, context))
+
+
+def _joined_rows(parts: Sequence[tuple[int, Rows]], run: PageRun) -> Rows:
+    """The rows of all pages, counted from the start of the first page of the run."""
+    counts = run.table.num_rows[run.numbers]
+    bases = (np.cumsum(counts) - counts).tolist()
+    rows = [part.moved(base) for (_, part), base in zip(parts, bases, strict=True)]
+    if all(isinstance(part, RowRange) for part in rows):
+        first, last = rows[0], rows[-1]
+        if last.last + 1 - first.first == sum(map(len, rows)):
+            return RowRange(first.first, last.last + 1)
+    numbers = [
+        np.arange(part.start, part.stop) if isinstance(part, RowRange) else part.values
+        for part in rows
+    ]
+    return packed_rows(np.concatenate(numbers))
 
 
 def page_scope(column: Column, page: Page, type_: pa.DataType, context: DecodeContext) -> PlanScope:

@@ -139,3 +139,15 @@ def test_few_fragments_of_a_run_are_read_alone(
     monkeypatch.setattr(fragment_run, "FIRST_FRAGMENTS", 40)
     assert dataset.to_table(["text"], filter="i = 123").num_rows == 1
     assert joined == [0]  # for the filter's column
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_dictionaries_of_strings_are_joined(tmp_path: Path, version: str) -> None:
+    words = [None if i % 5 == 0 else f"word {i % 7 + i // 120}" for i in range(1200)]
+    table = pa.table({"i": range(1200), "w": words, "l": pa.array(words, pa.large_string())})
+    dataset = lance.write_dataset(
+        table, str(tmp_path / "table"), max_rows_per_file=120, data_storage_version=version
+    )
+    assert dataset.to_table() == table
+    found = dataset.to_table(filter="w = 'word 5' OR i % 100 = 3")
+    assert found == one_by_one(dataset, filter="w = 'word 5' OR i % 100 = 3")
