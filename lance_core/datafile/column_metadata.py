@@ -105,6 +105,13 @@ class ColumnParser:
         buffers = message.buffer_offsets[:], message.buffer_sizes[:]
         return ParsedColumn(pages, buffers, self._column_encoding(message.encoding))
 
+    def page_encoding(self, raw: bytes) -> PageEncoding:
+        """The encoding of a page from a serialized ``Encoding``; raises like `parse`."""
+        try:
+            return self._page_encoding(Encoding.FromString(raw))
+        except DecodeError as error:
+            raise CorruptFileError("not a valid Encoding message") from error
+
     def _page_encoding(self, encoding: Encoding) -> PageEncoding:
         url, value = _direct(encoding)
         if url != self._version.page_encoding_url and url.startswith(_FORMAT_URL):

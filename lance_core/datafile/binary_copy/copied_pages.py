@@ -118,8 +118,7 @@ class PageCopies:
     ) -> Ints:
         """Copy ``buffers``, of which each belongs to a page; returns their new positions."""
         table = self._table
-        first_page = table.first_page[np.array(table.first_column)]
-        file_of = np.searchsorted(first_page, page_of, "right") - 1
+        file_of = np.searchsorted(table.file_pages, page_of, "right") - 1
         order = np.argsort(file_of, kind="stable")
         edges = np.searchsorted(file_of[order], np.arange(len(files) + 1))
         new = np.empty(len(buffers), np.int64)

@@ -14,6 +14,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding, Sim
 from lance_core.datafile.aligned_output import AlignedOutput
 from lance_core.datafile.binary_copy.copied_pages import PageCopies, SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
+from lance_core.datafile.binary_copy.joined_pages import JoinedPages
 from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_map import column_of
@@ -30,6 +31,7 @@ from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
+from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema
 from lance_core.store.base import ObjectWriter
@@ -87,7 +89,7 @@ class _Column:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _EncodedField:
     """Rows of a field that are being encoded, and their pages by column of the field."""
 
     layout: FieldLayout
@@ -141,7 +143,7 @@ class FileCopy:
             if isinstance(piece, CopiedPages)
         }
         copies.copy(self._output, source.files)
-        encoded = self._encode(source.read, pieces)
+        encoded = self._encode(source, pieces)
         columns: list[_Column] = []
         for field, (layout, of_field) in enumerate(zip(self._layouts, pieces, strict=True)):
             added = [_Column() for _ in layout.columns]
@@ -174,19 +176,27 @@ class FileCopy:
             column.chunks.append(serialize_pages(pages[index]))
 
     def _encode(
-        self, read: RowReader, pieces: Sequence[Sequence[Piece]]
+        self, source: CopyInput, pieces: Sequence[Sequence[Piece]]
     ) -> dict[tuple[int, int], list[list[WrittenPage]]]:
         """The pages of all `EncodedRows`, by the numbers of field and piece."""
-        jobs: dict[Parts, list[tuple[int, int, EncodedRows]]] = {}
+        jobs: dict[tuple[Parts, bool], list[tuple[int, int, EncodedRows]]] = {}
         for field, of_field in enumerate(pieces):
             for number, piece in enumerate(of_field):
                 if isinstance(piece, EncodedRows) and piece.num_rows:
-                    jobs.setdefault(piece.parts, []).append((field, number, piece))
+                    joins = piece.pages is not None and _can_join(self._layouts[field].field)
+                    jobs.setdefault((piece.parts, joins), []).append((field, number, piece))
+        joined = JoinedPages(source.table, source.files, self._version, self._context.registry)
         found = {}
-        for parts, wanted in jobs.items():
+        for (parts, joins), wanted in jobs.items():
             for group in self._groups(wanted):
                 rows = [self._start(field, piece) for field, _, piece in group]
-                self._encode_group(read, parts, rows)
+                layouts = [one.layout for one in rows]
+                fields = [layout.field for layout in layouts]
+                if joins:
+                    arrays = joined.read(layouts, [piece for _, _, piece in group])
+                    self._encode_group(_named(arrays, source.read, fields, parts), rows)
+                else:
+                    self._encode_group(source.read(fields, parts), rows)
                 for (field, number, _), one in zip(group, rows, strict=True):
                     found[field, number] = one.pages
         return found
@@ -200,13 +210,15 @@ class FileCopy:
         for start in range(0, len(wanted), step):
             yield wanted[start : start + step]
 
-    def _start(self, field: int, piece: EncodedRows) -> _Rows:
+    def _start(self, field: int, piece: EncodedRows) -> _EncodedField:
         layout = self._layouts[field]
         encoder = field_encoder(layout.field, self._context)
-        return _Rows(layout, encoder, piece.first_row, [[] for _ in layout.columns])
+        return _EncodedField(layout, encoder, piece.first_row, [[] for _ in layout.columns])
 
-    def _encode_group(self, read: RowReader, parts: Parts, rows: Sequence[_Rows]) -> None:
-        for arrays in read([one.layout.field for one in rows], parts):
+    def _encode_group(
+        self, read: Iterable[Sequence[pa.Array]], rows: Sequence[_EncodedField]
+    ) -> None:
+        for arrays in read:
             size = sum(array.nbytes for array in arrays)
             writes = [
                 partial(one.encoder.write, array) for one, array in zip(rows, arrays, strict=True)
@@ -216,7 +228,7 @@ class FileCopy:
 
     def _write_pages(
         self,
-        rows: Sequence[_Rows],
+        rows: Sequence[_EncodedField],
         sources: Sequence[Callable[[], Iterable[EncodedPage]]],
         size: int,
     ) -> None:
@@ -229,7 +241,7 @@ class FileCopy:
             for number, page in pages:
                 self._write_page(rows[number], page)
 
-    def _write_page(self, rows: _Rows, page: EncodedPage) -> None:
+    def _write_page(self, rows: _EncodedField, page: EncodedPage) -> None:
         buffers = tuple(self._output.write_aligned(buffer) for buffer in page.buffers)
         url, priority = self._version.page_encoding_url, rows.first_row + page.priority
         written = WrittenPage(buffers, page.num_rows, url, page.encoding, priority)
@@ -248,3 +260,20 @@ class FileCopy:
             self._schema, self._schema.metadata, num_rows, serialized, [], self._version
         )
         self._writer.close()
+
+
+def _can_join(field: Field) -> bool:
+    """True if arrays of several files can be joined: dictionaries stay those of their pages."""
+    return not any(pa.types.is_dictionary(part.storage_type) for part in field.walk())
+
+
+def _named(
+    arrays: Iterator[Sequence[pa.Array]], read: RowReader, fields: Sequence[Field], parts: Parts
+) -> Iterator[Sequence[pa.Array]]:
+    """``arrays``; reads the files one by one if they are corrupt, so that the error names one."""
+    try:
+        yield from arrays
+    except CorruptFileError:
+        for _ in read(fields, parts):
+            pass
+        raise

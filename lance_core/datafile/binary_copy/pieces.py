@@ -7,7 +7,7 @@ again; so are neighbouring units with small pages, because each page has a fixed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
 
@@ -56,13 +56,17 @@ class EncodedRows:
     """Live rows to encode again: parts (source, start, stop) in physical rows.
 
     ``first_row`` is the row of the new file at which they begin. ``num_pages``: number of pages
-    whose rows they are, 0 for rows whose pages cannot be copied.
+    whose rows they are, 0 for rows whose pages cannot be copied. ``pages``: for each column of the
+    field, the pages with exactly the physical rows of ``parts``; None if parts have other pages.
+    ``deleted``: the deleted rows, counted from the first physical row.
     """
 
     parts: tuple[tuple[int, int, int], ...]
     first_row: int
     num_rows: int
     num_pages: int
+    pages: tuple[Ints, ...] | None
+    deleted: Ints
 
 
 Piece = CopiedPages | EncodedRows
@@ -72,7 +76,8 @@ Piece = CopiedPages | EncodedRows
 class _Units:
     """Units in row order; ``first`` and ``last`` pages (exclusive) have a column for each column.
 
-    ``is_copied`` is false for units that must be encoded again.
+    ``is_copied`` is false for units that must be encoded again. ``has_pages``: true for units whose
+    pages are known, even if some of their rows are deleted.
     """
 
     source: Ints
@@ -82,6 +87,7 @@ class _Units:
     first: Ints
     last: Ints
     is_copied: npt.NDArray[np.bool_]
+    has_pages: npt.NDArray[np.bool_]
 
     def between(self, first: int, stop: int) -> _Units:
         """The units from number ``first`` to ``stop``."""
@@ -115,17 +121,42 @@ def pieces_of_field(
         if not encoded[start]:
             pieces.append(_copied(layout, table, units, rows, slice(start, stop)))
             continue
-        kept = range(start, stop)
-        parts = zip(units.source[kept], units.start[kept], units.stop[kept], strict=True)
-        pieces.append(
-            EncodedRows(
-                tuple((int(source), int(first), int(last)) for source, first, last in parts),
-                int(rows[start]),
-                int(rows[stop] - rows[start]),
-                int(count[start:stop].sum()),
-            )
-        )
+        num_pages = int(count[start:stop].sum())
+        first_row, num_rows = int(rows[start]), int(rows[stop] - rows[start])
+        some = units.between(start, stop)
+        pieces.append(_encoded_rows(layout, sources, some, first_row, num_rows, num_pages))
     return pieces
+
+
+def _encoded_rows(
+    layout: FieldLayout,
+    sources: Sequence[SourceRows],
+    units: _Units,
+    first_row: int,
+    num_rows: int,
+    num_pages: int,
+) -> EncodedRows:
+    starts, stops = units.start.tolist(), units.stop.tolist()
+    parts = tuple(zip(units.source.tolist(), starts, stops, strict=True))
+    pages = None
+    if units.has_pages.all():
+        columns = range(len(layout.columns))
+        pages = tuple(_page_numbers(units.first[:, n], units.last[:, n])[0] for n in columns)
+    deleted, base = [np.empty(0, np.int64)], 0
+    for source, start, stop in parts:
+        gone = sources[source].deleted
+        first, last = np.searchsorted(gone, [start, stop])
+        deleted.append(gone[first:last] + (base - start))
+        base += stop - start
+    return EncodedRows(parts, first_row, num_rows, num_pages, pages, np.concatenate(deleted))
+
+
+def _page_numbers(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """The numbers from each ``first`` to each ``last``, and how many they are of each."""
+    lengths = last - first
+    edges = np.cumsum(lengths)
+    total = int(edges[-1]) if len(edges) else 0
+    return np.repeat(first - (edges - lengths), lengths) + np.arange(total), lengths
 
 
 def _encoded(
@@ -157,7 +188,8 @@ def _units(layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows
     _check_rows(
         layout, sources, np.where(is_copied, rows, -1), table.row_ends[last] - table.row_ends[first]
     )
-    whole = _Units(np.arange(len(sources)), np.zeros_like(rows), rows, rows, first, last, is_copied)
+    numbers_of = np.arange(len(sources))
+    whole = _Units(numbers_of, np.zeros_like(rows), rows, rows, first, last, is_copied, is_copied)
     cut = [number for number, one in enumerate(sources) if len(one.deleted)]
     parts, start = [], 0
     for number in cut:
@@ -167,7 +199,7 @@ def _units(layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows
     return _joined([*parts, whole.between(start, len(sources))])
 
 
-_UNIT_FIELDS = ("source", "start", "stop", "live", "first", "last", "is_copied")
+_UNIT_FIELDS = ("source", "start", "stop", "live", "first", "last", "is_copied", "has_pages")
 
 
 def _joined(parts: Sequence[_Units]) -> _Units:
@@ -220,8 +252,12 @@ def _cut(
             starts = table.row_ends[pages] - table.row_ends[pages.start]
             places = np.searchsorted(starts, edges * scale) + pages.start
             first[:, number], last[:, number] = places[:-1], places[1:]
-    is_copied = np.full(len(live), whole.is_copied[source]) & (live == np.diff(edges))
-    return _Units(np.full(len(live), source), edges[:-1], edges[1:], live, first, last, is_copied)
+    has_pages = np.full(len(live), whole.is_copied[source])
+    return _Units(
+        *(np.full(len(live), source), edges[:-1], edges[1:], live, first, last),
+        has_pages & (live == np.diff(edges)),
+        has_pages,
+    )
 
 
 def _common_edges(layout: FieldLayout, table: SourcePages, first: Ints, last: Ints) -> Ints:
@@ -248,15 +284,8 @@ def _copied(
             inside = table.row_ends[last] - table.row_ends[first]
             header = int((inside if column.scale is None else units.live[at]).sum())
             last = first
-        lengths = last - first
-        edges = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=edges[1:])
-        pages.append(np.repeat(first - edges[:-1], lengths) + np.arange(edges[-1]))
+        numbers, lengths = _page_numbers(first, last)
+        pages.append(numbers)
         shifts.append(np.repeat(shift, lengths))
         headers.append(header)
     return CopiedPages(tuple(pages), tuple(shifts), tuple(headers))
-
-
-def encoded_pieces(pieces: Sequence[Piece]) -> Iterator[EncodedRows]:
-    """The pieces that are encoded again."""
-    return (piece for piece in pieces if isinstance(piece, EncodedRows))

@@ -54,9 +54,17 @@ class SourcePages:
     priorities: Ints
     middle_starts: Ints
     middle_stops: Ints
+    encoding_starts: Ints
     first_buffer: Ints
     offsets: Ints
     sizes: Ints
+    data_ends: Ints
+
+    @cached_property
+    def file_pages(self) -> Ints:
+        """The first page of each file, and the number of all pages."""
+        pages: Ints = self.first_page[np.array(self.first_column)]
+        return pages
 
     @cached_property
     def row_ends(self) -> Ints:
@@ -120,9 +128,11 @@ def _parse(files: Sequence[FileMetadata]) -> SourcePages:
         pages.priorities,
         pages.middle_starts,
         pages.middle_stops,
+        pages.encoding_starts,
         pages.first_buffer,
         pages.offsets,
         pages.sizes,
+        ends,
     )
 
 
@@ -183,6 +193,7 @@ class _Pages:
         self.rows, at = self._number(at, _PAGE_ROWS)
         (encodings, at) = self._bytes_field(at, _PAGE_ENCODING)
         self.middle_stops = at
+        self.encoding_starts = encodings[0]
         self.priorities, at = self._number(at, PAGE_PRIORITY)
         if (at != stops).any():
             raise UnsupportedFeatureError("pages with metadata that is unknown or in another order")

@@ -1,0 +1,160 @@
+"""Read the pages of many files as columns of one file: each column is planned and decoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from google.protobuf.empty_pb2 import Empty
+
+from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
+from lance_core.datafile.aligned_output import ALIGNMENT
+from lance_core.datafile.binary_copy.copied_pages import SourceFile
+from lance_core.datafile.binary_copy.field_layout import FieldLayout
+from lance_core.datafile.binary_copy.pieces import EncodedRows
+from lance_core.datafile.binary_copy.source_pages import SourcePages
+from lance_core.datafile.binary_copy.varints import Ints
+from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
+from lance_core.encodings.context import DecodeContext
+from lance_core.encodings.decoding import Decoding, RowRange, Rows, packed_rows, run_interleaved
+from lance_core.encodings.dispatch import decode_field
+from lance_core.encodings.page import Column
+from lance_core.encodings.page_arrays import PageArrays
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+
+T = TypeVar("T")
+
+_VALUES = ColumnEncoding(values=Empty())
+
+WINDOW_BYTES = 16 << 20
+"""Target bytes of the rows that are decoded at once, of all fields together."""
+
+_GAP = 8 << 10
+"""Bytes between two ranges of a file up to which they are read as one."""
+
+_PROBABLE_BYTES, _MAX_EXPANSION = 16, 8
+"""Assumed bytes of a value, and of a stored byte, in memory."""
+
+
+class JoinedPages:
+    """The pages of ``table`` at positions of one file: a file's base plus the position in it."""
+
+    def __init__(
+        self,
+        table: SourcePages,
+        files: Sequence[SourceFile],
+        version: FileVersion,
+        registry: EncodingRegistry,
+    ) -> None:
+        self._table = table
+        self._files = files
+        # Bases are multiples of the alignment, so that aligned buffers stay so.
+        steps = -(-(table.data_ends + 2 * _GAP) // ALIGNMENT) * ALIGNMENT
+        self._bases = np.cumsum(steps) - steps
+        end = int(self._bases[-1] + table.data_ends[-1]) if len(files) else 0
+        self._context = DecodeContext(_GAP, end, version, registry)
+        self._parser = ColumnParser(version, end)
+        self._encodings: dict[bytes, PageEncoding] = {}
+
+    def read(
+        self, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]
+    ) -> Iterator[list[pa.Array]]:
+        """The live rows of the pieces of several fields, which have the same parts.
+
+        Each field is an array of its storage type. An error does not name the file.
+        """
+        columns: list[Column] = []
+        places: dict[int, int] = {}
+        for layout, piece in zip(layouts, pieces, strict=True):
+            assert piece.pages is not None
+            for column, pages in zip(layout.columns, piece.pages, strict=True):
+                places[column.field_id] = len(columns)
+                columns.append(self._column(pages))
+        first = pieces[0]
+        total = sum(stop - start for _, start, stop in first.parts)
+        step = self._window_rows(total, pieces)
+        for start in range(0, total, step):
+            stop = min(total, start + step)
+            gone = first.deleted[slice(*np.searchsorted(first.deleted, [start, stop]))]
+            if len(gone) == stop - start:
+                continue
+            rows: Rows = RowRange(start, stop)
+            if len(gone):
+                rows = packed_rows(np.delete(np.arange(start, stop), gone - start))
+            decodings = [
+                decode_field(layout.field, places, columns, rows, self._context)
+                for layout in layouts
+            ]
+            yield [_one(chunks) for chunks in self._run(run_interleaved(decodings))]
+
+    def _window_rows(self, total: int, pieces: Sequence[EncodedRows]) -> int:
+        table = self._table
+        stored = 0
+        for piece in pieces:
+            for pages in piece.pages or ():
+                stored += int((table.byte_ends[pages + 1] - table.byte_ends[pages]).sum())
+        size = max(stored * _MAX_EXPANSION, total * _PROBABLE_BYTES * len(pieces))
+        return max(1, total // max(1, size // WINDOW_BYTES))
+
+    def _column(self, pages: Ints) -> Column:
+        table, raw = self._table, self._table.raw
+        starts, stops = table.encoding_starts[pages].tolist(), table.middle_stops[pages].tolist()
+        numbers: dict[bytes, int] = {}
+        kinds = []
+        for start, stop in zip(starts, stops, strict=True):
+            kinds.append(numbers.setdefault(raw[start:stop], len(numbers)))
+        counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
+        edges = np.zeros(len(pages) + 1, np.int64)
+        np.cumsum(counts, out=edges[1:])
+        buffers = np.repeat(table.first_buffer[pages] - edges[:-1], counts) + np.arange(edges[-1])
+        owners = np.searchsorted(table.file_pages, np.repeat(pages, counts), "right") - 1
+        begins = table.offsets[buffers] + self._bases[owners]
+        rows = table.rows[pages]
+        arrays = PageArrays(
+            [self._encoding(one) for one in numbers],
+            *(np.array(kinds, np.int64), rows, edges, begins, begins + table.sizes[buffers]),
+        )
+        return Column(arrays, (), _VALUES, [0, *np.cumsum(rows).tolist()])
+
+    def _encoding(self, raw: bytes) -> PageEncoding:
+        found = self._encodings.get(raw)
+        if found is None:
+            found = self._encodings[raw] = self._parser.page_encoding(raw)
+        return found
+
+    def _run(self, decoding: Decoding[T]) -> T:
+        try:
+            ranges = next(decoding)
+            while True:
+                ranges = decoding.send(self._get(ranges))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    def _get(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        """The bytes of ``ranges``, with one call for each file."""
+        if not ranges:
+            return []
+        starts, stops = np.array(ranges, np.int64).T
+        owners = self._bases.searchsorted(starts, "right") - 1
+        starts, stops = starts - self._bases[owners], stops - self._bases[owners]
+        if (stops > self._table.data_ends[owners]).any():
+            raise CorruptFileError("a range of bytes ends after the data of its file")
+        order = owners.argsort(kind="stable")
+        inner = list(map(ByteRange, starts[order].tolist(), stops[order].tolist()))
+        cuts = np.flatnonzero(np.diff(owners[order], prepend=-1)).tolist()
+        found: list[pa.Buffer] = []
+        for first, stop in pairwise([*cuts, len(inner)]):
+            file = self._files[int(owners[order[first]])]
+            found += file.store.get_ranges(file.path, inner[first:stop])
+        return [found[place] for place in order.argsort().tolist()]
+
+
+def _one(chunks: list[pa.Array]) -> pa.Array:
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
