@@ -65,6 +65,28 @@ def meta_bounds(
     return lowest, highest
 
 
+def fragment_bounds(
+    snapshot: Snapshot, name: str, first: int, stop: int
+) -> tuple[Uint64s, Uint64s] | None:
+    """The lowest and highest values, or values around them, in the live rows of each fragment.
+
+    For the fragments at the positions ``first`` to ``stop`` (exclusive). Uses only row counts;
+    returns None if these are not enough.
+    """
+    if name == ROW_OFFSET:
+        starts = snapshot.row_starts[first : stop + 1]
+        lowest, highest = starts[:-1], np.maximum(starts[:-1], starts[1:] - 1)
+        return lowest.astype(np.uint64), highest.astype(np.uint64)
+    if snapshot.manifest.uses_stable_row_ids and name != ROW_ADDRESS:
+        return None
+    if name not in (ROW_ID, ROW_ADDRESS):
+        versions = np.full(stop - first, FIRST_VERSION, np.uint64)
+        return versions, versions
+    counts = snapshot.manifest.fragments.counts[first:stop]
+    addresses = counts.ids.astype(np.uint64) << np.uint64(32)
+    return addresses, addresses + (counts.physical_rows - 1).astype(np.uint64)
+
+
 def row_ids(snapshot: Snapshot, fragment: Fragment) -> RowIdSequence:
     """The stable row ids of the fragment's physical rows."""
     data = fragment.row_ids

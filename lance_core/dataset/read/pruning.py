@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.read.meta_columns import meta_bounds
+from lance_core.dataset.read.meta_columns import fragment_bounds, meta_bounds
 from lance_core.dataset.read.projection import META_COLUMNS
+from lance_core.dataset.read.spans import FragmentSpans
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.on_demand import lazy_module
 from lance_core.table.storage_version import LEGACY
 
@@ -68,27 +70,44 @@ def rows_left(
     return Skipped(_ranges(edges, keep), len(keep), int(np.count_nonzero(~keep)))
 
 
-def spans_left(snapshot: Snapshot, condition: Filter, spans: Sequence[Span]) -> Sequence[Span]:
-    """The ``spans`` that may have rows for which ``condition`` is true, by their meta columns."""
+def spans_left(
+    snapshot: Snapshot, condition: Filter, spans: Sequence[Span], *, with_deleted: bool = False
+) -> Sequence[Span]:
+    """The ``spans`` that may have rows for which ``condition`` is true, by their meta columns.
+
+    ``with_deleted``: True if deleted rows count too.
+    """
     stored = set(snapshot.schema.names)
     names = {path[0] for path in condition.columns}.intersection(META_COLUMNS) - stored
     node = _node(condition) if names and spans else None
     if node is None:
         return spans
-    found = {name: _meta_bounds(snapshot, name, spans) for name in names}
+    spans = row_selection.selected_spans(snapshot, node, spans, names)
+    if not spans:
+        return spans
+    found = {name: _meta_bounds(snapshot, name, spans, with_deleted) for name in names}
     may_pass = interval_analysis.may_be_true(node, lambda c: found.get(c.path[0]), len(spans))
-    left = tuple(span for span, keep in zip(spans, may_pass.tolist(), strict=True) if keep)
-    return row_selection.selected_spans(snapshot, node, left, names)
+    if may_pass.all():
+        return spans
+    return tuple(spans[place] for place in np.flatnonzero(may_pass).tolist())
 
 
-def _meta_bounds(snapshot: Snapshot, name: str, spans: Sequence[Span]) -> Bounds:
-    bounds = [
-        meta_bounds(snapshot, span.fragment, name, span.start, span.stop)
-        if span.stop > span.start
-        else (0, 0)
-        for span in spans
-    ]
-    lowest, highest = (pa.array(ends, pa.uint64()) for ends in zip(*bounds, strict=True))
+def _meta_bounds(
+    snapshot: Snapshot, name: str, spans: Sequence[Span], with_deleted: bool
+) -> Bounds:
+    ends = None
+    if isinstance(spans, FragmentSpans) and not with_deleted:
+        ends = fragment_bounds(snapshot, name, spans.first, spans.stop)
+    if ends is None:
+        bounds = [
+            meta_bounds(snapshot, span.fragment, name, span.start, span.stop)
+            if span.stop > span.start
+            else (0, 0)
+            for span in spans
+        ]
+        columns = np.array(bounds, np.uint64).T.copy()
+        ends = columns[0], columns[1]
+    lowest, highest = map(from_numpy, ends)
     never = np.zeros(len(spans), np.bool_)
     return interval_analysis.Bounds(lowest, highest, never, never)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from lance_core.dataset.expressions.sql.node import CallNode, ColumnNode, Consta
 from lance_core.dataset.read.plan import Span
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.row_addresses import Selector, places_with
+from lance_core.dataset.read.spans import FragmentSpans
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.table.row_ids.row_id_index import OFFSET_BITS
 
@@ -32,8 +32,8 @@ _SELECTORS = {ROW_ID: Selector.IDS, ROW_ADDRESS: Selector.ADDRESSES}
 
 
 def selected_spans(
-    snapshot: Snapshot, node: Node, spans: tuple[Span, ...], names: Collection[str]
-) -> tuple[Span, ...]:
+    snapshot: Snapshot, node: Node, spans: Sequence[Span], names: Collection[str]
+) -> Sequence[Span]:
     """The parts of ``spans`` that have all rows with the ids or addresses that ``node`` names.
 
     ``names``: the meta columns in the condition. Deleted rows may be among the rows. Returns
@@ -48,14 +48,18 @@ def selected_spans(
 
 
 def _parts(
-    snapshot: Snapshot, spans: tuple[Span, ...], places: npt.NDArray[np.int64]
+    snapshot: Snapshot, spans: Sequence[Span], places: npt.NDArray[np.int64]
 ) -> Iterator[Span]:
     """The spans around ``places``, which ascend."""
-    by_position: dict[int, list[int]] = defaultdict(list)
+    by_position: dict[int, list[int]] = {}
     for place in places.tolist():
-        by_position[place >> OFFSET_BITS].append(place & 0xFFFFFFFF)
+        by_position.setdefault(place >> OFFSET_BITS, []).append(place & 0xFFFFFFFF)
+    if isinstance(spans, FragmentSpans):
+        positions = [place for place in by_position if spans.first <= place < spans.stop]
+        spans = [spans[place - spans.first] for place in positions]
     for span in spans:
-        offsets = np.array(by_position[snapshot.fragment_positions[span.fragment.id]], np.int64)
+        place = snapshot.fragment_positions[span.fragment.id]
+        offsets = np.array(by_position.get(place, ()), np.int64)
         offsets = offsets[(offsets >= span.start) & (offsets < span.stop)]
         if len(offsets):
             cuts = np.flatnonzero(np.diff(offsets) > MAX_GAP) + 1

@@ -179,7 +179,8 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     spans, filter_ = _spans(snapshot, options), None
     if condition is not None:
         filter_ = as_filter(condition, queryable(schema))
-        spans = spans_left(snapshot, filter_, spans)
+        with_deleted = bool(options.include_deleted_rows)
+        spans = spans_left(snapshot, filter_, spans, with_deleted=with_deleted)
     return ScanPlan(
         projection=projection,
         spans=spans,

@@ -6,19 +6,23 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import lance_core as lance
 from lance_core._pb import table_pb2
+from lance_core.dataset.read.live_rows import live
+from lance_core.dataset.read.meta_columns import fragment_bounds, meta_column
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import scan_table
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.read.spans import FragmentSpans, ends_of, narrowed, num_rows, stored_bytes
+from lance_core.encodings.decoding import RowRange
 from lance_core.table.fragments import fragment_list
 from lance_core.table.fragments.fragment import Fragment
-from tests.table_surgery import edit_manifest
+from tests.table_surgery import delete_rows, edit_manifest
 from tests.unit.dataset.conftest import Sample
 
 MANY = 1000
@@ -67,6 +71,13 @@ USES: dict[str, tuple[Callable[[lance.LanceDataset], object], int]] = {
     "rows in the middle": (lambda dataset: dataset.slice(1501, 1503), 1),
     "a take": (lambda dataset: dataset.take([0, 2999]), 2),
     "the first batch": (lambda dataset: next(iter(dataset.to_batches())), 128),
+    "a row by address": (lambda dataset: dataset.to_table(filter="_rowaddr = 4294967297"), 1),
+    "a range of addresses": (lambda dataset: dataset.to_table(filter="_rowaddr < 3"), 1),
+    "a range of positions": (lambda dataset: dataset.to_table(filter="_rowoffset > 2995"), 2),
+    "an empty range of versions": (
+        lambda dataset: dataset.to_table(filter="_row_created_at_version > 1"),
+        0,
+    ),
     "a count with a limit": (lambda dataset: dataset.scanner(limit=4).count_rows(), 2),
 }
 
@@ -118,3 +129,27 @@ def test_spans_of_a_table_are_created_on_access(sample: Sample) -> None:
     assert plan.spans[1:3] == (plan.spans[1], plan.spans[2])
     with pytest.raises(IndexError):
         plan.spans[4]
+
+
+@pytest.mark.parametrize("name", ["_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version"])
+@pytest.mark.parametrize("stable", [False, True])
+def test_bounds_of_all_fragments_hold_for_their_live_rows(
+    tmp_path: Path, name: str, stable: bool
+) -> None:
+    dataset = lance.write_dataset(
+        pa.table({"x": range(10)}),
+        str(tmp_path / "t.lance"),
+        max_rows_per_file=4,
+        enable_stable_row_ids=stable,
+    )
+    snapshot = delete_rows(dataset, {0: [0, 3], 2: [0]}).snapshot
+    found = fragment_bounds(snapshot, name, 1, 3)
+    if stable and name in ("_rowid", "_row_created_at_version"):
+        assert found is None
+        return
+    assert found is not None
+    for place, lowest, highest in zip((1, 2), *found, strict=True):
+        rows = live(snapshot, snapshot.manifest.fragments[place], RowRange(0, [4, 4, 2][place]))
+        values = meta_column(snapshot, snapshot.manifest.fragments[place], name, rows)
+        assert lowest <= values.min()
+        assert values.max() <= highest
