@@ -73,13 +73,14 @@ class Projection:
 
     ``fields``: the top-level stored fields to decode, pruned to the required children, in table
     order. ``meta``: the meta columns to compute. ``schema``: the schema of the result, with the
-    table's metadata.
+    table's metadata. ``is_plain``: True if each output is a column with the name of the result.
     """
 
     outputs: tuple[Output, ...]
     fields: tuple[Field, ...]
     meta: tuple[str, ...]
     schema: pa.Schema
+    is_plain: bool = False
 
     @classmethod
     def of(cls, table: Schema, outputs: Sequence[Output]) -> Projection:
@@ -87,12 +88,17 @@ class Projection:
         needed = [path for output in outputs for path in _paths(output)]
         fields, meta = required(table, needed)
         arrow = pa.schema([output.field for output in outputs], table.arrow_metadata())
-        return cls(tuple(outputs), fields, meta, arrow)
+        is_plain = all(one.json is None and one.source == (one.field.name,) for one in outputs)
+        return cls(tuple(outputs), fields, meta, arrow, is_plain)
 
     def apply(self, data: pa.Table) -> pa.Table:
         """The columns of the result, from decoded ``data``."""
         if not self.outputs:
             return zero_column_table(data.num_rows, self.schema)
+        if self.is_plain:
+            same = data.replace_schema_metadata(self.schema.metadata)
+            if same.schema.equals(self.schema, check_metadata=True):
+                return same
         return pa.Table.from_arrays([o.of(data) for o in self.outputs], schema=self.schema)
 
 
@@ -126,8 +132,10 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
 
     Raises `InvalidInputError` for an unknown or repeated column.
     """
+    if columns is None and not extra:
+        return schema.derived("all_columns", lambda: Projection.of(schema, _all(schema)))
     if columns is None:
-        outputs = [stored_field_output(f, (f.name,)) for f in schema.fields]
+        outputs = _all(schema)
     elif isinstance(columns, Mapping):
         outputs = [_computed(schema, name, text) for name, text in columns.items()]
     else:
@@ -136,6 +144,11 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
     outputs += [Output(META_FIELDS[name], (name,)) for name in extra if name not in names]
     _refuse_repeats([output.field.name for output in outputs])
     return Projection.of(schema, outputs)
+
+
+def _all(schema: Schema) -> list[Output]:
+    _refuse_repeats(schema.names)
+    return [stored_field_output(field, (field.name,)) for field in schema.fields]
 
 
 def required(

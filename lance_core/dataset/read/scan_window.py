@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.read.blob_windows import described_blobs
 from lance_core.dataset.read.fragment_run import deleted_offsets, live, meta_values, read_rows
 from lance_core.dataset.read.live_rows import within
@@ -80,7 +81,6 @@ class Window:
     """The reader of all windows of a scan, shared by its threads.
 
     ``low_retention``: True returns unused memory to the system after each window, which costs time.
-    ``nothing``: an empty table with the schema of the result.
     """
 
     def __init__(
@@ -103,7 +103,6 @@ class Window:
         self._low_retention = low_retention
         self._projection = projection = plan.projection
         self._filter = plan.filter
-        self.nothing = empty_table(projection.schema)
         if plan.filter is not None:
             self._tested, self._tested_meta = required(plan.schema, plan.filter.columns)
             rest = _others(projection.fields, self._tested)
@@ -112,6 +111,11 @@ class Window:
             # I/O-bound windows are read concurrently; windows with blobs are sized by their bytes.
             is_free = not (snapshot.is_io_bound or described_blobs(snapshot, rest))
             self._may_wait = is_free and not self._early
+
+    @cached_property
+    def nothing(self) -> pa.Table:
+        """An empty table with the schema of the result."""
+        return empty_table(self._projection.schema)
 
     def read(self, span: Span) -> FoundRows | PendingRows:
         """The rows of ``span`` that satisfy the filter; perhaps `PendingRows` if they are few."""

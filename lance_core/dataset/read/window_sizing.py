@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
+
+from lance_core.schema.logical_type import storage_type_of
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import Span
@@ -112,7 +115,9 @@ def most_bytes(fields: Iterable[Field]) -> int:
 
 def num_columns(fields: Iterable[Field]) -> int:
     """The number of columns of values in ``fields``."""
-    return sum(not part.children for field in fields for part in field.walk())
+    return sum(
+        sum(not part.children for part in field.walk()) if field.children else 1 for field in fields
+    )
 
 
 def count_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
@@ -137,15 +142,27 @@ def _sizer(fields: Sequence[Field], batch_size: int, target: int) -> WindowSizer
 
 def probable_bytes(fields: Sequence[Field], others: int = _PROBABLE_BYTES) -> int:
     """Estimated bytes of a row in memory; ``others``: of each field of variable width."""
-    widths = [_fixed_bits(field.storage_type) for field in fields]
+    widths = list(map(_field_bits, fields))
     return sum(8 * others if width is None else width for width in widths) // 8
 
 
 def fixed_bytes(fields: Sequence[Field]) -> int | None:
     """The bytes of a row of the fields in memory, None if the width is variable."""
-    widths = [_fixed_bits(field.storage_type) for field in fields]
+    widths = list(map(_field_bits, fields))
     known = [width for width in widths if width is not None]
     return sum(known) // 8 + 1 if len(known) == len(widths) else None
+
+
+def _field_bits(field: Field) -> int | None:
+    if field.children or field.is_struct:
+        return _fixed_bits(field.storage_type)
+    return _leaf_bits(field.logical_type)
+
+
+@lru_cache(maxsize=256)
+def _leaf_bits(text: str) -> int | None:
+    """`_fixed_bits` of a logical type without child fields; a table has few of them."""
+    return _fixed_bits(storage_type_of(text))
 
 
 def _fixed_bits(type_: pa.DataType) -> int | None:
