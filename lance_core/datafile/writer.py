@@ -21,7 +21,7 @@ from lance_core.datafile.file_output import (
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
 from lance_core.encodings.context import BlobPlaces, EncodeContext, FieldEncoder
-from lance_core.encodings.dispatch import field_encoder
+from lance_core.encodings.dispatch import field_encoder, flush_encoders
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
@@ -38,7 +38,12 @@ from lance_core.schema import (
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
 
 _PARALLEL_BYTES = 1 << 20
-"""Minimum bytes of arrays to use threads: smaller arrays are encoded faster than handed over."""
+_PARALLEL_FIELD_BYTES = 128 << 10
+"""Minimum bytes of arrays, and of each field, to use threads: smaller arrays are encoded faster
+than handed over."""
+
+_MIN_FIELDS = 32
+"""Minimum number of fields to encode small columns together."""
 
 
 @dataclass(slots=True)
@@ -83,7 +88,7 @@ class FileWriter(FileOutput):
         self._output = AlignedOutput(writer)
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
-        context = EncodeContext(
+        self._context = context = EncodeContext(
             version=version,
             registry=registry,
             write_buffer=lambda buffer: self._output.write_aligned(buffer).start,
@@ -98,6 +103,11 @@ class FileWriter(FileOutput):
             encoder = field_encoder(field, context)
             self._states.append(_FieldState(field, encoder, len(self._pages)))
             self._pages += [[] for _ in range(encoder.num_columns)]
+        self._blobs = [
+            number
+            for number, field in enumerate(schema.fields)
+            if any(part.is_blob or is_blob_v2(part) for part in field.walk())
+        ]
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append the rows of ``batch``, which has the columns of `Schema.storage_schema`.
@@ -137,7 +147,7 @@ class FileWriter(FileOutput):
         return self._output.position
 
     def _finish(self) -> FileWriteResult:
-        self._write_pages(lambda number: self._states[number].encoder.flush(), self._num_bytes)
+        self._flush()
         encodings = [raw for state in self._states for raw in state.encoder.column_encodings()]
         columns = list(map(serialize_column, encodings, self._pages))
         self._output.write_metadata(
@@ -158,6 +168,20 @@ class FileWriter(FileOutput):
             self.version,
         )
 
+    def _flush(self) -> None:
+        """Write the pages of all waiting rows."""
+        encoders = [state.encoder for state in self._states]
+        is_wide = len(encoders) >= _MIN_FIELDS and not self._blobs
+        if not is_wide or self._has_large_fields(self._num_bytes):
+            self._write_pages(lambda number: encoders[number].flush(), self._num_bytes)
+            return
+        for number, page in flush_encoders(encoders, self._context):
+            self._write_page(self._states[number].first_column + page.column, page)
+
+    def _has_large_fields(self, size: int) -> bool:
+        """True if the fields of arrays with ``size`` bytes are worth a thread."""
+        return size >= max(_PARALLEL_BYTES, len(self._states) * _PARALLEL_FIELD_BYTES)
+
     def _write_pages(self, pages_of: Callable[[int], Iterable[EncodedPage]], size: int) -> None:
         """Write the ready pages of all fields; ``pages_of`` takes the number of a field.
 
@@ -165,18 +189,14 @@ class FileWriter(FileOutput):
         payloads precede all pages; pages are written in the order of the fields. Threads encode the
         other fields if there is enough data. The layout of the file does not depend on threads.
         """
-        ready = {
-            number: list(pages_of(number))
-            for number, state in enumerate(self._states)
-            if any(field.is_blob or is_blob_v2(field) for field in state.field.walk())
-        }
+        ready = {number: list(pages_of(number)) for number in self._blobs}
 
         def source(number: int) -> Iterable[EncodedPage]:
             return ready[number] if number in ready else pages_of(number)
 
         numbers = range(len(self._states))
         pages: Generator[tuple[int, EncodedPage], None, None]
-        if size < _PARALLEL_BYTES or len(self._states) - len(ready) < 2:
+        if not self._has_large_fields(size) or len(self._states) - len(ready) < 2:
             pages = ((number, page) for number in numbers for page in source(number))
         else:
             pages = in_order([partial(source, number) for number in numbers])

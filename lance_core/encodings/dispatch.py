@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
-    from lance_core.encodings.page import Column, ForeignEncoding
+    from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
     from lance_core.schema import Field
 
 
@@ -66,6 +66,20 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
 
         return encoder_2_1(field, context)
     raise UnsupportedFeatureError(f"writing file version {context.version} is not supported")
+
+
+def flush_encoders(
+    encoders: Sequence[FieldEncoder], context: EncodeContext
+) -> Iterable[tuple[int, EncodedPage]]:
+    """Flush ``encoders``: the number of each encoder with each of its pages, in order.
+
+    Encodes many small columns together; the pages are those of `FieldEncoder.flush`.
+    """
+    if context.version in (FileVersion.V2_1, FileVersion.V2_2):
+        from lance_core.encodings.v2_1.write.column_group import flush_together
+
+        return flush_together(encoders, context)
+    return ((number, page) for number, one in enumerate(encoders) for page in one.flush())
 
 
 def parse_page_encoding(

@@ -20,6 +20,12 @@ MAX_LENGTH = 8
 
 _ROUNDS = 8
 _SAMPLE_BYTES = 16 << 10
+_LEAST_SAMPLE_BYTES = 4 << 10
+_SAMPLE_SHARE = 16
+"""Maximum and minimum bytes of a sample; in between, it is one sixteenth of the text.
+
+Training takes longer than encoding for texts of less than about 256 KiB.
+"""
 _PIECE = 128
 _STEPS = (0.7548776662466927, 0.5698402909980532)
 """Steps of a two-dimensional low-discrepancy sequence (multiples modulo 1).
@@ -43,7 +49,7 @@ def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
 
 
 def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[bytes]:
-    """Pieces of strings spread over the data, about 16 KiB in total; deterministic.
+    """Pieces of strings spread over the data, 4 to 16 KiB in total; deterministic.
 
     Takes at most 128 bytes of each string, so that many strings contribute: a long piece of
     repetitive text adds little. Pieces begin at multiples of 128 bytes.
@@ -52,8 +58,10 @@ def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[
     full = np.flatnonzero(lengths)
     if not len(full):
         return []
-    average = min(_PIECE, max(1, int(lengths.sum()) // len(full)))
-    count = -(-_SAMPLE_BYTES // average)
+    total = int(lengths.sum())
+    wanted = min(_SAMPLE_BYTES, max(_LEAST_SAMPLE_BYTES, total // _SAMPLE_SHARE))
+    average = min(_PIECE, max(1, total // len(full)))
+    count = -(-wanted // average)
     numbers = np.arange(count)
     row_at, piece_at = (numbers * step % 1.0 for step in _STEPS)
     if count < len(full):

@@ -355,7 +355,15 @@ class Target:
 
     def with_chain(self, *chain: str) -> Target:
         """The same target with another chain of encodings."""
-        return replace(self, chain=chain)
+        return Target(
+            self.place,
+            self.registry,
+            chain,
+            self.scheme,
+            self.level,
+            self.chunk_bytes,
+            self.packed_bits,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -407,5 +415,5 @@ def encode(values: Values, target: Target) -> Encoded:
     encoder = target.registry.find(key, EncodingFamily.COMPRESSIVE).encoder
     if encoder is None:
         raise UnsupportedFeatureError(f"encoding {key!r} cannot be written")
-    encoded: Encoded = encoder(values, replace(target, chain=target.chain[1:]))
+    encoded: Encoded = encoder(values, target.with_chain(*target.chain[1:]))
     return encoded

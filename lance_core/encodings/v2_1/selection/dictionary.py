@@ -6,6 +6,7 @@ from math import ceil, isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -71,6 +72,32 @@ def as_dictionary(
     if items.count > most_items or size > most_bytes:
         return None
     return ValuesWithDictionary(indices, items, items.count)
+
+
+def never_has_dictionary(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
+    """For each row of 64-bit ``values``, if `as_dictionary` without options returns None."""
+    count = values.shape[1]
+    most_bytes = int(count * values.itemsize * _SIZE_RATIO)
+    most_items = min(count // _DIVISOR, _MOST_ITEMS)
+    if count < _LEAST_VALUES:
+        return np.ones(len(values), np.bool_)
+    places = _sample(count)
+    if len(places) >= _LEAST_SAMPLE:
+        ratio = _num_distinct(values[:, places]) / len(places)
+        never: npt.NDArray[np.bool_] = ratio >= _UNIQUE_RATIO
+        never |= np.ceil(ratio * count) > most_items
+        return never
+    found = _num_distinct(values)
+    never = found > most_items
+    never |= found * values.itemsize + count * _INDEX_BYTES > most_bytes
+    return never
+
+
+def _num_distinct(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.int64]:
+    """The number of distinct values of each row."""
+    ascending = np.sort(values, axis=1)
+    found: npt.NDArray[np.int64] = np.count_nonzero(ascending[:, 1:] != ascending[:, :-1], axis=1)
+    return found + 1
 
 
 def of_keys(array: pa.DictionaryArray) -> ValuesWithDictionary:

@@ -74,9 +74,14 @@ class FieldOptions:
 
         The structural encoding is taken from ``top``, all other options from the leaf.
         """
+        if not (leaf.metadata or top.metadata or leaf.children):
+            return NO_OPTIONS
         own = cls.of(leaf.metadata)
         children = tuple(cls.of_leaf(child, child) for child in leaf.children)
         return replace(own, structural_encoding=_structure(top.metadata), children=children)
+
+
+NO_OPTIONS = FieldOptions()
 
 
 def _structure(metadata: Mapping[str, str]) -> str | None:

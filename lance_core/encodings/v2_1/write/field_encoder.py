@@ -58,6 +58,18 @@ class TopLevelEncoder:
         for encoder in self._leaves:
             yield from encoder.flush()
 
+    def plain_values(self, most_bytes: int) -> tuple[pa.Array, int] | None:
+        """The waiting values and their first row, if they are at most ``most_bytes`` of numbers.
+
+        None for numbers with nulls, options, or structs and lists around them.
+        """
+        return self._leaves[0].plain_values(most_bytes) if self._root.is_leaf else None
+
+    def discard_waiting(self) -> None:
+        """Remove the rows that wait for `flush`."""
+        for encoder in self._leaves:
+            encoder.discard_waiting()
+
     def column_encodings(self) -> Sequence[bytes]:
         """See `FieldEncoder`."""
         return [ColumnEncoding(values=Empty()).SerializeToString()] * len(self._leaves)

@@ -36,6 +36,10 @@ class _Waiting:
 class PagesOfLeaf(Protocol):
     """Encodes pages of a leaf, as `PageEncoder` does."""
 
+    @property
+    def is_plain(self) -> bool:
+        """True if the field requests no options."""
+
     def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
         """The pages for at least one row, in order, each with its number of rows."""
 
@@ -90,6 +94,22 @@ class LeafEncoder:
         for leaf in parts:
             yield from self._split(leaf, _num_bytes(leaf.values), row)
             row += leaf.layers[0].count // self._scale
+
+    def plain_values(self, most_bytes: int) -> tuple[pa.Array, int] | None:
+        """See `lance_core.encodings.v2_1.write.field_encoder.TopLevelEncoder.plain_values`."""
+        waiting, leaves = self._waiting, self._waiting.leaves
+        limit = min(most_bytes, self._context.max_page_bytes)
+        if not leaves or waiting.num_bytes > limit or not self._encoder.is_plain:
+            return None
+        if any(len(leaf.layers) != 1 or leaf.layers[0].valid is not None for leaf in leaves):
+            return None
+        if not pa.types.is_primitive(leaves[0].values.type):
+            return None
+        return joined(leaves).values, waiting.row
+
+    def discard_waiting(self) -> None:
+        """Remove the buffered rows."""
+        self._waiting = _Waiting()
 
     def _split(self, leaf: Leaf, size: int, row: int) -> Iterator[EncodedPage]:
         """Split rows into pages of `EncodeContext.max_page_bytes`, as if rows were equal."""

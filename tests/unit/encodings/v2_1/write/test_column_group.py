@@ -1,0 +1,96 @@
+"""Columns that are encoded together have the same bytes as columns that are encoded one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lance_core.datafile import FileWriter, writer
+from lance_core.datafile.file_output import FileOptions
+from lance_core.encodings.v2_1.write import column_group
+from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder
+from lance_core.encodings.version import FileVersion
+from lance_core.plugins import get_manager
+from lance_core.schema import Schema
+from lance_core.store.memory import MemoryStore, Objects
+
+PATH = "x.lance"
+VERSIONS = [FileVersion.V2_1, FileVersion.V2_2]
+TYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
+
+
+def _table(rows: int) -> pa.Table:
+    random = np.random.default_rng(rows)
+    columns = {}
+    for type_ in TYPES:
+        kinds = [
+            random.integers(0, 100, rows),
+            random.integers(0, 20, rows),
+            np.repeat(random.integers(0, 100, rows // 7 + 1), 7)[:rows],
+            np.full(rows, 3),
+            np.arange(rows) % 120,
+        ]
+        for number, values in enumerate(kinds):
+            columns[f"{type_}.{number}"] = pa.array(values.astype(type_))
+            columns[f"again {type_}.{number}"] = pa.array(values[::-1].astype(type_))
+    columns["time"] = pa.array(random.integers(0, 1 << 40, rows), pa.timestamp("us"))
+    columns["wide"] = pa.array(random.integers(0, 1 << 60, rows))
+    columns["null"] = pa.nulls(rows, pa.int32())
+    columns["text"] = pa.array([f"text {value}" for value in range(rows)])
+    columns["flag"] = pa.array(np.arange(rows) % 3 == 0)
+    columns["list"] = pa.array([[value] for value in range(rows)])
+    table = pa.table({name.replace(".", "_"): values for name, values in columns.items()})
+    marked = pa.field("marked", pa.int64(), metadata={"lance-encoding:compression": "none"})
+    return table.append_column(marked, pa.array(np.arange(rows)))
+
+
+def _written(table: pa.Table, version: FileVersion, **options: int) -> bytes:
+    store = MemoryStore(Objects())
+    registry = get_manager().encodings
+    schema = Schema.from_arrow(table.schema)
+    target = store.open_writer(PATH)
+    written = FileWriter(target, schema, FileOptions(version, **options), registry=registry)
+    for batch in table.to_batches(max_chunksize=1000):
+        written.write_batch(batch)
+    written.finish()
+    return store.get(PATH).to_pybytes()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("rows", [1, 99, 100, 1000, 1024, 1025, 5000])
+def test_bytes_do_not_depend_on_the_group(
+    monkeypatch: pytest.MonkeyPatch, version: FileVersion, rows: int
+) -> None:
+    table = _table(rows)
+    together = _written(table, version)
+    monkeypatch.setattr(writer, "_MIN_FIELDS", 1 << 30)
+    assert together == _written(table, version)
+
+
+def test_limits_of_pages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _table(1000)
+    together = _written(table, FileVersion.V2_1, max_page_bytes=900)
+    monkeypatch.setattr(writer, "_MIN_FIELDS", 1 << 30)
+    assert together == _written(table, FileVersion.V2_1, max_page_bytes=900)
+
+
+def test_numbers_of_one_type_are_encoded_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    table = pa.table({f"c{n}": pa.array(random.integers(0, 99, 900)) for n in range(200)})
+    passes, alone = [], []
+    stored, flush = column_group._stored, LeafEncoder.flush
+
+    def counted(*arguments: object) -> object:
+        passes.append(arguments)
+        return stored(*arguments)  # type: ignore[arg-type]
+
+    def flushed(encoder: LeafEncoder) -> object:
+        alone.append(encoder)
+        return flush(encoder)
+
+    monkeypatch.setattr(column_group, "_stored", counted)
+    monkeypatch.setattr(LeafEncoder, "flush", flushed)
+    _written(table, FileVersion.V2_1)
+    assert len(passes) == -(-200 // column_group.WINDOW)
+    assert not alone
