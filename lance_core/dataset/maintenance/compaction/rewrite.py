@@ -42,7 +42,7 @@ from lance_core.table.row_ids.u64_segment import Offsets
 BATCH_ROWS = 1 << 16
 """Maximum rows of a batch that is decoded and encoded again."""
 
-PAGE_BYTES = 48 << 20
+PAGE_BYTES = 24 << 20
 """Maximum bytes of the rows that wait for their pages, over all columns (8 MiB for each)."""
 
 Advance = Callable[[int], object]
@@ -204,7 +204,7 @@ def rows_plan(
         spans=tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments),
         schema=stored,
         batch_size=batch_size or BATCH_ROWS,
-        exact=True,
+        exact=batch_size is not None,
     )
 
 
@@ -212,6 +212,8 @@ def _counted(batches: Iterator[pa.RecordBatch], advance: Advance) -> Iterator[pa
     for batch in batches:
         yield batch
         advance(batch.num_rows)
+        # Threads decode what this one frees, and the pool would retain it for each of them.
+        pa.default_memory_pool().release_unused()
 
 
 def _with_lineage(
