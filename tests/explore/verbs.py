@@ -56,6 +56,11 @@ def _mirror(dataset: lance.LanceDataset, *keys: int) -> None:
     merge.when_not_matched_by_source_delete().execute(_rows(*keys))
 
 
+def _compact(dataset: lance.LanceDataset, mode: str) -> None:
+    """Merge all fragments; also one that has lost any row."""
+    dataset.optimize.compact_files(compaction_mode=mode, materialize_deletions_threshold=0.0)
+
+
 VERBS: dict[str, Call] = {
     "append": lambda dataset: dataset.insert(_rows(20, 21)),
     "append some columns": lambda dataset: dataset.insert(_rows(22).select(["k", "n"])),
@@ -78,6 +83,8 @@ VERBS: dict[str, Call] = {
     "cast": lambda dataset: dataset.alter_columns({"path": "n", "data_type": pa.int32()}),
     "drop": lambda dataset: dataset.drop_columns(["s"]),
     "overwrite": lambda dataset: lance.write_dataset(_rows(30), dataset, mode="overwrite"),
+    "compact": lambda dataset: _compact(dataset, "reencode"),
+    "compact by copying": lambda dataset: _compact(dataset, "try_binary_copy"),
     "configure": lambda dataset: dataset.update_config({"a": "1"}),
 }
 

@@ -83,6 +83,7 @@ class Worker:
         cleaned = time.monotonic()
         choices = [self.append] * 20 + [self.delete] * 6 + [self.update] * 5 + [self.upsert] * 4
         choices += [self.upsert_shared] * 8 + [self.set_config, self.tag, self.change_columns]
+        choices += [self.compact]
         while True:
             # Also an old version is a version to work on: the commit catches up.
             if self.random.random() < 0.9:
@@ -135,6 +136,14 @@ class Worker:
         if self.attempt("add a column", lambda: table.add_columns(new), columns={name: True}):
             table.checkout_latest()
             self.attempt("drop a column", lambda: table.drop_columns([name]), columns={name: False})
+
+    def compact(self, table: Any) -> None:
+        """A part of the small fragments: a larger part would rarely meet no conflict."""
+        mode = self.random.choice(["reencode", "try_binary_copy"])
+        options = {"target_rows_per_fragment": 20, "max_source_fragments": 12}
+        self.attempt(
+            "compact", lambda: table.optimize.compact_files(compaction_mode=mode, **options)
+        )
 
     def set_config(self, table: Any) -> None:
         said = {f"soak.{self.number}": str(time.time_ns())}

@@ -8,6 +8,7 @@ from typing import Any, Self
 import lance as pylance
 from hypothesis import strategies as st
 
+import lance_core
 from tests.histories.history import History
 from tests.histories.model import State
 from tests.histories.values import Draw
@@ -94,15 +95,20 @@ def _merged(
 
 @dataclass(frozen=True)
 class Compact(Reference):
-    """pylance rewrites small files of either copy."""
+    """Small files become one; ``by`` is who does it in both copies, None for one library each."""
+
+    mode: str
+    by: str | None
 
     @classmethod
     def draw(cls, draw: Draw, history: History) -> Self:
-        return cls()
+        mode = draw(st.sampled_from(["reencode", "try_binary_copy"]))
+        return cls(mode, draw(st.sampled_from([None, "lance_core", "lance"])))
 
     def apply(self, table: Table) -> Any:
-        dataset = Table(pylance, table.uri, table.branch).open()
-        dataset.optimize.compact_files()
+        library = {None: table.library, "lance_core": lance_core, "lance": pylance}[self.by]
+        dataset = Table(library, table.uri, table.branch).open()
+        dataset.optimize.compact_files(compaction_mode=self.mode)
         return dataset.version
 
     def refer(self, history: History, result: Any) -> None:
