@@ -38,7 +38,7 @@ WINDOW_BYTES = 16 << 20
 _GAP = 8 << 10
 """Bytes between two ranges of a file up to which they are read as one."""
 
-_PROBABLE_BYTES, _MAX_EXPANSION = 16, 8
+_PROBABLE_BYTES, _MAX_EXPANSION = 16, 4
 """Assumed bytes of a value, and of a stored byte, in memory."""
 
 
@@ -61,6 +61,8 @@ class JoinedPages:
         self._context = DecodeContext(_GAP, end, version, registry)
         self._parser = ColumnParser(version, end)
         self._encodings: dict[bytes, PageEncoding] = {}
+        self._has_views = all(file.store.has_views for file in files)
+        self._views: dict[int, pa.Buffer] = {}
 
     def read(
         self, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]
@@ -146,6 +148,9 @@ class JoinedPages:
         starts, stops = starts - self._bases[owners], stops - self._bases[owners]
         if (stops > self._table.data_ends[owners]).any():
             raise CorruptFileError("a range of bytes ends after the data of its file")
+        if self._has_views:
+            places = zip(owners.tolist(), starts.tolist(), (stops - starts).tolist(), strict=True)
+            return [self._view(owner).slice(start, length) for owner, start, length in places]
         order = owners.argsort(kind="stable")
         inner = list(map(ByteRange, starts[order].tolist(), stops[order].tolist()))
         cuts = np.flatnonzero(np.diff(owners[order], prepend=-1)).tolist()
@@ -154,6 +159,15 @@ class JoinedPages:
             file = self._files[int(owners[order[first]])]
             found += file.store.get_ranges(file.path, inner[first:stop])
         return [found[place] for place in order.argsort().tolist()]
+
+    def _view(self, owner: int) -> pa.Buffer:
+        """The data of a file, as a view of memory."""
+        found = self._views.get(owner)
+        if found is None:
+            file, wanted = self._files[owner], ByteRange(0, int(self._table.data_ends[owner]))
+            (found,) = file.store.get_ranges(file.path, [wanted])
+            self._views[owner] = found
+        return found
 
 
 def _one(chunks: list[pa.Array]) -> pa.Array:

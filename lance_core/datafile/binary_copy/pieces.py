@@ -143,7 +143,7 @@ def _encoded_rows(
         columns = range(len(layout.columns))
         pages = tuple(_page_numbers(units.first[:, n], units.last[:, n])[0] for n in columns)
     deleted, base = [np.empty(0, np.int64)], 0
-    for source, start, stop in parts:
+    for source, start, stop in parts if num_rows < sum(stops) - sum(starts) else ():
         gone = sources[source].deleted
         first, last = np.searchsorted(gone, [start, stop])
         deleted.append(gone[first:last] + (base - start))
