@@ -22,6 +22,7 @@ from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
 from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
+from lance_core.encodings.v2_1.read.page_classes import decode_by_class
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.field import MAX_NESTING
@@ -57,7 +58,7 @@ def decode_field(
     tree = _tree(field, column_of, columns)
     root, plan = tree.root, tree.plan
     if root.is_leaf:
-        array = yield from plan[0].column.in_page(root, rows, context)
+        array = yield from _leaf(plan[0].column, root, rows, context)
         if array is not None:
             return [array]
     if isinstance(rows, OrderedRows):
@@ -74,6 +75,17 @@ def decode_field(
         return [assemble(root, parts, tree.scales, context.kernels) for parts in _aligned(decoded)]
     except CorruptFileError as error:
         raise error.at(field=field.name) from error
+
+
+def _leaf(
+    leaf: LeafColumn, root: Node, rows: AnyRows, context: DecodeContext
+) -> Decoding[pa.Array | None]:
+    """The rows of a column that is the whole field ``root``; None if there is no fast path."""
+    array = yield from leaf.in_page(root, rows, context)
+    if array is not None or isinstance(rows, OrderedRows):
+        return array
+    check_within(leaf.column, rows, leaf.path)
+    return (yield from decode_by_class(leaf, root, rows, context))
 
 
 def _scalars(
@@ -135,7 +147,7 @@ class _Leaf:
         """The parts of ``rows``, one per group of pages, and the row edges of the parts."""
         wanted = rows if self.scale == 1 else _scaled(rows, self.scale)
         check_within(self.column.column, wanted, self.column.path)
-        stretches = self.column.stretches(wanted, context)
+        stretches = self.column.stretches(wanted)
         if any(len(stretch.rows) % self.scale for stretch in stretches):
             raise CorruptFileError(
                 "a page ends within a list of fixed size", field=self.column.path

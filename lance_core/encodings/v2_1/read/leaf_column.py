@@ -13,7 +13,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
-from lance_core.encodings.decoding import RowRange, packed_rows
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.page_rows import with_page
@@ -54,7 +54,8 @@ class Stretch(NamedTuple):
 class LeafColumn:
     """A column read as ``type``. The plan of a page is made on first use and cached.
 
-    ``path`` is the dotted path of the leaf's field. ``tree`` is a cache for the code that reads
+    ``path`` is the dotted path of the leaf's field, ``pages`` has the pages of the column as
+    arrays. ``tree`` is a cache for the code that reads
     whole fields.
     """
 
@@ -65,8 +66,8 @@ class LeafColumn:
         "_num_items",
         "_plans",
         "_prints",
-        "_table",
         "column",
+        "pages",
         "path",
         "tree",
         "type",
@@ -79,10 +80,10 @@ class LeafColumn:
         self.tree: object = None
         self._nodes: tuple[Node, ...] = ()
         self._plans: dict[int, LayoutPlan] = {}
-        self._table = PageArrays.of(column.pages)
+        self.pages = PageArrays.of(column.pages)
         self._prints: dict[int, int] = {}
         self._keys: dict[bytes, int] = {}
-        self._num_items = np.zeros(len(self._table.encodings), np.int64)
+        self._num_items = np.zeros(len(self.pages.encodings), np.int64)
         self._known: dict[int, PageDescription] = {}
 
     @classmethod
@@ -146,25 +147,33 @@ class LeafColumn:
         with _Placing(self, page):
             return (yield from plan.list_at(number - self.column.starts[page], context))
 
-    def stretches(self, rows: Rows, context: DecodeContext) -> list[Stretch]:
+    def stretches(self, rows: Rows) -> list[Stretch]:
         """Group consecutive pages that hold some of ``rows`` and are decoded together."""
         starts = self.column.starts
         if len(starts) == 2:
             return [Stretch((0,), rows)]
-        firsts = np.asarray(starts[:-1])
+        pages, cuts = self.pages_of(rows)
+        groups = self._groups(pages)
         if isinstance(rows, RowRange):
-            first, last = firsts.searchsorted([rows.start, rows.last], "right") - 1
-            pages = np.arange(first, last + 1)
-            pages = pages[self._table.num_rows[pages] > 0]  # a page may have no rows
-            return [self._range(rows, pages[a:b]) for a, b in self._groups(pages, context)]
-        owners = firsts.searchsorted(rows.values, "right") - 1
-        cuts = np.flatnonzero(np.diff(owners, prepend=-1))
-        pages = owners[cuts]
-        ends = [*cuts.tolist(), len(rows)]
-        return [
-            self._indices(rows.values[ends[a] : ends[b]], pages[a:b])
-            for a, b in self._groups(pages, context)
-        ]
+            return [self._range(rows, pages[a:b]) for a, b in groups]
+        values, ends = rows.values, cuts.tolist()
+        return [self._indices(values[ends[a] : ends[b]], pages[a:b]) for a, b in groups]
+
+    def pages_of(self, rows: Rows) -> tuple[Int64Array, Int64Array]:
+        """The pages that hold some of ``rows``, and the cuts between the rows of each.
+
+        Page ``pages[i]`` has the rows at the positions ``cuts[i]`` to ``cuts[i + 1]`` in ``rows``.
+        """
+        starts = np.asarray(self.column.starts)
+        if isinstance(rows, RowIndices):
+            owners = starts[:-1].searchsorted(rows.values, "right") - 1
+            cuts = np.flatnonzero(np.diff(owners, prepend=-1))
+            return owners[cuts], np.append(cuts, len(rows))
+        first, last = starts[:-1].searchsorted([rows.start, rows.last], "right") - 1
+        pages = np.arange(first, last + 1)
+        pages = pages[self.pages.num_rows[pages] > 0]  # a page may have no rows
+        ends = np.append(starts[pages], rows.stop)
+        return pages, np.maximum(ends, rows.start) - rows.start
 
     def _range(self, rows: RowRange, pages: Int64Array) -> Stretch:
         """The part of a range that is in consecutive ``pages``."""
@@ -176,19 +185,19 @@ class LeafColumn:
     def _indices(self, rows: Int64Array, pages: Int64Array) -> Stretch:
         """Single rows that are in ``pages``, counted as if there were no other pages."""
         firsts = np.asarray(self.column.starts)[pages]
-        counts = self._table.num_rows[pages]
+        counts = self.pages.num_rows[pages]
         owners = firsts.searchsorted(rows, "right") - 1
         moved = rows - (firsts - (np.cumsum(counts) - counts))[owners]
         return Stretch(tuple(pages.tolist()), packed_rows(moved))
 
-    def _groups(self, pages: Int64Array, context: DecodeContext) -> Iterator[tuple[int, int]]:
+    def _groups(self, pages: Int64Array) -> Iterator[tuple[int, int]]:
         """The first and last (exclusive) position in ``pages`` of each group of alike pages."""
-        kinds = self._table.kinds[pages]
-        prints = np.array([self._fingerprint(kind) for kind in kinds.tolist()])
-        num_buffers = np.diff(self._table.edges)[pages]
+        kinds = self.pages.kinds[pages]
+        prints = self.fingerprints(kinds)
+        num_buffers = np.diff(self.pages.edges)[pages]
         has_chunks = (prints >= 0) & (num_buffers > 1)
         starts, stops = np.zeros((2, len(pages)), np.int64)
-        starts[has_chunks], stops[has_chunks] = self._table.buffers(pages[has_chunks], 1)
+        starts[has_chunks], stops[has_chunks] = self.pages.buffers(pages[has_chunks], 1)
         differs = (prints[1:] != prints[:-1]) | (num_buffers[1:] != num_buffers[:-1])
         differs |= ~has_chunks[1:]
         # The chunks of a group ascend, so that adjacent ones are read at once.
@@ -199,12 +208,16 @@ class LeafColumn:
         differs |= (size[1:] != size[:-1]) | (items[1:] != items[:-1])
         return pairwise([0, *(np.flatnonzero(differs) + 1).tolist(), len(pages)])
 
+    def fingerprints(self, kinds: Int64Array) -> Int64Array:
+        """For each page, given its kind, the `_fingerprint` of its encoding."""
+        return np.array([self._fingerprint(kind) for kind in kinds.tolist()], np.int64)
+
     def _fingerprint(self, kind: int) -> int:
         """A number that pages with equal encodings share; negative for pages read separately."""
         known = self._prints.get(kind)
         if known is not None:
             return known
-        encoding = self._table.encodings[kind]
+        encoding = self.pages.encodings[kind]
         key = b""
         layout = encoding if isinstance(encoding, PageLayout) else PageLayout()
         if layout.HasField("mini_block_layout"):
@@ -222,14 +235,14 @@ class LeafColumn:
             return (yield from self.decode_page(stretch.pages[0], stretch.rows, context))
         plan = self._page(stretch.pages[0], context)
         assert isinstance(plan, MiniBlockPlan)
-        run = PageRun(plan, self._table, np.array(stretch.pages), self._known)
+        run = PageRun(plan, self.pages, np.array(stretch.pages), self._known)
         try:
             with _Placing(self, stretch.pages[0]):
                 return (yield from run.decode(stretch.rows, context))
         except CorruptFileError:
             # Decode each page alone, so that the error names the damaged page.
             for number in stretch.pages:
-                rows = RowRange(0, int(self._table.num_rows[number]))
+                rows = RowRange(0, int(self.pages.num_rows[number]))
                 yield from self.decode_page(number, rows, context)
             raise
 

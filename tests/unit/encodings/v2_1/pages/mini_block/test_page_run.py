@@ -73,12 +73,7 @@ ARRAYS = {
     "dictionary column": WORDS[:ROWS].dictionary_encode(),
     "long lists": lists(INTEGERS, [8 if i % 100 == 3 else 0 for i in range(ROWS)]),
 }
-DICTIONARIES = [
-    "items of dictionaries",
-    "lists of items",
-    "lists of words",
-    "texts with symbols",
-]
+DICTIONARIES = ["items of dictionaries", "lists of items"]
 WANTED = [
     RowRange(0, ROWS),
     RowRange(41, 42),

@@ -1,0 +1,135 @@
+"""Read the pages of a top-level leaf by their encodings, and put the values in order again.
+
+The encoding of a page depends on its values: a page without nulls, or with one distinct value, has
+another encoding than its neighbours. If the encodings of many small pages alternate, consecutive
+pages with equal encodings are few. So all pages with one encoding are decoded together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core._pb.encodings_v2_1_pb2 import (
+    REPDEF_ALL_VALID_ITEM,
+    REPDEF_NULLABLE_ITEM,
+    ConstantLayout,
+    PageLayout,
+)
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
+from lance_core.encodings.v2_1.pages.constant.reader import is_empty_struct
+from lance_core.encodings.v2_1.pages.constant.scalar import inline_scalar
+from lance_core.encodings.v2_1.read.assemble import assemble
+
+if TYPE_CHECKING:
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Int64Array, Rows
+    from lance_core.encodings.v2_1.levels.repdef import BoolArray
+    from lance_core.encodings.v2_1.levels.tree import Node
+    from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
+
+MIN_GROUPS = 8
+"""Minimum groups of consecutive pages with equal encodings: fewer are decoded one by one."""
+
+_CONSTANT = -2
+"""The class of pages that have one value, or nulls only, in their message."""
+
+
+def decode_by_class(
+    leaf: LeafColumn, node: Node, rows: Rows, context: DecodeContext
+) -> Decoding[pa.Array | None]:
+    """The ``rows`` of ``leaf``, which is the field ``node``; None if its pages do not alternate."""
+    if len(leaf.column.starts) <= MIN_GROUPS:
+        return None
+    pages, cuts = leaf.pages_of(rows)
+    kinds = leaf.pages.kinds[pages]
+    classes = leaf.fingerprints(kinds)
+    if np.count_nonzero(classes[1:] != classes[:-1]) + np.count_nonzero(classes == -1) < MIN_GROUPS:
+        return None
+    for kind in np.unique(kinds[classes == -1]).tolist():
+        if _constant(leaf.pages.encodings[kind], leaf.type) is not None:
+            classes[kinds == kind] = _CONSTANT
+    if (classes == -1).any():
+        return None
+    chosen = [classes == name for name in np.unique(classes).tolist()]
+    wanted = _WantedPages(rows, pages, cuts)
+    found = yield from run_interleaved(
+        [_decode(leaf, node, wanted, mask, context) for mask in chosen]
+    )
+    return _in_order(found, chosen, np.diff(cuts))
+
+
+class _WantedPages(NamedTuple):
+    """Requested rows and their pages; see `LeafColumn.pages_of`."""
+
+    rows: Rows
+    pages: Int64Array
+    cuts: Int64Array
+
+
+def _decode(
+    leaf: LeafColumn,
+    node: Node,
+    wanted: _WantedPages,
+    chosen: BoolArray,
+    context: DecodeContext,
+) -> Decoding[pa.Array]:
+    """The requested rows of the ``chosen`` pages, all of one class."""
+    rows, pages, cuts = wanted
+    own = pages[chosen]
+    kinds = leaf.pages.kinds[own].tolist()
+    if _constant(leaf.pages.encodings[kinds[0]], leaf.type) is not None:
+        scalars = [_scalar(leaf.pages.encodings[kind], leaf.type) for kind in kinds]
+        counts = np.diff(cuts)[chosen]
+        return pc.take(
+            pa.concat_arrays(scalars), from_numpy(np.repeat(np.arange(len(own)), counts))
+        )
+    values = np.arange(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.values
+    mine = values[np.repeat(chosen, np.diff(cuts))]
+    parts = []
+    for stretch in leaf.stretches(packed_rows(mine)):
+        part = yield from leaf.decode_stretch(stretch, context)
+        parts.append(assemble(node, [part], (1,), context.kernels))
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def _in_order(
+    found: list[pa.Array],
+    chosen: list[BoolArray],
+    lengths: Int64Array,
+) -> pa.Array:
+    """The values of all pages in page order; ``found[c]`` has those of the pages ``chosen[c]``."""
+    slices: list[pa.Array] = [None] * len(lengths)
+    for array, mask in zip(found, chosen, strict=True):
+        position = 0
+        for page in np.flatnonzero(mask).tolist():
+            count = int(lengths[page])
+            slices[page] = array.slice(position, count)
+            position += count
+    return pa.concat_arrays(slices)
+
+
+def _constant(encoding: object, type_: pa.DataType) -> ConstantLayout | None:
+    """The message of a page that has one value, or nulls only, in its message; else None."""
+    if not isinstance(encoding, PageLayout) or not encoding.HasField("constant_layout"):
+        return None
+    message = encoding.constant_layout
+    layers = list(message.layers)
+    if is_empty_struct(type_) or message.num_def_values or message.num_rep_values:
+        return None
+    if message.HasField("inline_value"):
+        return message if layers == [REPDEF_ALL_VALID_ITEM] else None
+    return message if layers == [REPDEF_NULLABLE_ITEM] else None
+
+
+def _scalar(encoding: object, type_: pa.DataType) -> pa.Array:
+    """The value of a constant page, as an array of length 1."""
+    message = _constant(encoding, type_)
+    assert message is not None
+    if message.HasField("inline_value"):
+        return inline_scalar(message.inline_value, type_)
+    return pa.nulls(1, type_)

@@ -1,0 +1,86 @@
+"""Pages whose encodings alternate are decoded by encoding, and their values are in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.page_arrays import PageArrays
+from lance_core.encodings.version import FileVersion
+from lance_core.errors import CorruptFileError
+from lance_core.schema import Schema
+from lance_core.testing.stored_field import StoredField
+from tests.each_case import each_case
+from tests.unit.encodings.v2_1.conftest import REGISTRY
+
+PAGE = 40
+PAGES = 24
+
+
+def pages(type_: pa.DataType) -> list[pa.Array]:
+    """Pages of which no two neighbours have the same encoding."""
+    found = []
+    for number in range(PAGES):
+        values: list[int | None] = [(i * 7919 + number) % 100 for i in range(PAGE)]
+        if number % 4 == 1:
+            values[3] = values[17] = None
+        if number % 4 == 2:
+            values = [number] * PAGE
+        if number % 4 == 3:
+            values = [None] * PAGE
+        is_text = pa.types.is_string(type_)
+        texts = [value if value is None or not is_text else f"v{value}" for value in values]
+        found.append(pa.array(texts, type_))
+    return found
+
+
+TYPES = [pa.int32(), pa.float64(), pa.string(), pa.decimal128(9, 2)]
+WANTED = [
+    RowRange(0, PAGES * PAGE),
+    RowRange(45, PAGES * PAGE - 3),
+    RowIndices(np.flatnonzero(np.arange(PAGES * PAGE) % 3)),
+    RowIndices(np.flatnonzero(np.arange(PAGES * PAGE) % 37 == 5)),
+    RowIndices(np.array([*range(30, 600), 700, 959])),
+]
+
+
+def stored(type_: pa.DataType, version: str) -> StoredField:
+    (field,) = Schema.from_arrow(pa.schema([pa.field("x", type_)])).fields
+    return StoredField.write(field, pages(type_), REGISTRY, FileVersion(version), flush_bytes=1)
+
+
+@each_case("rows", WANTED, ids=range(len(WANTED)))
+@each_case("version", ["2.1", "2.2"])
+@each_case("type_", TYPES, ids=str)
+def test_values_are_those_that_were_written(
+    type_: pa.DataType, version: str, rows: RowRange | RowIndices
+) -> None:
+    field = stored(type_, version)
+    assert len(PageArrays.of(field.columns[0].pages).encodings) > 1
+    whole = pa.concat_arrays(pages(type_))
+    if isinstance(rows, RowRange):
+        expected = whole[rows.start : rows.stop]
+    else:
+        expected = whole.take(pa.array(rows.values))
+    for _ in range(2):
+        assert pa.concat_arrays(field.read(rows)).to_pylist() == expected.to_pylist()
+
+
+def test_all_pages_of_an_encoding_are_read_in_one_round() -> None:
+    field = stored(pa.int32(), "2.2")
+    assert len(field.read(RowRange(0, PAGES * PAGE))) == 1
+    assert field.asked == 1
+
+
+def test_damage_names_the_page_that_has_it() -> None:
+    field = stored(pa.int32(), "2.2")
+    page = field.columns[0].pages[8]
+    data = bytearray(field.data)
+    damaged = page.buffers[0]
+    data[damaged.start : damaged.stop] = b"\xff" * damaged.length
+    field.data = bytes(data)
+    with pytest.raises(CorruptFileError) as raised:
+        field.read(RowRange(0, PAGES * PAGE))
+    assert raised.value.offset == damaged.start
