@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.errors import InvalidInputError
-from lance_core.on_demand import lazy_module
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.indices.index_metadata import (
@@ -23,10 +22,6 @@ from lance_core.table.indices.index_metadata import (
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-    from lance_core.table.indices import reuse_index
-else:
-    reuse_index = lazy_module("lance_core.table.indices.reuse_index")
 
 Indices = tuple[IndexMetadata, ...]
 Groups = Sequence[tuple[Iterable[int], Iterable[int]]]
@@ -142,12 +137,14 @@ def _translated(indices: Sequence[IndexMetadata]) -> Indices | None:
     None if its details are in a file, which is not read here.
     """
     reuse = next((index for index in indices if index.name == REUSE_INDEX), None)
-    details = None if reuse is None else reuse.index_details
-    found = () if details is None else reuse_index.parse_details(details)
+    if reuse is None or reuse.index_details is None:
+        return tuple(indices)
+    # Few tables have such an index, and every commit would import the module.
+    from lance_core.table.indices import reuse_index
+
+    found = reuse_index.parse_details(reuse.index_details)
     if isinstance(found, ExternalFile):
         return None
-    if not found:
-        return tuple(indices)
 
     def current(ids: BitMap) -> BitMap:
         return fragment_bitmap(reuse_index.current_fragments(ids, found))
