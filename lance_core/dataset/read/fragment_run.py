@@ -21,6 +21,7 @@ from lance_core.dataset.read.live_rows import without_deleted
 from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.read.plan import FragmentRun, Span
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
+from lance_core.dataset.read.window_sizing import WindowSizer
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.schema import wrap_chunks
@@ -30,8 +31,8 @@ from lance_core.table.storage_version import LEGACY
 if TYPE_CHECKING:
     from lance_core.dataset.read.meta_columns import Uint64s
     from lance_core.dataset.read.plan import RowSource
-    from lance_core.dataset.read.window_sizing import WindowSizer
     from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.schema import Field
     from lance_core.table.fragments.deletion import RowOffsets
 
@@ -39,6 +40,9 @@ FIRST_FRAGMENTS = 16
 MAX_FRAGMENTS = 256
 """Maximum fragments of the first run and of any run; the maximum doubles from run to run, because
 the reader of a stream may want the first rows only."""
+
+MAX_TAKEN_ROWS = 1 << 24
+"""Maximum rows of the fragments of a run of which a take reads some rows."""
 
 SMALL_ROWS = 1 << 16
 SMALL_BYTES = 4 << 20
@@ -66,14 +70,45 @@ def in_runs(
 ) -> Iterator[Span]:
     """``spans``, with consecutive small fragments joined to runs, for reads of ``fields``.
 
-    A run has no more rows than the next window of ``sizer``. Arrays with a dictionary keep that of
-    their fragment, so their fragments are read alone.
+    A run has no more rows than the next window of ``sizer``.
+    """
+    return _in_runs(snapshot, spans, sizer) if _join(snapshot, fields) else iter(spans)
+
+
+def _join(snapshot: Snapshot, fields: Sequence[Field]) -> bool:
+    """True if ``fields`` of several fragments can be read at once.
+
+    Arrays with a dictionary keep that of their fragment, so their fragments are read alone.
     """
     parts = (part.storage_type for field in fields for part in field.walk())
-    has_dictionary = any(map(pa.types.is_dictionary, parts))
-    if has_dictionary or not may_join(snapshot) or described_blobs(snapshot, fields):
-        return iter(spans)
-    return _in_runs(snapshot, spans, sizer)
+    if any(map(pa.types.is_dictionary, parts)) or not may_join(snapshot):
+        return False
+    return not described_blobs(snapshot, fields)
+
+
+def rows_in_runs(
+    snapshot: Snapshot, rows: Sequence[tuple[Fragment, Int64Array]], fields: Sequence[Field]
+) -> list[tuple[RowSource, Int64Array]]:
+    """Rows of fragments, with consecutive small fragments joined to runs.
+
+    The rows are ascending physical offsets; those of a run count from the start of the run.
+    """
+    if len(rows) < FIRST_FRAGMENTS or not _join(snapshot, fields):
+        return list(rows)
+    spans = [Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment, _ in rows]
+    found: list[tuple[RowSource, Int64Array]] = []
+    first = 0
+    for span in _in_runs(snapshot, spans, WindowSizer(MAX_TAKEN_ROWS, MAX_TAKEN_ROWS)):
+        if span.run is None:
+            found.append(rows[first])
+            first += 1
+            continue
+        parts = [offsets for _, offsets in rows[first : first + len(span.run.fragments)]]
+        counts = list(map(len, parts))
+        moved = np.concatenate(parts) + np.repeat(span.run.starts[:-1], counts)
+        found.append((span.run, moved))
+        first += len(parts)
+    return found
 
 
 def _in_runs(snapshot: Snapshot, spans: Iterable[Span], sizer: WindowSizer) -> Iterator[Span]:

@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from lance_core.concurrency.pools import IO_THREADS, in_order
 from lance_core.dataset.expressions.zero_column_tables import zero_column_table
+from lance_core.dataset.read import fragment_run
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.live_rows import offsets_of
+from lance_core.dataset.read.plan import RowSource
 from lance_core.dataset.read.projection import Columns, Projection, select, select_pruned
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -156,24 +158,28 @@ def gather(
 ) -> pa.Table:
     """The rows of ``picks``, one after another; ``order`` has the index of each returned row."""
     sequence = order if len(picks) == 1 else None
+    fields, meta = projection.fields, projection.meta
 
-    def read(pick: FragmentPositions) -> pa.Table:
-        rows = RowIndices(pick.offsets)
-        wanted = rows if sequence is None else OrderedRows(rows, sequence)
-        return read_rows(snapshot, pick.fragment, projection.fields, projection.meta, wanted)
+    def read(some: tuple[RowSource, Int64Array]) -> pa.Table:
+        source, rows = some[0], RowIndices(some[1])
+        if sequence is None or not isinstance(source, Fragment):
+            return fragment_run.read_rows(snapshot, source, fields, meta, rows)
+        return read_rows(snapshot, source, fields, meta, OrderedRows(rows, sequence))
 
     if not projection.outputs:
         found = sum(len(pick.offsets) for pick in picks)
         return zero_column_table(found if order is None else len(order), projection.schema)
+    rows = [(pick.fragment, pick.offsets) for pick in picks]
+    parts = fragment_run.rows_in_runs(snapshot, rows, fields)
     if _waits(snapshot, picks):
         is_io_bound = snapshot.is_io_bound
         tables = list(
             in_order(
-                read, picks, IO_THREADS if is_io_bound else READ_AHEAD, is_io_bound=is_io_bound
+                read, parts, IO_THREADS if is_io_bound else READ_AHEAD, is_io_bound=is_io_bound
             )
         )
     else:
-        tables = [read(pick) for pick in picks]
+        tables = list(map(read, parts))
     if not tables:
         return empty_table(projection.schema)
     table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]

@@ -151,3 +151,20 @@ def test_dictionaries_of_strings_are_joined(tmp_path: Path, version: str) -> Non
     assert dataset.to_table() == table
     found = dataset.to_table(filter="w = 'word 5' OR i % 100 = 3")
     assert found == one_by_one(dataset, filter="w = 'word 5' OR i % 100 = 3")
+
+
+def test_takes_return_the_rows_in_their_order(
+    dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = []
+    real = fragment_run.read_rows
+
+    def counting(snapshot: Any, source: Any, fields: Any, meta: Any, wanted: Any) -> pa.Table:
+        counts.append(len(wanted))
+        return real(snapshot, source, fields, meta, wanted)
+
+    monkeypatch.setattr(fragment_run, "read_rows", counting)
+    wanted = [*range(399, 0, -7), 5, 5, 11, 12]
+    assert dataset.take(wanted).equals(rows().take(wanted).cast(dataset.schema))
+    assert len(counts) < 4
+    assert sum(counts) == len(set(wanted))

@@ -171,7 +171,7 @@ def test_a_sample_has_distinct_rows(sample: Sample) -> None:
 
 def _in_read_rows(monkeypatch: pytest.MonkeyPatch, before: Callable[[], object]) -> None:
     """Call ``before`` whenever a take reads rows of a fragment."""
-    module = importlib.import_module("lance_core.dataset.read.take")
+    module = importlib.import_module("lance_core.dataset.read.fragment_run")
     read_rows = module.read_rows
 
     def read(*arguments: Any) -> pa.Table:
