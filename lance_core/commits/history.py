@@ -38,13 +38,13 @@ def read_version(store: ObjectStore, location: ManifestLocation) -> Version:
     return Version(parse_manifest_file(data, location.path), location)
 
 
-def check_number(version: Version) -> None:
-    """Raise `CorruptFileError` if the version in a manifest differs from the one in its name."""
-    number, name = version.file.manifest.version, version.location.version
+def check_number(number: int, location: ManifestLocation) -> None:
+    """Raise `CorruptFileError` if the ``number`` in a manifest differs from the one in its name."""
+    name = location.version
     if number != name:
         raise CorruptFileError(
             f"the manifest says that it is version {number}, its name says {name}",
-            version.location.path,
+            location.path,
         )
 
 

@@ -178,7 +178,7 @@ class _Attempts:
         if base is None:
             version, naming = 1, self._options.naming
         else:
-            check_number(base)
+            check_number(base.file.manifest.version, base.location)
             if self._options.check_base is not None:
                 self._options.check_base(base)
             version, naming = base.location.version + 1, base.location.naming
@@ -247,7 +247,7 @@ class _Attempts:
         base = self._caught_up.base
         if base is None or base.location.version != read.version:
             base = read_version(self._store, read)
-        check_number(base)
+        check_number(base.file.manifest.version, base.location)
         file = apply(base.file, self._transaction, self._facts())
         number = DETACHED | (self._environment.new_uuid().int & (DETACHED - 1))
         file = replace(file, manifest=replace(file.manifest, version=number))

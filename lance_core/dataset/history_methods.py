@@ -10,6 +10,7 @@ from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
+from lance_core.table.manifest.version_summary import VersionSummary
 
 if TYPE_CHECKING:
     import os
@@ -46,7 +47,7 @@ class HistoryMethods(Opened):
 
     def get_version(self) -> dict[str, Any]:
         """The open version, with the keys of `versions`."""
-        return versions.describe(self._snapshot.manifest)
+        return versions.describe(VersionSummary.of(self._snapshot.manifest))
 
     def checkout_version(self, version: open_table.VersionLike) -> Self:
         """A new dataset for another version of the same table.

@@ -265,5 +265,5 @@ def load(root: TableRoot, location: ManifestLocation) -> Snapshot:
 
 
 def _checked(root: TableRoot, version: Version) -> Snapshot:
-    check_number(version)
+    check_number(version.file.manifest.version, version.location)
     return Snapshot(root, version.file, version.location)

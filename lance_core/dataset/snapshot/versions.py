@@ -7,18 +7,22 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
 
 from lance_core.commits.base import ManifestLocation
-from lance_core.commits.history import read_transaction, transaction_of
+from lance_core.commits.history import check_number, read_transaction, transaction_of
 from lance_core.concurrency.pools import IO, IO_THREADS
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.values.transaction import Transaction
-from lance_core.errors import CorruptFileError, DatasetNotFoundError, InvalidInputError
-from lance_core.table.fragments.fragment_counts import Count
-from lance_core.table.fragments.fragment_list import FragmentList
+from lance_core.errors import (
+    CorruptFileError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    ObjectNotFoundError,
+)
 from lance_core.table.manifest.manifest import Manifest
+from lance_core.table.manifest.version_summary import SummaryReader, VersionSummary, VersionTotals
 from lance_core.table.paths import DETACHED
 
 _EPOCH = datetime(1970, 1, 1)
@@ -26,45 +30,35 @@ _EPOCH = datetime(1970, 1, 1)
 
 def describe_all(root: TableRoot) -> list[dict[str, Any]]:
     """Every attached version, oldest first; reads all manifests."""
-    described = []
-    before = FragmentList()
-    ahead = IO_THREADS if root.store.read_ahead else 1
-    for manifest in _manifests(root.handler.list_versions(), root, ahead):
-        manifest.recorded_fragments.share_counts(before)
-        before = manifest.recorded_fragments
-        described.append(describe(manifest))
+    reader, described = SummaryReader(), []
+    locations = root.handler.list_versions()
+
+    def get(location: ManifestLocation) -> pa.Buffer | None:
+        with contextlib.suppress(ObjectNotFoundError):
+            return root.store.get(location.path)
+        return None
+
+    is_io_bound = root.store.read_ahead > 0
+    found = IO.in_order(get, locations, IO_THREADS) if is_io_bound else map(get, locations)
+    for location, data in zip(locations, found, strict=True):
+        if data is not None:  # a cleanup may have removed the version
+            summary = reader.read(data, location.path)
+            check_number(summary.version, location)
+            described.append(describe(summary))
     return described
 
 
-def _manifests(
-    locations: Iterable[ManifestLocation], root: TableRoot, ahead: int = 1
-) -> Iterator[Manifest]:
-    """The manifests at ``locations``; manifests that a cleanup has removed are left out.
-
-    ``ahead``: the number of manifests to read concurrently.
-    """
-
-    def load(location: ManifestLocation) -> Manifest | None:
-        with contextlib.suppress(DatasetNotFoundError):
-            return open_table.load(root, location).manifest
-        return None
-
-    loaded = map(load, locations) if ahead == 1 else IO.in_order(load, locations, ahead)
-    return (manifest for manifest in loaded if manifest is not None)
-
-
-def describe(manifest: Manifest) -> dict[str, Any]:
+def describe(summary: VersionSummary) -> dict[str, Any]:
     """The version's number, local time (without a zone) and totals as text, like in pylance."""
     return {
-        "version": manifest.version,
-        "timestamp": local_time(manifest),
-        "metadata": {name: str(total) for name, total in _totals(manifest).items()},
+        "version": summary.version,
+        "timestamp": local_time(summary.timestamp),
+        "metadata": dict(zip(VersionTotals._fields, map(str, summary.totals), strict=True)),
     }
 
 
-def local_time(manifest: Manifest) -> datetime:
-    """The time of the version's commit, as local time without a zone."""
-    timestamp = manifest.timestamp
+def local_time(timestamp: datetime | None) -> datetime:
+    """The time of a version's commit, as local time without a zone."""
     if timestamp is None:
         return _EPOCH
     try:
@@ -75,25 +69,11 @@ def local_time(manifest: Manifest) -> datetime:
         ) from None
 
 
-def _totals(manifest: Manifest) -> dict[str, int]:
-    """The totals of the counts that the manifest records, which may be wrong in old tables."""
-    fragments = manifest.recorded_fragments
-    counts = fragments.counts if manifest.uncorrected is None else fragments.recorded_counts
-    totals = counts.totals()
-    live_rows = totals[Count.PHYSICAL_ROWS] - totals[Count.DELETED_ROWS]
-    are_known = counts.are_known
-    if manifest.uncorrected is not None or not are_known.all():
-        rows = (counts.physical_rows - counts.deleted_rows)[are_known]
-        live_rows = sum(np.maximum(rows, 0).tolist())
-    return {
-        "total_data_file_rows": totals[Count.PHYSICAL_ROWS],
-        "total_data_files": totals[Count.DATA_FILES],
-        "total_deletion_file_rows": totals[Count.DELETED_ROWS],
-        "total_deletion_files": totals[Count.DELETION_FILES],
-        "total_files_size": totals[Count.DATA_BYTES],
-        "total_fragments": len(fragments),
-        "total_rows": live_rows,
-    }
+def _manifests(locations: Iterable[ManifestLocation], root: TableRoot) -> Iterator[Manifest]:
+    """The manifests at ``locations``; manifests that a cleanup has removed are left out."""
+    for location in locations:
+        with contextlib.suppress(DatasetNotFoundError):
+            yield open_table.load(root, location).manifest
 
 
 def version_at(root: TableRoot, asof: datetime | str) -> int:

@@ -72,12 +72,15 @@ class FragmentCounts:
 
     def checked(self) -> FragmentCounts:
         """These counts; raises `CorruptFileError` for impossible ids and counts."""
-        wrong = (self.table < 0).any(axis=0)
-        wrong |= (self.deleted_rows > self.physical_rows) & (self.physical_rows > 0)
-        if not wrong.any() and self.ids.max(initial=0) <= MAX_FRAGMENT_ID:
+        is_beyond = self.table.min(initial=0) < 0 or self.ids.max(initial=0) > MAX_FRAGMENT_ID
+        wrong = self.deleted_rows > self.physical_rows
+        if not is_beyond and not wrong.any():
             return self
+        wrong = (wrong & (self.physical_rows > 0)) | (self.table < 0).any(axis=0)
         unsigned = self.table.view(np.uint64)
         check_fragment_id(int(unsigned[Count.IDS].max()))
+        if not wrong.any():
+            return self
         number = int(np.argmax(wrong))
         rows, deleted = unsigned[[Count.PHYSICAL_ROWS, Count.DELETED_ROWS], number].tolist()
         raise CorruptFileError(
@@ -108,9 +111,9 @@ class FragmentCounts:
     @property
     def are_known(self) -> npt.NDArray[np.bool_]:
         """True for each fragment whose rows and deleted rows are recorded."""
-        has_deletions = self._of(Count.DELETION_FILES) > 0
-        known: npt.NDArray[np.bool_] = (self.deleted_rows != 0) | ~has_deletions
-        known &= self.physical_rows != 0
+        known: npt.NDArray[np.bool_] = self.physical_rows != 0
+        if self.has_deletion_files:
+            known &= (self.deleted_rows != 0) | (self._of(Count.DELETION_FILES) == 0)
         return known
 
     @property

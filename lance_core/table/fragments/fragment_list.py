@@ -84,6 +84,8 @@ class FragmentList(Sequence[Fragment]):
         if not other:
             return self
         joined = FragmentList(self._raw + other._raw)
+        if self._recorded is not None and other._recorded is not None:
+            joined._recorded = self._recorded + other._recorded
         joined._decoded.update(self._decoded)
         size = len(self)
         joined._decoded.update((size + i, fragment) for i, fragment in other._decoded.items())

@@ -59,8 +59,7 @@ def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") ->
     """
     view = _bytes_view(data)
     try:
-        start, stop = _manifest_range(view)
-        parts = split(bytes(view[start:stop]))
+        parts = split(serialized_manifest(view))
         positions = section_positions(parts.message)
         return ManifestFile(
             _with_dictionaries(Manifest.from_parts(parts), view),
@@ -69,6 +68,13 @@ def parse_manifest_file(data: pa.Buffer | bytes | memoryview, path: str = "") ->
         )
     except CorruptFileError as error:
         raise error.at(path) from None
+
+
+def serialized_manifest(data: pa.Buffer | memoryview) -> bytes:
+    """The serialized ``Manifest`` in a whole manifest file; raises like `parse_manifest_file`."""
+    view = _bytes_view(data)
+    start, stop = _manifest_range(view)
+    return bytes(view[start:stop])
 
 
 def serialize_manifest_file(file: ManifestFile) -> bytes:

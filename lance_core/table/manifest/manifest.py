@@ -113,21 +113,8 @@ class Manifest:
 
     @property
     def timestamp(self) -> datetime | None:
-        """Creation time of the version, UTC, in whole microseconds.
-
-        The nanoseconds are rounded to a double (a step of 256 ns today) and truncated to
-        microseconds, so that the result equals the time that pylance returns. Raises
-        `CorruptFileError` if `timestamp_ns` is outside of the range of `datetime`.
-        """
-        if self.timestamp_ns is None:
-            return None
-        try:
-            seconds, nanoseconds = divmod(float(self.timestamp_ns), 1e9)
-            return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1e3)
-        except OverflowError:
-            raise CorruptFileError(
-                f"{self.timestamp_ns} ns is not a date", field="Manifest.timestamp"
-            ) from None
+        """Creation time of the version, see `utc_time`."""
+        return utc_time(self.timestamp_ns)
 
     @property
     def storage_version(self) -> str:
@@ -151,18 +138,14 @@ class Manifest:
         """
         message, fragments = parts.message, parts.fragments
         flags = FeatureFlags(message.reader_feature_flags, message.writer_feature_flags)
-        feature_flags.check_readable(flags.reader)
-        if message.fragment_tree:
-            raise UnsupportedFeatureError(
-                "unsupported manifest layout: fragments are stored outside of the manifest"
-            )
+        check_layout(message)
         counted = fragments if message.HasField("writer_version") else without_counts(fragments)
         return cls(
             version=message.version,
             schema=_schema(parts.fields, tuple(sorted(message.schema_metadata.items()))),
             fragments=counted,
             uncorrected=None if counted is fragments else fragments,
-            timestamp_ns=_timestamp_ns(message),
+            timestamp_ns=timestamp_ns(message),
             flags=flags,
             max_fragment_id=_optional(message, "max_fragment_id"),
             transaction_file=message.transaction_file,
@@ -273,7 +256,35 @@ def section_positions(message: table_pb2.Manifest) -> SectionPositions:
     return SectionPositions(_optional(message, "index_section"), transaction)
 
 
-def _timestamp_ns(message: table_pb2.Manifest) -> int | None:
+def check_layout(message: table_pb2.Manifest) -> None:
+    """Raise `UnsupportedFeatureError` if readers need features that this library does not have."""
+    feature_flags.check_readable(message.reader_feature_flags)
+    if message.fragment_tree:
+        raise UnsupportedFeatureError(
+            "unsupported manifest layout: fragments are stored outside of the manifest"
+        )
+
+
+def utc_time(nanoseconds: int | None) -> datetime | None:
+    """The time of a ``timestamp_ns``, UTC, in whole microseconds; None for None.
+
+    The nanoseconds are rounded to a double (a step of 256 ns today) and truncated to microseconds,
+    so that the result equals the time that pylance returns. Raises `CorruptFileError` if the time
+    is outside of the range of `datetime`.
+    """
+    if nanoseconds is None:
+        return None
+    try:
+        seconds, rest = divmod(float(nanoseconds), 1e9)
+        return _EPOCH + timedelta(seconds=seconds, microseconds=rest // 1e3)
+    except OverflowError:
+        raise CorruptFileError(
+            f"{nanoseconds} ns is not a date", field="Manifest.timestamp"
+        ) from None
+
+
+def timestamp_ns(message: table_pb2.Manifest) -> int | None:
+    """The time of the commit in nanoseconds since the epoch, UTC."""
     if not message.HasField("timestamp"):
         return None
     if not 0 <= message.timestamp.nanos < 10**9:

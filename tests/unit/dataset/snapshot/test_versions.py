@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +18,7 @@ from lance_core.plugins import open_store
 from lance_core.store.base import ObjectStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.table.fragments import fragment_counts
+from lance_core.table.fragments.fragment_counts import FragmentCounts
 from tests.table_surgery import delete_rows
 
 T = TypeVar("T")
@@ -66,3 +67,26 @@ def test_manifests_of_remote_tables_are_read_concurrently() -> None:
     root = open_table.open_root(uri)
     root = replace(root, store=store, handler=ReadOnlyCommitHandler(store))
     assert versions.describe_all(root) == dataset.versions()
+
+
+def test_bytes_of_shared_fragments_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = "memory://shared/t.lance"
+    for _ in range(40):
+        dataset = lance.write_dataset(ROWS, uri, mode="append")
+    parsed = []
+    of = FragmentCounts.of
+
+    def counted(raw: Sequence[bytes]) -> FragmentCounts:
+        parsed.append(len(raw))
+        return of(raw)
+
+    monkeypatch.setattr(FragmentCounts, "of", counted)
+    described = dataset.versions()
+    assert sum(parsed) == 40
+    assert [one["metadata"]["total_fragments"] for one in described] == [
+        str(number) for number in range(1, 41)
+    ]
+    dataset = lance.write_dataset(ROWS, delete_rows(dataset, {39: [1]}), mode="append")
+    parsed.clear()
+    assert dataset.versions()[-1]["metadata"]["total_rows"] == "409"
+    assert sum(parsed) == 42
