@@ -17,7 +17,7 @@ from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
 from lance_core.encodings.v2_0.page_run import (
     MAX_PAGE_BYTES,
     MIN_PAGES,
-    PageRun,
+    ArrayRun,
     Shape,
     shape_of,
 )
@@ -79,7 +79,7 @@ class ColumnPlan(FieldPlan):
         results = yield from run_interleaved([self.decode_page(*part, context) for part in parts])
         return [array for arrays in results for array in arrays]
 
-    def _run(self, numbers: Sequence[int]) -> PageRun | None:
+    def _run(self, numbers: Sequence[int]) -> ArrayRun | None:
         """The pages as a run; None if they must be read one by one."""
         if len(numbers) < MIN_PAGES:
             return None
@@ -94,7 +94,7 @@ class ColumnPlan(FieldPlan):
             return None
         shapes = {self._shape(kind, table) for kind in set(table.kinds[pages].tolist())}
         shape = shapes.pop()
-        return None if shapes or shape is None else PageRun(table, pages, shape, self.type)
+        return None if shapes or shape is None else ArrayRun(table, pages, shape, self.type)
 
     def _shape(self, kind: int, table: PageArrays) -> Shape | None:
         if kind not in self._shapes:
@@ -126,7 +126,7 @@ class ColumnPlan(FieldPlan):
         return plan_array(encoding, page_scope(self.column, page, self.type, context))
 
 
-def _joined_rows(parts: Sequence[tuple[int, Rows]], run: PageRun) -> Rows:
+def _joined_rows(parts: Sequence[tuple[int, Rows]], run: ArrayRun) -> Rows:
     """The rows of all pages, counted from the start of the first page of the run."""
     counts = run.table.num_rows[run.numbers]
     bases = (np.cumsum(counts) - counts).tolist()

@@ -98,7 +98,7 @@ def _is_plain(binary: Binary) -> bool:
     return ends.bits_per_value == 64 and octets.bits_per_value == 8
 
 
-class PageRun(NamedTuple):
+class ArrayRun(NamedTuple):
     """The pages ``numbers`` of ``table``, all of one shape."""
 
     table: PageArrays

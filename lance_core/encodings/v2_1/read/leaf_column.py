@@ -25,8 +25,8 @@ from lance_core.encodings.v2_1.pages.constant.reader import decode_constant, is_
 from lance_core.encodings.v2_1.pages.foreign.reader import decode_foreign, is_foreign
 from lance_core.encodings.v2_1.pages.mini_block.page_run import (
     MAX_RUN_BYTES,
+    MiniBlockRun,
     PageDescription,
-    PageRun,
     encoding_fingerprint,
 )
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
@@ -235,7 +235,7 @@ class LeafColumn:
             return (yield from self.decode_page(stretch.pages[0], stretch.rows, context))
         plan = self._page(stretch.pages[0], context)
         assert isinstance(plan, MiniBlockPlan)
-        run = PageRun(plan, self.pages, np.array(stretch.pages), self._known)
+        run = MiniBlockRun(plan, self.pages, np.array(stretch.pages), self._known)
         try:
             with _Placing(self, stretch.pages[0]):
                 return (yield from run.decode(stretch.rows, context))

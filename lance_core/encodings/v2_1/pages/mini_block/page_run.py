@@ -47,7 +47,7 @@ class PageDescription(NamedTuple):
     items: pa.Array | None
 
 
-class PageRun(NamedTuple):
+class MiniBlockRun(NamedTuple):
     """The pages ``numbers`` of ``table``, all with the encoding fingerprint of ``plan``.
 
     ``known`` caches descriptions by page number.
