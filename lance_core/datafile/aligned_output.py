@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise, starmap
 
 from lance_core._pb import file_pb2
 from lance_core.datafile.footer import Footer
@@ -19,6 +20,9 @@ ALIGNMENT = 64
 """Buffers start at multiples of this number of bytes."""
 
 _PADDING = b"H" * ALIGNMENT
+
+_MAX_COPIED_BYTES = 128 << 10
+"""Maximum bytes of the buffers of a page to write at once; copying more takes longer."""
 
 _ENTRY = struct.Struct("<QQ")
 
@@ -37,6 +41,20 @@ class AlignedOutput:
         written = self._write(data)
         self.align(ALIGNMENT)
         return written
+
+    def write_all_aligned(self, buffers: Sequence[BytesLike]) -> tuple[ByteRange, ...]:
+        """`write_aligned` of all ``buffers``; small ones are copied and written at once."""
+        sizes = [memoryview(data).nbytes for data in buffers]
+        if sum(sizes) > _MAX_COPIED_BYTES:
+            return tuple(map(self.write_aligned, buffers))
+        ranges, parts, position = [], [], self.position
+        for data, size in zip(buffers, sizes, strict=True):
+            ranges.append(ByteRange(position, position + size))
+            padding = -(position + size) % ALIGNMENT
+            parts += [data, _PADDING[:padding]]
+            position += size + padding
+        self._write(b"".join(parts))
+        return tuple(ranges)
 
     def append_from(
         self, store: ObjectStore, path: str, ranges: Sequence[ByteRange], batch_bytes: int
@@ -72,7 +90,9 @@ class AlignedOutput:
         )
         description = self._write(descriptor.SerializeToString(deterministic=True))
         column_metadata = self.position
-        ranges = [self._write(column) for column in columns]
+        stops = accumulate((memoryview(column).nbytes for column in columns), initial=self.position)
+        ranges = list(starmap(ByteRange, pairwise(stops)))
+        self._write(b"".join(columns))
         column_table = self._write_table(ranges)
         buffer_table = self._write_table([description, *buffers])
         footer = Footer(

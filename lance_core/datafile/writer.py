@@ -205,7 +205,7 @@ class FileWriter(FileOutput):
                 self._write_page(self._states[number].first_column + page.column, page)
 
     def _write_page(self, column: int, page: EncodedPage) -> None:
-        buffers = tuple(self._output.write_aligned(buffer) for buffer in page.buffers)
+        buffers = self._output.write_all_aligned(page.buffers)
         url = self.version.page_encoding_url
         written = WrittenPage(buffers, page.num_rows, url, page.encoding, page.priority)
         self._pages[column].append(written)

@@ -83,7 +83,7 @@ def is_given(storage: pa.DataType) -> bool:
 def described_in_file(field: Field) -> Field:
     """``field`` as data files store it: blobs of version 2 become `DESCRIPTION_V2`."""
     if not is_blob_v2(field):
-        return field.with_children(tuple(map(described_in_file, field.children)))
+        return field.with_changed_children(described_in_file)
     members = tuple(
         Field(
             name=member.name,
@@ -102,7 +102,7 @@ def described_in_file(field: Field) -> Field:
 def given_to_files(field: Field) -> Field:
     """``field`` as file writers accept it: blobs of version 2 get all members of `GIVEN_V2`."""
     if not is_blob_v2(field):
-        return field.with_children(tuple(map(given_to_files, field.children)))
+        return field.with_changed_children(given_to_files)
     members = tuple(
         Field(
             name=member.name,

@@ -283,7 +283,7 @@ def test_a_store_that_fails_ends_the_writer(fails_at: int) -> None:
     batch = pa.record_batch([list(range(100)), [str(i) for i in range(100)]], schema=schema)
 
     def write_much() -> None:
-        for _ in range(10):
+        for _ in range(40):
             writer.write_batch(batch)
 
     with pytest.raises(StoreError, match="no space"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil, isnan
 from typing import TYPE_CHECKING
 
@@ -154,8 +155,12 @@ def _is_too_large(values: FixedWidth | VariableWidth, most_items: int, most_byte
     return len(first) > most_items or least > most_bytes
 
 
+@lru_cache(maxsize=16)
 def _sample(count: int) -> Int64Array:
-    """Positions for a sample: the first values of each of 32 equal parts."""
+    """Positions for a sample: the first values of each of 32 equal parts.
+
+    Cached, because the pages of a file have few different numbers of values.
+    """
     per_block = min(count, _BLOCKS * _PER_BLOCK) // _BLOCKS
     starts = np.arange(_BLOCKS + 1, dtype=np.int64) * count // _BLOCKS
     places = starts[:-1, None] + np.arange(per_block)
