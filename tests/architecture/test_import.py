@@ -22,6 +22,7 @@ IMPORTS_IN_FUNCTIONS = {
     "lance_core.plugins.loading": "pluggy, which the hooks need, is imported with the first plugin",
     "lance_core.schema.proto": "the messages of protobuf are imported with the first file",
     "lance_core_kernels.plugin": "the compiled library may be missing",
+    "lance_core.table.indices.index_coverage": "each commit loads it, few tables need the module",
     "pyspark_lance.data_source": "an error while it is imported would hide all data sources",
 }
 """Modules whose functions import modules of this project, each with the reason.
