@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import field as dataclass_field
-from functools import partial
 
 import pyarrow as pa
 from google.protobuf.empty_pb2 import Empty
@@ -25,7 +23,7 @@ from lance_core.datafile.column_metadata import (
 )
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.page_limits import page_limits
-from lance_core.datafile.parallel import in_order
+from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
 from lance_core.encodings.context import EncodeContext, FieldEncoder
 from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
@@ -51,14 +49,11 @@ Only columns of blobs have another one.
 
 _HEADER_ENCODING = ArrayEncoding(struct=SimpleStruct()).SerializeToString()
 
-GROUP_BYTES = 24 << 20
+GROUP_BYTES = 8 << 20
 """Bytes of rows that wait to be encoded, of all fields together."""
 
 _PROBABLE_BYTES = 16
 """Assumed bytes of a value that waits to be encoded."""
-
-_PARALLEL_BYTES = 1 << 20
-"""Minimum bytes of arrays to use threads: smaller arrays are encoded faster than handed over."""
 
 
 @dataclass(slots=True)
@@ -218,28 +213,18 @@ class FileCopy:
     def _encode_group(
         self, read: Iterable[Sequence[pa.Array]], rows: Sequence[_EncodedField]
     ) -> None:
-        for arrays in read:
-            size = sum(array.nbytes for array in arrays)
-            writes = [
-                partial(one.encoder.write, array) for one, array in zip(rows, arrays, strict=True)
-            ]
-            self._write_pages(rows, writes, size)
-        self._write_pages(rows, [one.encoder.flush for one in rows], GROUP_BYTES)
+        """Encode rows of several fields, in this thread: several would multiply the memory."""
+        with low_retention_pool():
+            for arrays in read:
+                for one, array in zip(rows, arrays, strict=True):
+                    self._write_pages(one, one.encoder.write(array))
+            for one in rows:
+                self._write_pages(one, one.encoder.flush())
+        release_unused()
 
-    def _write_pages(
-        self,
-        rows: Sequence[_EncodedField],
-        sources: Sequence[Callable[[], Iterable[EncodedPage]]],
-        size: int,
-    ) -> None:
-        if size < _PARALLEL_BYTES or len(rows) < 2:
-            for one, source in zip(rows, sources, strict=True):
-                for page in source():
-                    self._write_page(one, page)
-            return
-        with closing(in_order(sources)) as pages:
-            for number, page in pages:
-                self._write_page(rows[number], page)
+    def _write_pages(self, rows: _EncodedField, pages: Iterable[EncodedPage]) -> None:
+        for page in pages:
+            self._write_page(rows, page)
 
     def _write_page(self, rows: _EncodedField, page: EncodedPage) -> None:
         buffers = tuple(self._output.write_aligned(buffer) for buffer in page.buffers)

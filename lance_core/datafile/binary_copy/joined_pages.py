@@ -18,6 +18,7 @@ from lance_core.datafile.binary_copy.pieces import EncodedRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.binary_copy.varints import Ints
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
+from lance_core.encodings.arrow.memory_pool import low_retention_pool, memory_pool
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import Decoding, RowRange, Rows, packed_rows, run_interleaved
 from lance_core.encodings.dispatch import decode_field
@@ -32,7 +33,7 @@ T = TypeVar("T")
 
 _VALUES = ColumnEncoding(values=Empty())
 
-WINDOW_BYTES = 16 << 20
+WINDOW_BYTES = 4 << 20
 """Target bytes of the rows that are decoded at once, of all fields together."""
 
 _GAP = 8 << 10
@@ -93,7 +94,11 @@ class JoinedPages:
                 decode_field(layout.field, places, columns, rows, self._context)
                 for layout in layouts
             ]
-            yield [_one(chunks) for chunks in self._run(run_interleaved(decodings))]
+            yield self._decoded(decodings)
+
+    def _decoded(self, decodings: Sequence[Decoding[list[pa.Array]]]) -> list[pa.Array]:
+        with low_retention_pool():
+            return [_one(chunks) for chunks in self._run(run_interleaved(decodings))]
 
     def _window_rows(self, total: int, pieces: Sequence[EncodedRows]) -> int:
         table = self._table
@@ -171,4 +176,4 @@ class JoinedPages:
 
 
 def _one(chunks: list[pa.Array]) -> pa.Array:
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks, memory_pool())
