@@ -33,7 +33,13 @@ COLOURS = {
 }
 """The colour of each subject, and whether its bars are solid."""
 
-TITLES = {"parquet": "Parquet", "vortex": "Vortex", "fresh": "written at once"}
+TITLES = {
+    "copy": f"{OURS} copy",
+    "re-encode": f"{OURS} re-encode",
+    "parquet": "Parquet",
+    "vortex": "Vortex",
+    "fresh": "written at once",
+}
 """Names of subjects that differ from those in the figures."""
 
 WORKLOADS = {
@@ -49,7 +55,7 @@ COLUMNS = "2.2 2,000 columns x 10,000 rows: "
 """Beginnings of names of figures."""
 
 MARGIN, GAP, WIDTH = 30, 20, 760
-NAMES, VALUES = 112, 64
+NAMES, VALUES = 130, 64
 """Pixels of the names of subjects and of the values beside the bars."""
 
 ROW, TITLE, TOP = 18, 24, 62
@@ -84,7 +90,7 @@ def _cases(suffix: str) -> dict[str, str]:
         "text 200 x 5,000": "texts, 200 x 5,000 rows",
         "embeddings 200 x 250": "embeddings, 200 x 250 rows",
         "152 columns 200 x 1,000": "152 columns, 200 x 1,000 rows",
-        "hybrid 200 x 10,000": "the second, 1 % of rows deleted",
+        "hybrid 200 x 10,000": "200 x 10,000, 1 % of rows deleted",
     }
     return {f"2.2 {name}: {suffix}": text for name, text in cases.items()}
 
@@ -141,14 +147,14 @@ CHARTS = {
         "Scans with more processors",
         {
             f"2.2 {kind}: {what}": f"{short}: {title}"
-            for kind, short in (
-                ("large fragments", "large fragments"),
-                ("fragments of 1,000 rows", "1,000-row fragments"),
-            )
             for what, title in (
                 ("scan, 1 core", "1 core"),
                 ("scan, 2 cores", "2 cores"),
                 ("predicted for 16 cores", "16, predicted"),
+            )
+            for kind, short in (
+                ("large fragments", "large fragments"),
+                ("fragments of 1,000 rows", "1,000-row fragments"),
             )
         },
     ),
@@ -210,7 +216,8 @@ def _group(
     canvas.text(x, y + 16, title, replace(LABEL, weight=600, size=12))
     if medians.keys() >= set(compared):
         ratio = medians[other] / medians[ours]
-        text = f"{ratio:.{1 if ratio >= 1 else 2}f} x"
+        digits = 0 if ratio >= 100 else 1 if ratio >= 1 else 2
+        text = f"{ratio:.{digits}f} x"
         canvas.text(x + width, y + 16, text, replace(NOTE, anchor="end"))
     longest = max(medians.values())
     for at, (subject, seconds) in enumerate(medians.items()):
@@ -233,10 +240,10 @@ def duration(seconds: float) -> str:
 
 
 def _explanation(chart: Chart) -> str:
-    ours, other = chart.compared
+    ours, other = (TITLES.get(subject, subject) for subject in chart.compared)
     return (
         "median time, shorter is better; each group has its own scale; "
-        f"x: the time of {TITLES.get(other, other)} divided by that of {ours}"
+        f"x: “{other}” divided by “{ours}”"
     )
 
 
