@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Mapping
 
+from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import DEFAULT_OPTIONS
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -14,12 +14,22 @@ from lance_core.table.transactions.operations import Operation, Restore
 from lance_core.table.transactions.transaction import Transaction
 
 
+def transaction_of(
+    snapshot: Snapshot,
+    operation: Operation,
+    environment: Environment = SYSTEM,
+    properties: Mapping[str, str] | None = None,
+) -> Transaction:
+    """A new transaction with ``operation``, which was computed from ``snapshot``."""
+    uuid = str(environment.new_uuid())
+    return Transaction(snapshot.version, uuid, operation, dict(properties or {}))
+
+
 def commit_change(
     snapshot: Snapshot, operation: Operation, properties: Mapping[str, str] | None = None
 ) -> Snapshot:
     """Commit ``operation``, which was computed from ``snapshot``, as a new version."""
-    uuid = str(uuids.uuid4())
-    transaction = Transaction(snapshot.version, uuid, operation, dict(properties or {}))
+    transaction = transaction_of(snapshot, operation, properties=properties)
     return commit(snapshot.root, snapshot, transaction, DEFAULT_OPTIONS)
 
 

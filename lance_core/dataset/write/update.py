@@ -15,6 +15,7 @@ from lance_core.dataset.expressions.filters import Value, as_value
 from lance_core.dataset.read.chosen_rows import read_chosen
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
+from lance_core.dataset.write.commit_change import transaction_of
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
@@ -26,7 +27,6 @@ from lance_core.schema.align import check_nulls, to_storage
 from lance_core.suggestions import hint, shortened
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Update
-from lance_core.table.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -101,8 +101,8 @@ class _Update:
         snapshot = self._snapshot
         with discard_on_failure(snapshot.root) as files:
             operation = self._operation(files)
-            name = str(self._environment.new_uuid())
-            made = files.commit(snapshot, Transaction(snapshot.version, name, operation), options)
+            transaction = transaction_of(snapshot, operation, self._environment)
+            made = files.commit(snapshot, transaction, options)
         return made, {"num_rows_updated": sum(map(len, (operation.affected_rows or {}).values()))}
 
     def _operation(self, files: NewFiles) -> Update:

@@ -11,6 +11,7 @@ import numpy as np
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.commit_change import transaction_of
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.merge_insert.decide import Decision
 from lance_core.dataset.write.merge_insert.inserted_keys import InsertedKeys
@@ -115,8 +116,7 @@ def _work(
         num_updated_rows=sum(len(one.updates) for one in decisions),
         num_deleted_rows=num_deleted,
     )
-    name = str(environment.new_uuid())
-    return MergeWork(Transaction(snapshot.version, name, operation), inserted, result)
+    return MergeWork(transaction_of(snapshot, operation, environment), inserted, result)
 
 
 def _preserved_fields(join: Join) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, pla
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.write.blob_options import stored_schema
+from lance_core.dataset.write.commit_change import transaction_of
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
@@ -46,7 +47,6 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.paths import data_file_path
 from lance_core.table.transactions.operations import Merge
-from lance_core.table.transactions.transaction import Transaction
 
 UDF_BATCH_ROWS = 1024
 """Default of the rows in a batch for a user's function."""
@@ -75,7 +75,7 @@ def add_columns(
         with adding.keeping_checkpoint():
             fragments = adding.all_fragments()
             operation = Merge(fragments, adding.added.schema, adding.preserves_nullability)
-            transaction = Transaction(snapshot.version, str(environment.new_uuid()), operation)
+            transaction = transaction_of(snapshot, operation, environment)
             return files.commit(snapshot, transaction, CommitOptions(age_of_files=age))
 
 
@@ -123,7 +123,7 @@ def add_null_columns(
     with discard_on_failure(snapshot.root) as files:
         ColumnFiles(snapshot, files, added.new, added.schema).check()
         operation = Merge(snapshot.manifest.fragments, added.schema, True)
-        transaction = Transaction(snapshot.version, str(environment.new_uuid()), operation)
+        transaction = transaction_of(snapshot, operation, environment)
         return files.commit(snapshot, transaction, CommitOptions())
 
 

@@ -10,6 +10,7 @@ from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.commit_change import transaction_of
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.schema_evolution.add_columns import added_fields
 from lance_core.dataset.write.schema_evolution.column_files import (
@@ -26,7 +27,6 @@ from lance_core.schema.extension import storage_of
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Merge
-from lance_core.table.transactions.transaction import Transaction
 
 
 def merge(
@@ -42,7 +42,7 @@ def merge(
     with discard_on_failure(snapshot.root) as files:
         joining = _Joining(snapshot, files, reader, left_on, right_on)
         operation = Merge(joining.all(), joining.added.schema, joining.preserves_nullability)
-        transaction = Transaction(snapshot.version, str(environment.new_uuid()), operation)
+        transaction = transaction_of(snapshot, operation, environment)
         return files.commit(snapshot, transaction, CommitOptions(age_of_files=age))
 
 
