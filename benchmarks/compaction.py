@@ -29,7 +29,7 @@ from benchmarks.bars import (
     REENCODE_TO_PEER,
     SCAN_TO_FRESH,
 )
-from benchmarks.measure import Action, Timing, interleaved
+from benchmarks.measure import Action, interleaved
 from benchmarks.memory import SAMPLER, run_program
 from benchmarks.pair import MODULES
 from benchmarks.report import OURS, PEER, Report
@@ -151,7 +151,7 @@ class Compaction:
         }
         actions[CP] = partial(_copy, self._source, self._paths[CP])
         timings = interleaved(actions, self._rounds, prepare)
-        _say(self._report, f"{self._label}: compact", timings)
+        self._report.add(f"{self._label}: compact", timings)
         best = {name: timing.best for name, timing in timings.items()}
         self._ratios(best)
 
@@ -177,7 +177,7 @@ class Compaction:
         }
         timings = interleaved(actions, self._rounds)
         label = f"{self._label}: scan by {reader}"
-        _say(self._report, label, timings)
+        self._report.add(label, timings)
         for name in ("re-encode", "copy"):
             ratio = timings[FRESH].best / timings[name].best
             self._report.ratio(f"{label} after {name}, to fresh", ratio, SCAN_TO_FRESH)
@@ -225,11 +225,3 @@ def _copy(source: Path, target: Path) -> None:
     target.mkdir()
     command = [program, "--reflink=never", "-r", str(source / "data"), str(target)]
     subprocess.run(command, check=True)
-
-
-def _say(report: Report, label: str, timings: Mapping[str, Timing]) -> None:
-    """Report the medians, and all processor times."""
-    medians = {name: timing.median for name, timing in timings.items()}
-    cells = (f"{name} {1000 * seconds:9.3f} ms" for name, seconds in medians.items())
-    processor = {name: min(timing.processor) for name, timing in timings.items()}
-    report.say(label, "  ".join(cells), medians=medians, processor=processor)

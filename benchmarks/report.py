@@ -42,9 +42,9 @@ class Report:
         if ratio is not None:
             cells.append(f"ratio {ratio:5.2f}")
             cells.append(f"cpu {_processor_ratio(timings, against)}")
-        if ratio is not None:
             cells.append(self._verdict(name, ratio, bar))
-        self.say(name, "  ".join(cells), medians=medians, ratio=ratio, bar=bar)
+        used = {name: min(timing.processor) for name, timing in timings.items() if timing.processor}
+        self.say(name, "  ".join(cells), medians=medians, processor=used, ratio=ratio, bar=bar)
 
     def note(self, name: str, value: float, unit: str, most: float | None = None) -> None:
         """Add a single figure; ``most``: its maximum."""
