@@ -33,20 +33,21 @@ _FORMAT_URL = "/lance.encodings"
 PageEncoding = Message | ForeignEncoding
 
 
-class ParsedPage(NamedTuple):
-    """A page; buffer b has ``sizes[b]`` bytes from ``offsets[b]`` of the file."""
+class PageLists(NamedTuple):
+    """The pages of a column in several files, in order, as lists.
 
-    num_rows: int
-    encoding: PageEncoding
+    ``num_pages``: the pages of each file. Page p has the encoding ``encodings[kinds[p]]``,
+    ``num_rows[p]`` rows and the next ``num_buffers[p]`` of all buffers, which have ``sizes`` bytes
+    from ``offsets`` of their file. ``encoding`` is that of the column.
+    """
+
+    num_pages: list[int]
+    encodings: list[PageEncoding]
+    kinds: list[int]
+    num_rows: list[int]
+    num_buffers: list[int]
     offsets: list[int]
     sizes: list[int]
-
-
-class ParsedColumn(NamedTuple):
-    """A column; ``buffers`` are the offsets and sizes of the buffers that its pages share."""
-
-    pages: list[ParsedPage]
-    buffers: tuple[list[int], list[int]]
     encoding: PageEncoding
 
 
@@ -71,23 +72,8 @@ class ColumnParser:
         Raises `CorruptFileError` naming the page, and `UnsupportedFeatureError` for an encoding
         that is stored elsewhere in the file.
         """
-        found = self.parse_pages(raw)
+        message = _column_metadata(raw)
         pages: list[Page] = []
-        try:
-            for page in found.pages:
-                buffers = self._ranges(page.offsets, page.sizes)
-                pages.append(Page(buffers, page.num_rows, page.encoding))
-        except CorruptFileError as error:
-            raise error.at(field=f"pages[{len(pages)}]") from error
-        return Column(tuple(pages), self._ranges(*found.buffers), found.encoding)
-
-    def parse_pages(self, raw: bytes) -> ParsedColumn:
-        """Like `parse`, but the positions of buffers are not checked."""
-        try:
-            message = ColumnMetadata.FromString(raw)
-        except DecodeError as error:
-            raise CorruptFileError("not a valid ColumnMetadata message") from error
-        pages: list[ParsedPage] = []
         try:
             for page in message.pages[:]:  # iteration over a slice is faster
                 encoding = self._page_encodings.get(page.encoding.direct.encoding)
@@ -96,14 +82,51 @@ class ColumnParser:
                 num_rows = page.length
                 if num_rows > MAX_PAGE_ROWS:
                     raise CorruptFileError(f"a page cannot have {num_rows} rows")
-                offsets, sizes = page.buffer_offsets[:], page.buffer_sizes[:]
-                if len(offsets) != len(sizes):
-                    raise CorruptFileError(f"{len(offsets)} buffer offsets but {len(sizes)} sizes")
-                pages.append(ParsedPage(num_rows, encoding, offsets, sizes))
+                buffers = self._ranges(page.buffer_offsets[:], page.buffer_sizes[:])
+                pages.append(Page(buffers, num_rows, encoding))
         except CorruptFileError as error:
             raise error.at(field=f"pages[{len(pages)}]") from error
-        buffers = message.buffer_offsets[:], message.buffer_sizes[:]
-        return ParsedColumn(pages, buffers, self._column_encoding(message.encoding))
+        buffers = ()
+        if message.buffer_offsets or message.buffer_sizes:
+            buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
+        return Column(tuple(pages), buffers, self._column_encoding(message.encoding))
+
+    def parse_files(self, raw: Sequence[bytes]) -> PageLists:
+        """Parse the serialized ``ColumnMetadata`` of a column in each of several files.
+
+        Raises as `parse` does, and `CorruptFileError` if the encodings of the columns differ or if
+        a column has buffers of its own. The positions of buffers are not checked.
+        """
+        known: dict[bytes, int] = {}
+        found = PageLists([], [], [], [], [], [], [], self._column_encoding_of(raw[0]))
+        num_pages, encodings, kinds, num_rows, num_buffers, offsets, sizes, encoding = found
+        for one in raw:  # a few bytecodes for each page: this is most of the cost of a small file
+            message = _column_metadata(one)
+            pages = message.pages[:]
+            num_pages.append(len(pages))
+            if message.buffer_offsets or self._column_encoding(message.encoding) is not encoding:
+                raise CorruptFileError("the columns of the files differ in their encoding")
+            for page in pages:
+                key = page.encoding.direct.encoding
+                kind = known.get(key)
+                if kind is None:
+                    kind = known[key] = len(encodings)
+                    same = self._page_encodings.get(key)
+                    encodings.append(self._page_encoding(page.encoding) if same is None else same)
+                kinds.append(kind)
+                num_rows.append(page.length)
+                starts = page.buffer_offsets[:]
+                num_buffers.append(len(starts))
+                offsets += starts
+                sizes += page.buffer_sizes[:]
+                if len(offsets) != len(sizes):
+                    raise CorruptFileError("a page has another number of offsets than of sizes")
+        if max(num_rows, default=0) > MAX_PAGE_ROWS:
+            raise CorruptFileError(f"a page cannot have {max(num_rows)} rows")
+        return found
+
+    def _column_encoding_of(self, raw: bytes) -> PageEncoding:
+        return self._column_encoding(_column_metadata(raw).encoding)
 
     def page_encoding(self, raw: bytes) -> PageEncoding:
         """The encoding of a page from a serialized ``Encoding``; raises like `parse`."""
@@ -142,6 +165,13 @@ class ColumnParser:
                 )
             ranges.append(ByteRange(offset, stop))
         return tuple(ranges)
+
+
+def _column_metadata(raw: bytes) -> ColumnMetadata:
+    try:
+        return ColumnMetadata.FromString(raw)
+    except DecodeError as error:
+        raise CorruptFileError("not a valid ColumnMetadata message") from error
 
 
 def _direct(encoding: Encoding) -> tuple[str, bytes]:

@@ -8,7 +8,7 @@ with equal encodings are planned, read and decoded together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -30,11 +30,8 @@ from lance_core.on_demand import Part, load
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from google.protobuf.message import Message
-
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.decoding import Decoding, Int64Array
-    from lance_core.encodings.page import ForeignEncoding
     from lance_core.encodings.registry import EncodingRegistry
     from lance_core.schema import Field
     from lance_core.store.base import ObjectStore
@@ -148,7 +145,8 @@ class JoinedFiles:
         """The bytes of ``ranges``, with one call of ``store`` for each file."""
         if not ranges:
             return []
-        starts, stops = np.array(ranges, np.int64).T
+        flat = np.fromiter(chain.from_iterable(ranges), np.int64, 2 * len(ranges))
+        starts, stops = flat[::2], flat[1::2]
         owners = self._bases.searchsorted(starts, "right") - 1
         starts, stops = starts - self._bases[owners], stops - self._bases[owners]
         if (stops > self._sizes[owners]).any():
@@ -288,52 +286,24 @@ class JoinedColumns(Sequence[Column]):
 
     def _parse(self, index: int) -> Column:
         """The pages of a column of all files, as one column."""
-        parser = self._parser
-        encodings: list[Message | ForeignEncoding] = []
-        numbers: dict[int, int] = {}
-        kinds: list[int] = []
-        rows: list[int] = []
-        counts: list[int] = []
-        num_pages: list[int] = []
-        starts: list[int] = []
-        sizes: list[int] = []
-        encoding = None
-        for raw in self._metadata.of_column(index):
-            found = parser.parse_pages(raw)
-            if (encoding or found.encoding) is not found.encoding or found.buffers[0]:
-                raise CorruptFileError("the columns of the files differ in their encoding")
-            encoding = found.encoding
-            num_pages.append(len(found.pages))
-            for page in found.pages:
-                known = numbers.setdefault(id(page.encoding), len(encodings))
-                if known == len(encodings):
-                    encodings.append(page.encoding)
-                kinds.append(known)
-                rows.append(page.num_rows)
-                counts.append(len(page.offsets))
-                starts += page.offsets
-                sizes += page.sizes
-        owners = np.repeat(np.arange(len(num_pages)), num_pages)
-        self._check_rows(np.bincount(owners, rows, len(num_pages)))
-        first, size = np.array(starts, np.int64), np.array(sizes, np.int64)
-        files = np.repeat(owners, counts)
-        if (
-            (first < 0).any()
-            or (size < 0).any()
-            or (first + size > self._metadata.data_ends[files]).any()
-        ):
+        found = self._parser.parse_files(self._metadata.of_column(index))
+        owners = np.repeat(np.arange(len(found.num_pages)), found.num_pages)
+        self._check_rows(np.bincount(owners, found.num_rows, len(found.num_pages)))
+        first, size = np.array(found.offsets, np.int64), np.array(found.sizes, np.int64)
+        files = np.repeat(owners, found.num_buffers)
+        is_inside = (first >= 0) & (size >= 0) & (first + size <= self._metadata.data_ends[files])
+        if not is_inside.all():
             raise CorruptFileError("a buffer of a page is outside of its file")
         begins = first + self._bases[files]
         table = PageArrays(
-            encodings,
-            np.array(kinds, np.int64),
-            np.array(rows, np.int64),
-            np.cumsum([0, *counts]),
+            found.encodings,
+            np.array(found.kinds, np.int64),
+            np.array(found.num_rows, np.int64),
+            np.cumsum([0, *found.num_buffers]),
             begins,
             begins + size,
         )
-        assert encoding is not None
-        return Column(table, (), encoding, [0, *np.cumsum(table.num_rows).tolist()])
+        return Column(table, (), found.encoding, [0, *np.cumsum(table.num_rows).tolist()])
 
     def _check_rows(self, found: npt.NDArray[Any]) -> None:
         """Raise `CorruptFileError` unless the pages of each file have its rows.
