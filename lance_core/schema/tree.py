@@ -128,12 +128,12 @@ class Schema:
 
     def lineage(self, path: str) -> tuple[Field, ...]:
         """The fields from the top level down to ``path``; empty if there is no such field."""
-        top = self._tops.get(path)
+        top = self.tops.get(path)
         if top is not None:
             return (top,)
         found: list[Field] = []
         for name in parse_path(path):
-            field = found[-1].child(name) if found else self._tops.get(name)
+            field = found[-1].child(name) if found else self.tops.get(name)
             if field is None:
                 return ()
             found.append(field)
@@ -147,7 +147,7 @@ class Schema:
         return format_path([field.name for field in lineage])
 
     @property
-    def _tops(self) -> Mapping[str, Field]:
+    def tops(self) -> Mapping[str, Field]:
         """The top-level fields by name; of equal names the first counts."""
         return self.derived("tops", lambda: {field.name: field for field in self.fields[::-1]})
 

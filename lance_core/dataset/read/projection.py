@@ -155,7 +155,7 @@ def required(
     schema: Schema, paths: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[Field, ...], tuple[str, ...]]:
     """The pruned stored fields and the meta columns that ``paths`` need; JSON as it is stored."""
-    own = {field.name: field for field in schema.fields}
+    own = schema.tops
     stored = [_readable(_lineage(own[path[0]], path)) for path in paths if path[0] in own]
     meta = tuple(dict.fromkeys(path[0] for path in paths if path[0] not in own))
     return tuple(map(binary_json, project_lineages(stored))), meta
@@ -194,7 +194,7 @@ def _checked(columns: Sequence[str]) -> Sequence[str]:
 
 
 def _is_meta(schema: Schema, name: str) -> bool:
-    return name in META_FIELDS and all(field.name != name for field in schema.fields)
+    return name in META_FIELDS and name not in schema.tops
 
 
 def stored_column(schema: Schema, name: str) -> Output:
@@ -238,7 +238,7 @@ def _computed(schema: Schema, name: str, text: str) -> Output:
 
 def _renamed(schema: Schema, name: str, path: tuple[str, ...]) -> Output:
     """The existing column at ``path``, renamed to ``name``."""
-    own = {field.name: field for field in schema.fields}
+    own = schema.tops
     if path[0] not in own:
         return Output(META_FIELDS[path[0]].with_name(name), path)
     return _member_output(name, _lineage(own[path[0]], path))
@@ -249,6 +249,10 @@ def queryable(schema: Schema) -> pa.Schema:
 
     JSON is binary JSON in expressions.
     """
+    return schema.derived("queryable", lambda: _queryable(schema))
+
+
+def _queryable(schema: Schema) -> pa.Schema:
     arrow = pa.schema([binary_json(field).to_arrow() for field in schema.fields])
     for name, field in META_FIELDS.items():
         if name not in arrow.names:
