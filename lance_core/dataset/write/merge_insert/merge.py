@@ -82,9 +82,10 @@ def write_merge(join: Join, files: NewFiles, environment: Environment = SYSTEM) 
     check_writable(snapshot.manifest.flags)
     decisions = list(join.decisions())
     unmatched = join.unmatched(decisions)
+    inserted = InsertedKeys(snapshot, plan.on, join.source, decisions)
     if plan.write_mode is WriteMode.REWRITE_COLUMNS:
         operation = NewColumns(join, files, decisions).write()
-        return _work(join, operation, decisions, 0, environment)
+        return _work(join, operation, decisions, inserted, 0, environment)
     batches = NewValues(snapshot, join.source).batches(decisions)
     new = write_rows(snapshot, files, batches, version=plan.version)
     updates = np.concatenate([one.updates for one in decisions])
@@ -95,28 +96,26 @@ def write_merge(join: Join, files: NewFiles, environment: Environment = SYSTEM) 
     operation = dataclasses.replace(
         moved,
         fields_for_preserving_frag_bitmap=_preserved_fields(join),
-        inserted_rows=InsertedKeys(snapshot, plan.on, join.source, decisions).filter(),
+        inserted_rows=inserted.filter(),
     )
-    return _work(join, operation, decisions, len(deletes), environment)
+    return _work(join, operation, decisions, inserted, len(deletes), environment)
 
 
 def _work(
     join: Join,
     operation: Update,
     decisions: Sequence[Decision],
+    inserted: InsertedKeys,
     num_deleted: int,
     environment: Environment,
 ) -> MergeWork:
-    snapshot, plan = join.snapshot, join.plan
-    inserted = None
-    if plan.inserts:
-        inserted = InsertedKeys(snapshot, plan.on, join.source, decisions)
     result = MergeResult(
         num_inserted_rows=sum(len(one.inserts) for one in decisions),
         num_updated_rows=sum(len(one.updates) for one in decisions),
         num_deleted_rows=num_deleted,
     )
-    return MergeWork(transaction_of(snapshot, operation, environment), inserted, result)
+    transaction = transaction_of(join.snapshot, operation, environment)
+    return MergeWork(transaction, inserted if join.plan.inserts else None, result)
 
 
 def _preserved_fields(join: Join) -> tuple[int, ...]:
