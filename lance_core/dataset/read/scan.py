@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order, num_threads
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 from lance_core.dataset.read.batches import BatchSizes, ScannedRows, in_batches
 from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
@@ -101,6 +102,19 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
     late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
     found = _found(snapshot, plan, sizer, late, is_stream=True)
     return in_batches(found, plan.projection.schema, sizes)
+
+
+def scan_windows(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """The result as a stream of batches with the rows of one window each.
+
+    For writers: it takes less time and memory than batches of a certain size. ``plan`` has no order.
+    """
+    sizer = stream_sizer(_read_fields(plan), plan.batch_size)
+    late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
+    for rows in _found(snapshot, plan, sizer, late, is_stream=True):
+        if rows.table.num_rows:
+            columns = [combine_chunks(column) for column in rows.table.columns]
+            yield pa.RecordBatch.from_arrays(columns, schema=plan.projection.schema)
 
 
 def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:

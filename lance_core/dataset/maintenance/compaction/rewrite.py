@@ -19,7 +19,7 @@ from lance_core.dataset.maintenance.compaction.options import CompactionMode, Co
 from lance_core.dataset.read.live_rows import live
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.projection import Output, Projection
-from lance_core.dataset.read.scan import scan_batches
+from lance_core.dataset.read.scan import scan_batches, scan_windows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress
@@ -167,7 +167,8 @@ def _encoded(
     version = settings.file_version
     check_storable(snapshot.schema, version.value)
     plan = rows_plan(snapshot, fragments, settings.batch_size)
-    batches = _counted(scan_batches(snapshot, plan), advance)
+    found = scan_windows if settings.batch_size is None else scan_batches
+    batches = _counted(found(snapshot, plan), advance)
     schema = snapshot.schema
     if version is FileVersion.V0_1:
         reader = pa.RecordBatchReader.from_batches(plan.projection.schema, batches)
