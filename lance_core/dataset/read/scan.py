@@ -107,7 +107,8 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 def scan_windows(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches with the rows of one window each.
 
-    For writers: it takes less time and memory than batches of a certain size. ``plan`` has no order.
+    For writers: it takes less time and memory than batches of a chosen size. ``plan`` has no
+    order.
     """
     sizer = stream_sizer(_read_fields(plan), plan.batch_size)
     late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
