@@ -22,6 +22,7 @@ from lance_core.encodings.page import Column, ForeignEncoding
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.v2_1.pages.mini_block import page_run
     from lance_core.schema import Field
+else:
+    page_run = lazy_module("lance_core.encodings.v2_1.pages.mini_block.page_run")
 
 MIN_FIELDS = 32
 """Minimum number of fields of a read to form groups; with fewer, there is little to save."""
@@ -97,21 +101,21 @@ def column_groups(
     rest: list[int] = []
     alike: dict[Hashable, list[int]] = {}
     # Equal encodings of a file are one object.
-    shapes: dict[int, Hashable] = {}
+    prints: dict[tuple[int, str], bytes] = {}
     for place, field in enumerate(fields):
         number = column_of.get(field.id, -1)
         column = columns[number] if 0 <= number < len(columns) else None
         if column is None or field.children or len(column.pages) != 1 or not column.num_rows:
             rest.append(place)
             continue
-        encoding = column.pages[0].encoding
-        if id(encoding) not in shapes:
-            shapes[id(encoding)] = _shape(encoding)
-        shape = shapes[id(encoding)]
-        if shape is None or not _is_plain(field.storage_type):
-            rest.append(place)
+        encoding, type_ = column.pages[0].encoding, field.storage_type
+        key = id(encoding), field.logical_type
+        if key not in prints:
+            prints[key] = _fingerprint(encoding, type_)
+        if prints[key]:
+            alike.setdefault((type_, prints[key]), []).append(place)
         else:
-            alike.setdefault((field.storage_type, shape), []).append(place)
+            rest.append(place)
     groups = []
     for places in alike.values():
         for part in _parts(places, fields, column_of, columns):
@@ -122,17 +126,14 @@ def column_groups(
     return groups, sorted(rest)
 
 
-def _shape(encoding: Message | ForeignEncoding) -> Hashable:
-    """A key of encodings that may be decoded together; None for others.
-
-    Pages with the same key that differ in other properties are decoded one by one.
-    """
+def _fingerprint(encoding: Message | ForeignEncoding, type_: pa.DataType) -> bytes:
+    """A key of pages that are decoded together; empty for others."""
     layout: Any = encoding
-    if isinstance(encoding, ForeignEncoding) or not layout.HasField("mini_block_layout"):
-        return None
-    page = layout.mini_block_layout
-    values = page.value_compression.WhichOneof("compression")
-    return values, page.HasField("dictionary"), page.HasField("def_compression"), page.num_buffers
+    if isinstance(encoding, ForeignEncoding) or not _is_plain(type_):
+        return b""
+    if not layout.HasField("mini_block_layout"):
+        return b""
+    return page_run.encoding_fingerprint(layout.mini_block_layout, type_)
 
 
 def _parts(
