@@ -50,6 +50,22 @@ def test_writes_and_new_columns_have_one_bar(terminal: Terminal, tmp_path: Path)
     assert "write: " not in terminal.text
 
 
+@pytest.mark.parametrize("target", [1000, 31])
+def test_a_compaction_has_one_bar_for_all_tasks(
+    terminal: Terminal, tmp_path: Path, target: int
+) -> None:
+    ds = lance_core.write_dataset(TABLE, tmp_path / "t", max_rows_per_file=30)
+    ds.delete("a = 3")
+    for mode in ("reencode", "try_binary_copy"):
+        terminal.text = ""
+        ds.optimize.compact_files(target_rows_per_fragment=target, compaction_mode=mode)
+        ds.checkout_version(2).restore()
+        ds.checkout_latest()
+        assert "compact: 100%" in terminal.text
+        assert "99.0/99.0" in terminal.text
+        assert "write" not in terminal.text
+
+
 def test_a_failed_write_removes_its_bar(terminal: Terminal, tmp_path: Path) -> None:
     def batches() -> object:
         yield TABLE.to_batches()[0]
