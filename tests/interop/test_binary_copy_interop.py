@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.dataset.maintenance.compaction import binary_copy
+from lance_core.datafile.binary_copy import pieces
 from lance_core.dataset.maintenance.compaction.binary_copy import (
     CopiedFragments,
     CopyOptions,
@@ -171,7 +171,7 @@ def test_only_pages_with_deleted_rows_are_encoded_again(
     tmp_path: Path, version: str, by: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uri = str(tmp_path / "t")
-    monkeypatch.setattr(binary_copy, "MERGE_BELOW", 0)
+    monkeypatch.setattr(pieces, "MERGE_BYTES", 0)
     with monkeypatch.context() as patched:
         patched.setenv("LANCE_FILE_WRITER_MAX_PAGE_BYTES", str(PAGE_BYTES))
         write(uri, by, version)

@@ -24,6 +24,13 @@ NO_COPY = -1
 """In place of the number of a column: its pages cannot be copied."""
 
 
+MERGE_BYTES, MERGE_ROWS = 16 << 10, 8192
+"""Average bytes and rows of pages below which neighbouring pages are encoded again.
+
+A page costs readers as much as decoding a few thousand values; pages of more rows or bytes stay.
+"""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceRows:
     """Rows of one fragment: ``num_rows`` with those at the ascending offsets ``deleted``.
@@ -95,12 +102,12 @@ class _Units:
 
 
 def pieces_of_field(
-    layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows], merge_below: int
+    layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows], *, merges: bool
 ) -> list[Piece]:
     """The pieces of a field in row order.
 
-    Neighbouring units whose pages have on average less than ``merge_below`` bytes are encoded
-    again. Raises `CorruptFileError` if a column has more or fewer rows than its source.
+    ``merges``: True to encode neighbouring units with small pages again. Raises
+    `CorruptFileError` if a column has more or fewer rows than its source.
     """
     units = _units(layout, table, sources)
     count = np.zeros(len(units.source), np.int64)
@@ -109,7 +116,9 @@ def pieces_of_field(
         first, last = units.first[:, number], units.last[:, number]
         count += last - first
         size += table.byte_ends[last] - table.byte_ends[first]
-    is_small = units.is_copied & (size < merge_below * count)
+    values = (units.stop - units.start) * len(layout.data_columns)
+    is_small = units.is_copied & (size < MERGE_BYTES * count) & (values < MERGE_ROWS * count)
+    is_small &= merges
     encoded = _encoded(units.is_copied, is_small, count, len(layout.data_columns))
     rows = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum(units.live, out=rows[1:])

@@ -30,9 +30,6 @@ from lance_core.table.paths import data_file_name, data_file_path
 _BATCH_ROWS = 1 << 16
 """Maximum rows of a batch that is encoded again; small fragments share one."""
 
-MERGE_BELOW = 16 << 10
-"""Average bytes of the pages of a column and fragment below which they are encoded again."""
-
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
@@ -180,8 +177,10 @@ def _copy(
         spans = [Span(group[number], start, stop) for number, start, stop in parts]
         return _read(snapshot, fields, spans)
 
-    merge_below = 0 if writing.is_strict else MERGE_BELOW
-    pieces = [pieces_of_field(layout, inputs.table, inputs.rows, merge_below) for layout in layouts]
+    merges = not writing.is_strict
+    pieces = [
+        pieces_of_field(layout, inputs.table, inputs.rows, merges=merges) for layout in layouts
+    ]
     if writing.verify_pages:
         spans = [Span(one, 0, snapshot.physical_rows(one)) for one in group]
         for _ in _read(snapshot, schema.fields, spans):
