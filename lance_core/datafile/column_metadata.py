@@ -98,13 +98,15 @@ class ColumnParser:
         a column has buffers of its own. The positions of buffers are not checked.
         """
         known: dict[bytes, int] = {}
-        found = PageLists([], [], [], [], [], [], [], self._column_encoding_of(raw[0]))
-        num_pages, encodings, kinds, num_rows, num_buffers, offsets, sizes, encoding = found
+        first = _column_metadata(raw[0]).encoding
+        column_encoding = first.direct.encoding
+        found = PageLists([], [], [], [], [], [], [], self._column_encoding(first))
+        num_pages, encodings, kinds, num_rows, num_buffers, offsets, sizes, _ = found
         for one in raw:  # a few bytecodes for each page: this is most of the cost of a small file
             message = _column_metadata(one)
             pages = message.pages[:]
             num_pages.append(len(pages))
-            if message.buffer_offsets or self._column_encoding(message.encoding) is not encoding:
+            if message.buffer_offsets or message.encoding.direct.encoding != column_encoding:
                 raise CorruptFileError("the columns of the files differ in their encoding")
             for page in pages:
                 key = page.encoding.direct.encoding
@@ -124,9 +126,6 @@ class ColumnParser:
         if max(num_rows, default=0) > MAX_PAGE_ROWS:
             raise CorruptFileError(f"a page cannot have {max(num_rows)} rows")
         return found
-
-    def _column_encoding_of(self, raw: bytes) -> PageEncoding:
-        return self._column_encoding(_column_metadata(raw).encoding)
 
     def page_encoding(self, raw: bytes) -> PageEncoding:
         """The encoding of a page from a serialized ``Encoding``; raises like `parse`."""

@@ -28,6 +28,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.on_demand import Part, load
 from lance_core.store.base import ByteRange
+from lance_core.store.ranges import byte_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
@@ -152,7 +153,7 @@ class JoinedFiles:
         if (stops > self._sizes[owners]).any():
             raise CorruptFileError("a range of bytes ends after its file")
         order = owners.argsort(kind="stable")
-        inner = list(map(ByteRange, starts[order].tolist(), stops[order].tolist()))
+        inner = byte_ranges(starts[order].tolist(), stops[order].tolist())
         sorted_owners = owners[order]
         cuts = np.flatnonzero(np.diff(sorted_owners, prepend=-1)).tolist()
         files = sorted_owners[cuts].tolist()

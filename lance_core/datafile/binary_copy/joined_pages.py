@@ -28,6 +28,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
+from lance_core.store.ranges import byte_ranges
 
 T = TypeVar("T")
 
@@ -157,7 +158,7 @@ class JoinedPages:
             places = zip(owners.tolist(), starts.tolist(), (stops - starts).tolist(), strict=True)
             return [self._view(owner).slice(start, length) for owner, start, length in places]
         order = owners.argsort(kind="stable")
-        inner = list(map(ByteRange, starts[order].tolist(), stops[order].tolist()))
+        inner = byte_ranges(starts[order].tolist(), stops[order].tolist())
         cuts = np.flatnonzero(np.diff(owners[order], prepend=-1)).tolist()
         found: list[pa.Buffer] = []
         for first, stop in pairwise([*cuts, len(inner)]):

@@ -23,7 +23,7 @@ from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.errors import CorruptFileError, ResultTooLargeError
-from lance_core.store.base import ByteRange
+from lance_core.store.ranges import byte_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
@@ -111,7 +111,7 @@ class ArrayRun(NamedTuple):
         table, numbers = self.table, self.numbers
         places = spans_index(table.edges[numbers], table.edges[numbers + 1])
         starts, stops = table.starts[places], table.stops[places]
-        buffers = yield list(map(ByteRange, starts.tolist(), stops.tolist()))
+        buffers = yield byte_ranges(starts.tolist(), stops.tolist())
         octets = [np.frombuffer(buffer, np.uint8) for buffer in buffers]
         counts = np.diff(table.edges)[numbers]
         firsts = np.cumsum(counts) - counts

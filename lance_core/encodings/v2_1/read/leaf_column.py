@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 MAX_RUN_ITEMS = 1 << 20
 """Maximum levels of pages to read together."""
 
+_UNKNOWN = -2
+"""In place of the fingerprint of an encoding that is not computed yet."""
+
 
 class Stretch(NamedTuple):
     """Pages that are decoded together, and the requested rows, counted from the first page."""
@@ -81,7 +84,7 @@ class LeafColumn:
         self._nodes: tuple[Node, ...] = ()
         self._plans: dict[int, LayoutPlan] = {}
         self.pages = PageArrays.of(column.pages)
-        self._prints: dict[int, int] = {}
+        self._prints = np.full(len(self.pages.encodings), _UNKNOWN)
         self._keys: dict[bytes, int] = {}
         self._num_items = np.zeros(len(self.pages.encodings), np.int64)
         self._known: dict[int, PageDescription] = {}
@@ -210,24 +213,24 @@ class LeafColumn:
 
     def fingerprints(self, kinds: Int64Array) -> Int64Array:
         """For each page, given its kind, the `_fingerprint` of its encoding."""
-        return np.array([self._fingerprint(kind) for kind in kinds.tolist()], np.int64)
+        found = self._prints[kinds]
+        new = found == _UNKNOWN
+        if new.any():
+            for kind in np.unique(kinds[new]).tolist():
+                self._prints[kind] = self._fingerprint(kind)
+            found = self._prints[kinds]
+        return found
 
     def _fingerprint(self, kind: int) -> int:
-        """A number that pages with equal encodings share; negative for pages read separately."""
-        known = self._prints.get(kind)
-        if known is not None:
-            return known
+        """A number that pages with equal encodings share; -1 for pages that are read separately."""
         encoding = self.pages.encodings[kind]
-        key = b""
         layout = encoding if isinstance(encoding, PageLayout) else PageLayout()
-        if layout.HasField("mini_block_layout"):
-            message = layout.mini_block_layout
-            self._num_items[kind] = min(message.num_items, MAX_RUN_ITEMS)
-            if not is_foreign(message):
-                key = encoding_fingerprint(message, self.type)
-        number = self._keys.setdefault(key, kind) if key else -1
-        self._prints[kind] = number
-        return number
+        if not layout.HasField("mini_block_layout"):
+            return -1
+        message = layout.mini_block_layout
+        self._num_items[kind] = min(message.num_items, MAX_RUN_ITEMS)
+        key = b"" if is_foreign(message) else encoding_fingerprint(message, self.type)
+        return self._keys.setdefault(key, kind) if key else -1
 
     def decode_stretch(self, stretch: Stretch, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode the rows of a group of pages."""

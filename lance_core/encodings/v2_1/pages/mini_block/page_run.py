@@ -25,6 +25,7 @@ from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
 from lance_core.encodings.v2_1.pages.validation import BUFFER_ALIGNMENT
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
+from lance_core.store.ranges import byte_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,7 @@ class MiniBlockRun(NamedTuple):
         ranges: list[ByteRange] = []
         for number in self._described_buffers:
             starts, stops = self.table.buffers(pages, number)
-            ranges += map(ByteRange, starts.tolist(), stops.tolist())
+            ranges += byte_ranges(starts.tolist(), stops.tolist())
         return ranges
 
     def _describe(
