@@ -48,7 +48,10 @@ class Part(enum.Enum):
     NEW_FILES_2_0 = ("lance_core.encodings.v2_0.field_encoder",)
     """Writing data files of version 2.0."""
 
-    NEW_FILES_2_1 = ("lance_core.encodings.v2_1.write.field_encoder",)
+    NEW_FILES_2_1 = (
+        "lance_core.encodings.v2_1.write.field_encoder",
+        "lance_core.encodings.v2_1.write.column_group",
+    )
     """Writing data files of versions 2.1 and 2.2."""
 
     SQL = ("lance_core.dataset.expressions.sql.expression",)

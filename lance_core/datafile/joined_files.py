@@ -27,8 +27,7 @@ from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.on_demand import Part, load
-from lance_core.store.base import ByteRange
-from lance_core.store.ranges import byte_ranges
+from lance_core.store.base import ByteRange, byte_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import NamedTuple, TypeAlias
 
@@ -50,6 +51,14 @@ class ByteRange(NamedTuple):
     @property
     def length(self) -> int:
         return self.stop - self.start
+
+
+_from_pair = partial(tuple.__new__, ByteRange)
+
+
+def byte_ranges(starts: Iterable[int], stops: Iterable[int]) -> list[ByteRange]:
+    """The ranges from ``starts[i]`` to ``stops[i]``, without a Python call for each."""
+    return list(map(_from_pair, zip(starts, stops, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.store.base import ByteRange
-
-_from_pair = partial(tuple.__new__, ByteRange)
-
-
-def byte_ranges(starts: Iterable[int], stops: Iterable[int]) -> list[ByteRange]:
-    """The ranges from ``starts[i]`` to ``stops[i]``, without a Python call for each."""
-    return list(map(_from_pair, zip(starts, stops, strict=True)))
 
 
 def slice_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> list[pa.Buffer]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.datafile.joined_files import FilePart, JoinedFiles
 from lance_core.dataset.expressions.zero_column_tables import concatenated
 from lance_core.dataset.read import fragment_reader
 from lance_core.dataset.read.blob_windows import described_blobs
@@ -24,17 +23,21 @@ from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.window_sizing import WindowSizer
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
+from lance_core.on_demand import lazy_module
 from lance_core.schema import wrap_chunks
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
 from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
+    from lance_core.datafile import joined_files as joining
     from lance_core.dataset.read.meta_columns import Uint64s
     from lance_core.dataset.read.plan import RowSource
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.encodings.decoding import Int64Array
     from lance_core.schema import Field
     from lance_core.table.fragments.deletion import RowOffsets
+else:
+    joining = lazy_module("lance_core.datafile.joined_files")
 
 FIRST_FRAGMENTS = 16
 MAX_FRAGMENTS = 256
@@ -260,17 +263,17 @@ def _read_fields(
     return [columns[i] for i in range(len(fields))]
 
 
-def joined_files(snapshot: Snapshot, run: FragmentRun, number: int) -> JoinedFiles:
+def joined_files(snapshot: Snapshot, run: FragmentRun, number: int) -> joining.JoinedFiles:
     """File ``number`` of each fragment; raises `CorruptFileError` if they cannot be joined."""
     files = [fragment.files[number] for fragment in run.fragments]
     base = snapshot.base(files[0].base_id)
     paths = [file.store_path(base) for file in files]
 
-    def join() -> JoinedFiles:
+    def join() -> joining.JoinedFiles:
         parts = [
-            FilePart(path, file.file_size_bytes or 0, snapshot.physical_rows(fragment))
+            joining.FilePart(path, file.file_size_bytes or 0, snapshot.physical_rows(fragment))
             for path, file, fragment in zip(paths, files, run.fragments, strict=True)
         ]
-        return JoinedFiles(snapshot.store_of(base), parts, snapshot.root.registry)
+        return joining.JoinedFiles(snapshot.store_of(base), parts, snapshot.root.registry)
 
     return snapshot.root.joined.get((None if base is None else base.path, *paths), join)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.handlers.lock import CommitLock, locked
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.concurrency.lru_cache import LruCache
-from lance_core.datafile.joined_files import JoinedFiles
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.small_files import SmallFiles
 from lance_core.dataset.snapshot.base_paths import object_place, open_base
@@ -37,6 +36,9 @@ from lance_core.table.manifest.manifest import Manifest
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
+
+if TYPE_CHECKING:
+    from lance_core.datafile.joined_files import JoinedFiles
 
 MAX_FRAGMENT_ROWS = 1 << 32
 """Maximum rows of a fragment: a row address has 32 bits for the offset in the fragment."""

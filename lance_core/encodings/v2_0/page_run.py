@@ -23,7 +23,7 @@ from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.errors import CorruptFileError, ResultTooLargeError
-from lance_core.store.ranges import byte_ranges
+from lance_core.store.base import byte_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

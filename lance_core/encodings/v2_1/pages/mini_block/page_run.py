@@ -24,8 +24,7 @@ from lance_core.encodings.v2_1.pages.mini_block.page_symbols import PageSymbols
 from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
 from lance_core.encodings.v2_1.pages.validation import BUFFER_ALIGNMENT
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
-from lance_core.store.ranges import byte_ranges
+from lance_core.store.base import ByteRange, byte_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
