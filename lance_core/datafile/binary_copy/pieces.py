@@ -24,7 +24,7 @@ NO_COPY = -1
 """In place of the number of a column: its pages cannot be copied."""
 
 
-MERGE_BYTES, MERGE_ROWS = 16 << 10, 8192
+MERGE_BYTES, MERGE_ROWS = 16 << 10, 4096
 """Average bytes and rows of pages below which neighbouring pages are encoded again.
 
 A page costs readers as much as decoding a few thousand values; pages of more rows or bytes stay.

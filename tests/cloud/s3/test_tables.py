@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import lance as pylance
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -139,3 +140,22 @@ def test_a_forked_process_makes_connections_of_its_own(moto: Moto, bucket: str) 
         assert store.get("a").size == 1000
         assert found.get(timeout=60)
         process.join()
+
+
+def test_a_compaction_copies_pages_inside_the_service(moto: Moto, bucket: str) -> None:
+    uri = f"s3://{bucket}/t"
+    rng = np.random.default_rng(1)
+    for start in range(3):
+        rows = 900_000 if start == 1 else 1000
+        table = pa.table({"x": rng.random(rows), "y": rng.random(rows), "n": [start] * rows})
+        lance.write_dataset(table, uri, mode="append", storage_options=moto.options)
+    expected = lance.dataset(uri, storage_options=moto.options).to_table()
+    with FaultProxy(moto.endpoint) as proxy:
+        options = {**moto.options, "aws_endpoint": proxy.url}
+        dataset = lance.dataset(uri, storage_options=options)
+        proxy.set_rules([])
+        metrics = dataset.optimize.compact_files(compaction_mode="force_binary_copy")
+        assert metrics.bytes_copied > 13 << 20
+        read = sum(one.sent + one.received for one in proxy.requests if one.method == "GET")
+        assert read < 6 << 20
+    assert lance.dataset(uri, storage_options=moto.options).to_table().equals(expected)
