@@ -1,5 +1,10 @@
-"""Lance tables for PySpark. Spark imports `pyspark_lance`; users need to import nothing."""
+"""Lance tables for PySpark. Spark imports `pyspark_lance`; reads and writes need no other import.
+
+`compact` and `LanceTable` compact tables.
+"""
 
 from lance_core_spark.source import LanceSource
+from lance_core_spark.table.compact import compact
+from lance_core_spark.table.lance_table import LanceTable
 
-__all__ = ["LanceSource"]
+__all__ = ["LanceSource", "LanceTable", "compact"]
