@@ -45,6 +45,10 @@ ON_DISK = ("packaging", "unit/store/local")
 MEMORY = Path("/dev/shm")
 """A file system in memory (Linux)."""
 
+KEPT = ("sql",)
+"""Paths whose parts keep the folders of tests that pass: the names of removed folders are used again,
+and a database that is open for one of them does not notice that its file was removed."""
+
 FOLDERS = ("TMPDIR", "PYTEST_DEBUG_TEMPROOT")
 """Environment variables that say where tests write."""
 
@@ -75,14 +79,15 @@ def _command(part: Sequence[str], named: list[str], folder: Path | None) -> Comm
     on_disk = not set(ON_DISK).isdisjoint(part)
     # The cache is a file that only one run of pytest may write.
     arguments = ["-p", "no:cacheprovider", *(f"tests/{path}" for path in part), *without]
+    if set(KEPT).isdisjoint(part):
+        arguments = ["-o", "tmp_path_retention_policy=failed", *arguments]
     return _pytest(arguments, None if on_disk else folder)
 
 
 def _pytest(arguments: Sequence[str], folder: Path | None) -> Command:
-    """Run pytest. Its tests write to ``folder``, if there is one, and remove what they wrote."""
+    """Run pytest. Its tests write to ``folder``, if there is one."""
     own = [] if folder is None else [f"{name}={folder}" for name in FOLDERS]
-    kept = ("-o", "tmp_path_retention_policy=failed")
-    return ["env", *own, sys.executable, "-m", "pytest", *kept, *arguments]
+    return ["env", *own, sys.executable, "-m", "pytest", *arguments]
 
 
 @contextmanager
@@ -93,6 +98,7 @@ def folder_in_memory() -> Iterator[Path | None]:
         yield None
         return
     with tempfile.TemporaryDirectory(dir=MEMORY, prefix="lance-core-") as folder:
+        os.chmod(folder, 0o711)  # PostgreSQL runs as a user of its own, below this folder
         yield Path(folder)
 
 

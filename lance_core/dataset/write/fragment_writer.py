@@ -181,7 +181,12 @@ class _FragmentWriter:
         if has_blobs_v2(self._schema.fields):
             blobs = self._options.blobs
             self._side = SideFiles(store, path, blobs.external.refer, blobs.pack_limit)
-        self._file = self._open(store.open_writer(path))
+        target = store.open_writer(path)
+        try:
+            self._file = self._open(target)
+        except BaseException:
+            target.abort()  # a field that cannot be stored; nobody else knows this writer
+            raise
         self._progress.begin(FragmentMetadata(0, [GivenDataFile(self._name, [])], 0))
 
     def _open(self, target: ObjectWriter) -> FileWriter | LegacyFileWriter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from lance_core.dataset import (
 )
 from lance_core.errors import CommitUnknownError, LanceError
 from lance_core.file import LanceFileReader, LanceFileSession, LanceFileWriter
+from lance_core.optimize import CompactionTask
 from lance_core.plugins import open_store
 from lance_core.store.config import StoreConfig
 
@@ -77,7 +79,14 @@ ENTRIES: dict[str, Call] = {
     ),
     "LanceFileSession": lambda uri, given: LanceFileSession(uri, given).read_range("x", 0, 1),
     "open_store": lambda uri, given: open_store(uri, given).head("x"),
+    "execute": lambda uri, given: compaction_task().execute(uri, storage_options=given),
 }
+
+
+def compaction_task() -> CompactionTask:
+    """A task of a table that does not exist."""
+    text = {"task": {"fragments": []}, "read_version": 1, "options": {}}
+    return CompactionTask.from_json(json.dumps(text))
 
 
 def methods(dataset: lance.LanceDataset) -> dict[str, Call]:
