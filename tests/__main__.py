@@ -46,8 +46,8 @@ MEMORY = Path("/dev/shm")
 """A file system in memory (Linux)."""
 
 KEPT = ("sql",)
-"""Paths whose parts keep the folders of tests that pass: the names of removed folders are used again,
-and a database that is open for one of them does not notice that its file was removed."""
+"""Paths whose parts keep the folders of tests that pass. Names of removed folders are used again, and
+an open database does not notice that its file was removed."""
 
 FOLDERS = ("TMPDIR", "PYTEST_DEBUG_TEMPROOT")
 """Environment variables that say where tests write."""
@@ -98,7 +98,7 @@ def folder_in_memory() -> Iterator[Path | None]:
         yield None
         return
     with tempfile.TemporaryDirectory(dir=MEMORY, prefix="lance-core-") as folder:
-        os.chmod(folder, 0o711)  # PostgreSQL runs as a user of its own, below this folder
+        Path(folder).chmod(0o711)  # PostgreSQL runs as a user of its own, below this folder
         yield Path(folder)
 
 
