@@ -46,8 +46,8 @@ MEMORY = Path("/dev/shm")
 """A file system in memory (Linux)."""
 
 KEPT = ("sql",)
-"""Paths whose parts keep the folders of tests that pass. Names of removed folders are used again, and
-an open database does not notice that its file was removed."""
+"""Paths whose parts keep the folders of tests that pass. Names of removed folders are used again,
+and an open database does not notice that its file was removed."""
 
 FOLDERS = ("TMPDIR", "PYTEST_DEBUG_TEMPROOT")
 """Environment variables that say where tests write."""
