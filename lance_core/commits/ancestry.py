@@ -73,8 +73,9 @@ def is_continued(
         newest = handler.latest()
         if newest is None or newest.version < ours.location.version:
             return False
-        if newest.version == ours.location.version and doubt is Doubt.PROMPT:
-            return not newest.contradicts(ours.location)
+        is_prompt = newest.version == ours.location.version and doubt is Doubt.PROMPT
+        if is_prompt and not newest.contradicts(ours.location):
+            return True
         change = _Change.between(base, ours.file)
         return _is_followed(handler, store, ours, change, doubt)
     except Exception:  # also errors of plugins: the version is written already

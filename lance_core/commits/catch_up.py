@@ -157,10 +157,11 @@ class CatchUp:
             theirs = newest
             if ours.version < newest.version:
                 theirs = self._handler.locate(ours.version)
-            if ours.contradicts(theirs):
+            if ours.path != theirs.path:
                 return True
-            if ours.etag is not None and theirs.etag is not None:
+            if None not in (ours.etag, theirs.etag) and not ours.contradicts(theirs):
                 return False
+            # A handler may write the same manifest twice, which changes its etag.
             return not self._holds(theirs, self.base.file)
         except DatasetNotFoundError:
             return False  # most likely removed by a cleanup

@@ -240,6 +240,17 @@ def test_another_version_of_the_same_number_is_not_it() -> None:
     assert not table.is_continued(ours, Doubt.LATE)
 
 
+def test_a_version_whose_manifest_is_written_again_is_continued() -> None:
+    table = Table()
+    ours = table.publish_late(appending)
+    ours = replace(ours, location=table.handler.locate(ours.location.version))
+    path = ours.location.path
+    table.store.put(path, bytes(table.store.get(path)))
+    assert None not in (ours.location.etag, table.store.head(path).etag)
+    assert table.store.head(path).etag != ours.location.etag
+    assert all(table.is_continued(ours, doubt) for doubt in EVERY)
+
+
 def test_of_a_version_whose_base_is_gone_its_new_files_tell() -> None:
     for kept, is_told in (((3, 4, 5), True), ((3, 5), True)):
         table = Table()

@@ -283,6 +283,22 @@ def test_a_table_that_was_made_anew_is_not_written_to(store: ObjectStore, versio
     assert list_paths(store) == before
 
 
+@pytest.mark.parametrize("later", [0, 1, 2])
+def test_a_manifest_that_is_written_again_does_not_look_like_another_table(
+    store: ObjectStore, later: int
+) -> None:
+    """Two processes may both complete a commit and copy its manifest to its place."""
+    commit(store, creation())
+    opened = read_version(store, PutIfAbsentCommitHandler(store).locate(1))
+    for version in range(1, later + 1):
+        commit(store, append(version))
+    path = opened.location.path
+    store.put(path, bytes(store.get(path)))
+    assert None not in (opened.location.etag, store.head(path).etag)
+    assert store.head(path).etag != opened.location.etag
+    assert commit(store, append(1), opened).location.version == later + 2
+
+
 def test_versions_that_were_cleaned_up_do_not_look_like_another_table(store: ObjectStore) -> None:
     first = commit(store, creation())
     opened = read_version(store, PutIfAbsentCommitHandler(store).locate(1))
