@@ -18,7 +18,13 @@ from lance_core.datafile.small_files import SmallFile, SmallFiles
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import Decoding, RowIndices, RowRange, run_interleaved
+from lance_core.encodings.decoding import (
+    Decoding,
+    RowIndices,
+    RowRange,
+    run_decoding,
+    run_interleaved,
+)
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
@@ -203,7 +209,7 @@ class FileReader:
         None if the file has no statistics; fields without statistics are left out.
         """
         try:
-            return self._run(self._content.page_statistics(fields, self._context))
+            return run_decoding(self._content.page_statistics(fields, self._context), self._get)
         except CorruptFileError as error:
             raise error.at(path=self.path) from error
 
@@ -224,15 +230,6 @@ class FileReader:
             )
         (buffer,) = self._get([buffers[index]])
         return buffer
-
-    def _run(self, decoding: Decoding[T]) -> T:
-        try:
-            ranges = next(decoding)
-            while True:
-                ranges = decoding.send(self._get(ranges))
-        except StopIteration as done:
-            result: T = done.value
-            return result
 
     def _grouped(
         self, fields: Sequence[Field], column_of: Mapping[int, int]
@@ -268,8 +265,8 @@ class FileReader:
         starts: thousands of unfinished ones would slow down Python's garbage collector.
         """
         if self._whole is not None or (self._source is self._store and self._store.has_views):
-            return list(map(self._run, decodings))
-        return self._run(run_interleaved(list(decodings)))
+            return [run_decoding(decoding, self._get) for decoding in decodings]
+        return run_decoding(run_interleaved(list(decodings)), self._get)
 
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         if not ranges:

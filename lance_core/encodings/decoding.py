@@ -8,7 +8,7 @@ as many rounds as its deepest column instead of the sum over all columns.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -120,14 +120,23 @@ def run_interleaved(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
     return [results[number] for number in range(len(decodings))]
 
 
-def decode_in_memory(decoding: Decoding[T], data: pa.Buffer) -> T:
-    """Run a decoder whose ranges all lie in ``data``; offsets count from its start."""
+def run_decoding(
+    decoding: Decoding[T], fetch: Callable[[Sequence[ByteRange]], Sequence[pa.Buffer]]
+) -> T:
+    """Run a decoder to its end; ``fetch`` returns the buffers of the requested ranges."""
     try:
         ranges = next(decoding)
         while True:
-            ranges = decoding.send([data.slice(r.start, r.stop - r.start) for r in ranges])
+            ranges = decoding.send(fetch(ranges))
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
+
+
+def decode_in_memory(decoding: Decoding[T], data: pa.Buffer) -> T:
+    """Run a decoder whose ranges all lie in ``data``; offsets count from its start."""
+    return run_decoding(
+        decoding, lambda ranges: [data.slice(r.start, r.stop - r.start) for r in ranges]
+    )
 
 
 ValuePositions = slice | Int64Array

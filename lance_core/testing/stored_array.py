@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import Decoding, RowRange, Rows
+from lance_core.encodings.decoding import Decoding, RowRange, Rows, run_decoding
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.base import (
     ArrayEncoder,
@@ -83,25 +83,25 @@ class StoredArray:
         context = DecodeContext(gap, len(self.data), FileVersion.V2_0, registry)
         plan = plan_array(self.encoding, scope)
         if again:
-            run_decoding(plan.decode(rows, context), self.data)
-        arrays, _ = run_decoding(plan.decode(rows, context), self.data)
+            decode_counted(plan.decode(rows, context), self.data)
+        arrays, _ = decode_counted(plan.decode(rows, context), self.data)
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 
-def run_decoding(
+def decode_counted(
     decoding: Decoding[list[pa.Array]], data: bytes | pa.Buffer
 ) -> tuple[list[pa.Array], int]:
     """The result of a decoding of ``data``, and its number of read requests."""
     whole, rounds = pa.py_buffer(data), 0
-    try:
-        ranges = next(decoding)
-        while True:
-            rounds += 1
-            for start, stop in ranges:
-                assert 0 <= start <= stop <= whole.size, (start, stop, whole.size)
-            ranges = decoding.send([whole.slice(a, b - a) for a, b in ranges])
-    except StopIteration as done:
-        return done.value, rounds
+
+    def fetch(ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        nonlocal rounds
+        rounds += 1
+        for start, stop in ranges:
+            assert 0 <= start <= stop <= whole.size, (start, stop, whole.size)
+        return [whole.slice(start, stop - start) for start, stop in ranges]
+
+    return run_decoding(decoding, fetch), rounds
 
 
 def select_rows(array: pa.Array, rows: Rows) -> pa.Array:

@@ -21,7 +21,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.schema import Field
 from lance_core.store.base import ByteRange
-from lance_core.testing.stored_array import run_decoding
+from lance_core.testing.stored_array import decode_counted
 
 ALIGNMENT = 64
 
@@ -99,5 +99,5 @@ class StoredField:
         decoding = decode_field(
             wanted, column_of([self.field], self.version), self.columns, rows, context
         )
-        arrays, self.asked = run_decoding(decoding, self.data)
+        arrays, self.asked = decode_counted(decoding, self.data)
         return arrays

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from lance_core.dataset.blobs.source import Described, external, side_file_path
 from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.blob_payloads import payloads
 from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, run_decoding
 from lance_core.errors import CorruptFileError
 from lance_core.schema import (
     BlobKind,
@@ -138,13 +139,10 @@ class _Reader:
         where, shared = _distinct(positions, sizes)
         decoding = payloads(where["position"], where["size"], context)
         try:
-            ranges = next(decoding)
-            while True:
-                ranges = decoding.send(store.get_ranges(path, ranges))
-        except StopIteration as done:
-            return done.value if shared is None else done.value.take(pa.array(shared))
+            found = run_decoding(decoding, partial(store.get_ranges, path))
         except CorruptFileError as error:
             raise error.at(path=path) from error
+        return found if shared is None else found.take(pa.array(shared))
 
 
 class _GivenReader(_Reader):
