@@ -8,8 +8,7 @@ with equal encodings are planned, read and decoded together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,28 +17,23 @@ import pyarrow as pa
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import FOOTER_LENGTH, MAGIC
+from lance_core.datafile.joined_ranges import GAP, JoinedRanges
 from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import run_interleaved
+from lance_core.encodings.decoding import run_decoding, run_interleaved
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.page import Column
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.on_demand import Part, load
-from lance_core.store.base import ByteRange, byte_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
-    from lance_core.encodings.decoding import Decoding, Int64Array
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.registry import EncodingRegistry
     from lance_core.schema import Field
-    from lance_core.store.base import ObjectStore
-
-T = TypeVar("T")
-
-GAP = 8 << 10
-"""Bytes between two ranges of a file up to which they are read as one, as reading copies them."""
+    from lance_core.store.base import ByteRange, ObjectStore
 
 SHORT_TAIL = 8 << 10
 """Bytes of the end of a file to read first from a store without the latency of a network."""
@@ -83,18 +77,17 @@ class JoinedFiles:
         number of columns; reading the files one by one then tells which of them is invalid.
         """
         self._paths = [part.path for part in parts]
-        self._sizes = np.array([part.size for part in parts], np.int64)
+        self._ranges = JoinedRanges(np.array([part.size for part in parts], np.int64))
         self.num_rows = sum(part.num_rows for part in parts)
         metadata, footers = _read_metadata(store, parts)
         version = FileVersion.from_footer(int(footers["major"][0]), int(footers["minor"][0]))
         load(Part.FILES_2_0 if version is FileVersion.V2_0 else Part.FILES_2_1)
-        steps = -(-(self._sizes + 2 * GAP) // _ALIGNMENT) * _ALIGNMENT
-        self._bases = np.cumsum(steps) - steps
-        end = int(self._bases[-1] + self._sizes[-1])
+        end = self._ranges.end
         self._context = DecodeContext(GAP, end, version, registry)
         self._metadata = metadata
         rows = np.array([part.num_rows for part in parts], np.int64)
-        self._columns = JoinedColumns(self._metadata, self._bases, rows, ColumnParser(version, end))
+        parser = ColumnParser(version, end)
+        self._columns = JoinedColumns(metadata, self._ranges.bases, rows, parser)
 
     @property
     def nbytes(self) -> int:
@@ -123,7 +116,13 @@ class JoinedFiles:
         decodings = [
             decode_field(field, column_of, self._columns, rows, self._context) for field in fields
         ]
-        arrays = self._run(run_interleaved(decodings), store)
+
+        def read(file: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+            return store.get_ranges(self._paths[file], ranges)
+
+        arrays = run_decoding(
+            run_interleaved(decodings), lambda ranges: self._ranges.get(ranges, read)
+        )
         found = [
             pa.chunked_array(chunks, field.storage_type)
             for field, chunks in zip(fields, arrays, strict=True)
@@ -131,35 +130,6 @@ class JoinedFiles:
         if any(len(column) != len(rows) for column in found):
             raise CorruptFileError("another number of rows was decoded than requested")
         return found
-
-    def _run(self, decoding: Decoding[T], store: ObjectStore) -> T:
-        try:
-            ranges = next(decoding)
-            while True:
-                ranges = decoding.send(self._get(ranges, store))
-        except StopIteration as done:
-            result: T = done.value
-            return result
-
-    def _get(self, ranges: Sequence[ByteRange], store: ObjectStore) -> list[pa.Buffer]:
-        """The bytes of ``ranges``, with one call of ``store`` for each file."""
-        if not ranges:
-            return []
-        flat = np.fromiter(chain.from_iterable(ranges), np.int64, 2 * len(ranges))
-        starts, stops = flat[::2], flat[1::2]
-        owners = self._bases.searchsorted(starts, "right") - 1
-        starts, stops = starts - self._bases[owners], stops - self._bases[owners]
-        if (stops > self._sizes[owners]).any():
-            raise CorruptFileError("a range of bytes ends after its file")
-        order = owners.argsort(kind="stable")
-        inner = byte_ranges(starts[order].tolist(), stops[order].tolist())
-        sorted_owners = owners[order]
-        cuts = np.flatnonzero(np.diff(sorted_owners, prepend=-1)).tolist()
-        files = sorted_owners[cuts].tolist()
-        found: list[pa.Buffer] = []
-        for owner, (first, stop) in zip(files, pairwise([*cuts, len(inner)]), strict=True):
-            found += store.get_ranges(self._paths[owner], inner[first:stop])
-        return [found[place] for place in order.argsort().tolist()]
 
 
 def _read_metadata(

@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
-from lance_core.datafile.aligned_output import ALIGNMENT
 from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.pieces import EncodedRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.binary_copy.varints import Ints
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
+from lance_core.datafile.joined_ranges import GAP, JoinedRanges
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, memory_pool
 from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import Decoding, RowRange, Rows, packed_rows, run_interleaved
+from lance_core.encodings.decoding import (
+    Decoding,
+    RowRange,
+    Rows,
+    packed_rows,
+    run_decoding,
+    run_interleaved,
+)
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.page import Column
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange, byte_ranges
-
-T = TypeVar("T")
+from lance_core.store.base import ByteRange
+from lance_core.store.ranges import slice_ranges
 
 _VALUES = ColumnEncoding(values=Empty())
 
 WINDOW_BYTES = 4 << 20
 """Target bytes of the rows that are decoded at once, of all fields together."""
-
-_GAP = 8 << 10
-"""Bytes between two ranges of a file up to which they are read as one."""
 
 _PROBABLE_BYTES, _MAX_EXPANSION = 16, 4
 """Assumed bytes of a value, and of a stored byte, in memory."""
@@ -55,11 +55,9 @@ class JoinedPages:
     ) -> None:
         self._table = table
         self._files = files
-        # Bases are multiples of the alignment, so that aligned buffers stay so.
-        steps = -(-(table.data_ends + 2 * _GAP) // ALIGNMENT) * ALIGNMENT
-        self._bases = np.cumsum(steps) - steps
-        end = int(self._bases[-1] + table.data_ends[-1]) if len(files) else 0
-        self._context = DecodeContext(_GAP, end, version, registry)
+        self._ranges = JoinedRanges(table.data_ends)
+        end = self._ranges.end
+        self._context = DecodeContext(GAP, end, version, registry)
         self._parser = ColumnParser(version, end)
         self._encodings: dict[bytes, PageEncoding] = {}
         self._has_views = all(file.store.has_views for file in files)
@@ -98,7 +96,7 @@ class JoinedPages:
 
     def _decoded(self, decodings: Sequence[Decoding[list[pa.Array]]]) -> list[pa.Array]:
         with low_retention_pool():
-            return [_one(chunks) for chunks in self._run(run_interleaved(decodings))]
+            return [_one(chunks) for chunks in run_decoding(run_interleaved(decodings), self._get)]
 
     def _window_rows(self, total: int, pieces: Sequence[EncodedRows]) -> int:
         table = self._table
@@ -121,7 +119,7 @@ class JoinedPages:
         np.cumsum(counts, out=edges[1:])
         buffers = np.repeat(table.first_buffer[pages] - edges[:-1], counts) + np.arange(edges[-1])
         owners = np.searchsorted(table.file_pages, np.repeat(pages, counts), "right") - 1
-        begins = table.offsets[buffers] + self._bases[owners]
+        begins = table.offsets[buffers] + self._ranges.bases[owners]
         rows = table.rows[pages]
         arrays = PageArrays(
             [self._encoding(one) for one in numbers],
@@ -135,35 +133,14 @@ class JoinedPages:
             found = self._encodings[raw] = self._parser.page_encoding(raw)
         return found
 
-    def _run(self, decoding: Decoding[T]) -> T:
-        try:
-            ranges = next(decoding)
-            while True:
-                ranges = decoding.send(self._get(ranges))
-        except StopIteration as done:
-            result: T = done.value
-            return result
-
     def _get(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        """The bytes of ``ranges``, with one call for each file."""
-        if not ranges:
-            return []
-        starts, stops = np.array(ranges, np.int64).T
-        owners = self._bases.searchsorted(starts, "right") - 1
-        starts, stops = starts - self._bases[owners], stops - self._bases[owners]
-        if (stops > self._table.data_ends[owners]).any():
-            raise CorruptFileError("a range of bytes ends after the data of its file")
+        return self._ranges.get(ranges, self._read)
+
+    def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+        file = self._files[number]
         if self._has_views:
-            places = zip(owners.tolist(), starts.tolist(), (stops - starts).tolist(), strict=True)
-            return [self._view(owner).slice(start, length) for owner, start, length in places]
-        order = owners.argsort(kind="stable")
-        inner = byte_ranges(starts[order].tolist(), stops[order].tolist())
-        cuts = np.flatnonzero(np.diff(owners[order], prepend=-1)).tolist()
-        found: list[pa.Buffer] = []
-        for first, stop in pairwise([*cuts, len(inner)]):
-            file = self._files[int(owners[order[first]])]
-            found += file.store.get_ranges(file.path, inner[first:stop])
-        return [found[place] for place in order.argsort().tolist()]
+            return slice_ranges(self._view(number), ranges, file.path)
+        return file.store.get_ranges(file.path, ranges)
 
     def _view(self, owner: int) -> pa.Buffer:
         """The data of a file, as a view of memory."""
