@@ -241,6 +241,14 @@ class RetryableCommitConflictError(CommitConflictError):
     _is_retryable = True
 
 
+class AlreadyCommittedError(CommitConflictError):
+    """Not applied, because ``version`` contains the same change by another transaction."""
+
+    def __init__(self, message: str = "", version: int = 0) -> None:
+        super().__init__(message)
+        self.version = version
+
+
 class CommitFileMissingError(CommitError, FileNotFoundError):
     """A file of the new version does not exist or was replaced; nothing was committed.
 

@@ -7,11 +7,13 @@ already committed, and a table that was replaced by another one.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Mapping
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.history import LOOKS, Version, find_transaction, find_version, read_version
 from lance_core.commits.identity import is_same
 from lance_core.errors import (
+    AlreadyCommittedError,
     CommitConflictError,
     CommitUnknownError,
     DatasetExistsError,
@@ -44,6 +46,7 @@ class CatchUp:
         transaction: Transaction,
         base: Version | None,
         may_be_repeated: bool = False,
+        is_committed: Callable[[Mapping[str, str]], bool] | None = None,
     ) -> None:
         self._handler = handler
         self._store = store
@@ -52,12 +55,14 @@ class CatchUp:
         self._checked = transaction.read_version
         """The number of the newest version that the transaction is known to be compatible with."""
         self._may_be_repeated = may_be_repeated
+        self._is_committed = is_committed
 
     def run(self) -> Version | None:
         """Catch up with the newest version; return this transaction's version if it is committed.
 
-        Raises `CommitConflictError`, `RetryableCommitConflictError`, `DatasetExistsError`,
-        `DatasetNotFoundError` and `CommitUnknownError` like `commit_transaction`.
+        Raises `CommitConflictError`, `RetryableCommitConflictError`, `AlreadyCommittedError`,
+        `DatasetExistsError`, `DatasetNotFoundError` and `CommitUnknownError` like
+        `commit_transaction`.
         """
         for _ in range(LOOKS):
             with contextlib.suppress(_Vanished):
@@ -99,8 +104,10 @@ class CatchUp:
             first = read_version(self._store, self._handler.locate(number))
         except DatasetNotFoundError:
             first = None
-        if first is not None and self._is_ours(find_transaction(self._store, first), number):
+        made_by = None if first is None else find_transaction(self._store, first)
+        if self._is_ours(made_by, number):
             return first
+        self._check_is_new(made_by, number)
         if first is None and self._may_be_repeated:
             raise self._unknown(number)
         raise DatasetExistsError("a table is there already, by another writer")
@@ -133,8 +140,16 @@ class CatchUp:
             return version
         if committed is None and self._may_be_repeated:
             raise self._unknown(number)
+        self._check_is_new(committed, number)
         conflicts.check(self._transaction, committed, number)
         return None
+
+    def _check_is_new(self, committed: Transaction | None, number: int) -> None:
+        """Raise `AlreadyCommittedError` if the transaction of a version is the same change."""
+        if self._is_committed is None or committed is None:
+            return
+        if self._is_committed(committed.properties):
+            raise AlreadyCommittedError(f"version {number} already contains this change", number)
 
     def _unknown(self, number: int) -> CommitUnknownError:
         return CommitUnknownError(

@@ -55,9 +55,11 @@ class CommitOptions:
     its number. ``may_be_repeated``: the transaction may have been sent before, with an unknown
     outcome; if a version that it may have become is cleaned up, the outcome is unknown, not a
     conflict. ``check_base``: called with the version that an attempt is based on; it raises an
-    error to refuse the commit. ``age_of_files``: returns the seconds since the first new file of
-    the transaction was started, infinite if unknown; None if the files need not be checked.
-    ``each``: runs the checks of many files, by default one after the other.
+    error to refuse the commit. ``is_committed``: called with the properties of each transaction
+    that was committed after the transaction's read version; True means that it is the same change,
+    and the commit raises `AlreadyCommittedError`. ``age_of_files``: returns the seconds since the
+    first new file of the transaction was started, infinite if unknown; None if the files need not
+    be checked. ``each``: runs the checks of many files, by default one after the other.
     """
 
     max_retries: int = 20
@@ -68,6 +70,7 @@ class CommitOptions:
     detached: bool = False
     may_be_repeated: bool = False
     check_base: Callable[[Version], None] | None = None
+    is_committed: Callable[[Mapping[str, str]], bool] | None = None
     age_of_files: Callable[[], float] | None = None
     each: Each = map
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import as_filter
-from lance_core.dataset.values.transaction import Transaction
+from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.input import ReaderLike, to_reader
 from lance_core.dataset.write.merge_insert.join import Join
@@ -92,6 +92,24 @@ class MergeInsertBuilder:
         if not isinstance(timeout, timedelta):
             raise TypeError(f"timeout must be a timedelta, got {timeout!r}")
         return self._with(retries=ConflictRetries.of(self._plan.retries.max_retries, timeout))
+
+    def transaction_properties(
+        self,
+        properties: Mapping[str, str],
+        is_committed: Callable[[Mapping[str, str]], bool] | None = None,
+    ) -> Self:
+        """Set properties that are stored with the transaction, and commit the merge only once.
+
+        ``is_committed`` is called with the properties of each transaction that was committed after
+        the open version; if it returns True for one, `execute` raises `AlreadyCommittedError`. Then
+        the merge is not computed again after a conflict: check the newest version first. Raises
+        `InvalidInputError` unless names and values are text.
+        """
+        changes: dict[str, Any] = {"properties": properties_of(None, properties)}
+        if is_committed is not None:
+            timeout = timedelta(seconds=self._plan.retries.timeout)
+            changes |= {"is_committed": is_committed, "retries": ConflictRetries.of(0, timeout)}
+        return self._with(**changes)
 
     def use_index(self, use_index: bool) -> Self:
         """Accept pylance's choice whether indices are used; there are none to use yet."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.history import check_number, read_transaction, transaction_of
-from lance_core.concurrency.pools import IO, IO_THREADS
+from lance_core.concurrency.pools import IO, IO_THREADS, in_order
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.values.transaction import Transaction
@@ -121,5 +122,8 @@ def recent_transactions(snapshot: Snapshot, count: int) -> list[Transaction | No
         for location in reversed(snapshot.root.handler.list_versions())
         if location.version <= snapshot.version
     ]
-    made_by = [read_transaction(snapshot.root.store, where) for where in locations[:count]]
+    store = snapshot.root.store
+    is_io_bound = store.read_ahead > 0
+    read = partial(read_transaction, store)
+    made_by = list(in_order(read, locations[:count], IO_THREADS, is_io_bound=is_io_bound))
     return [None if found is None else Transaction.of(found) for found in made_by]

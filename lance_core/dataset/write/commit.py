@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -38,8 +38,10 @@ def options_of(arguments: Mapping[str, Any]) -> tuple[CommitOptions, dict[str, s
 
     Arguments: ``enable_v2_manifest_paths``, ``enable_stable_row_ids``, ``detached``,
     ``max_retries``, ``commit_timeout`` (a timedelta, None for no limit), ``commit_message`` and
-    ``transaction_properties``. ``data_storage_version``, which pylance does not have, is the file
-    version of a new or overwritten table without files.
+    ``transaction_properties``. Two arguments are not in pylance: ``data_storage_version`` is the
+    file version of a new or overwritten table without files. ``is_committed`` is called with the
+    properties of each transaction that was committed after the read version; if it returns True for
+    one, the commit raises `AlreadyCommittedError`, so that a change is committed only once.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     version = given.pop("data_storage_version", None)
@@ -52,6 +54,7 @@ def options_of(arguments: Mapping[str, Any]) -> tuple[CommitOptions, dict[str, s
         max_retries=_retries(given.pop("max_retries", 20)),
         timeout=_seconds(arguments.get("commit_timeout", timedelta(minutes=30))),
         detached=bool(given.pop("detached", False)),
+        is_committed=_check_function(given.pop("is_committed", None)),
     )
     properties = properties_of(
         given.pop("commit_message", None), given.pop("transaction_properties", None)
@@ -69,11 +72,18 @@ _KNOWN = frozenset(
     {
         *("enable_v2_manifest_paths", "enable_stable_row_ids", "detached", "max_retries"),
         *("commit_timeout", "commit_message", "transaction_properties", "data_storage_version"),
+        "is_committed",
     }
 )
 _UNSUPPORTED = frozenset(
     {"namespace_client", "table_id", "namespace_client_managed_versioning", "base_store_params"}
 )
+
+
+def _check_function(value: object) -> Callable[[Mapping[str, str]], bool] | None:
+    if value is not None and not callable(value):
+        raise InvalidInputError(f"is_committed must be a function, got {value!r}")
+    return value
 
 
 def _retries(value: object) -> int:

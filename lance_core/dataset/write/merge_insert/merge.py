@@ -67,7 +67,8 @@ def merge(
     def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, MergeResult]:
         join = Join(version, plan, source.for_table(version.schema, plan), folder, budget)
         with discard_on_failure(version.root) as files:
-            options = dataclasses.replace(options, age_of_files=environment.stopwatch())
+            age, is_committed = environment.stopwatch(), plan.is_committed
+            options = dataclasses.replace(options, age_of_files=age, is_committed=is_committed)
             work = write_merge(join, files, environment)
             if work.inserted is not None:
                 options = dataclasses.replace(options, check_base=work.inserted.check)
@@ -114,7 +115,8 @@ def _work(
         num_updated_rows=sum(len(one.updates) for one in decisions),
         num_deleted_rows=num_deleted,
     )
-    transaction = transaction_of(join.snapshot, operation, environment)
+    properties = join.plan.properties
+    transaction = transaction_of(join.snapshot, operation, environment, properties)
     return MergeWork(transaction, inserted if join.plan.inserts else None, result)
 
 

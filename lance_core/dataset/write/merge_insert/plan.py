@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 
 from lance_core.dataset.write.retry_on_conflict import (
@@ -49,7 +49,8 @@ class MergePlan:
     ``on``: the key columns. ``condition``: SQL for `Matched.UPDATE_IF`. ``inserts``: whether new
     rows are inserted. ``deletes_unmatched``: whether target rows without a source row are deleted,
     those that satisfy the SQL expression ``unmatched_condition`` if there is one. ``version``: the
-    version of new files, by default the table's.
+    version of new files, by default the table's. ``properties``: stored with the transaction.
+    ``is_committed``: see `CommitOptions`.
     """
 
     on: tuple[str, ...]
@@ -63,6 +64,8 @@ class MergePlan:
     retries: ConflictRetries = field(
         default_factory=lambda: ConflictRetries.of(CONFLICT_RETRIES, RETRY_TIMEOUT)
     )
+    properties: Mapping[str, str] = field(default_factory=dict)
+    is_committed: Callable[[Mapping[str, str]], bool] | None = None
 
     @property
     def updates(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import discard_on_failure as discarding
 from lance_core.errors import (
+    AlreadyCommittedError,
     CommitConflictError,
     CommitError,
     CommitUnknownError,
@@ -453,3 +454,70 @@ def test_a_manifest_is_written_only_where_none_is(uri: str, some_rows: Rows) -> 
     with pytest.raises(LanceError):
         store.put(dataset.snapshot.location.path, b"x", PutMode.create)
     assert lance.dataset(uri).count_rows() == 1
+
+
+# --- a change that is committed once -------------------------------------------------------------
+
+
+JOB = {"job": "load", "run": "7"}
+
+
+def is_job(properties: Mapping[str, str]) -> bool:
+    return properties.items() >= JOB.items()
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite", "create"])
+def test_a_change_that_another_transaction_has_made_is_not_committed_again(
+    uri: str, some_rows: Rows, mode: str
+) -> None:
+    if mode != "create":
+        lance.write_dataset(some_rows(2), uri)
+    first, second = (
+        write_fragments(some_rows(3), uri, mode=mode, return_transaction=True) for _ in range(2)
+    )
+    assert isinstance(first, lance.Transaction)
+    assert isinstance(second, lance.Transaction)
+    first.transaction_properties = second.transaction_properties = JOB
+    made = lance.LanceDataset.commit(uri, first, is_committed=is_job)
+    lance.dataset(uri).update_config({"another": "version"})
+    with pytest.raises(AlreadyCommittedError, match=f"version {made.version} already") as refused:
+        lance.LanceDataset.commit(uri, second, is_committed=is_job)
+    assert refused.value.version == made.version
+    assert not refused.value.retryable
+    assert lance.dataset(uri).version == made.version + 1
+
+
+def test_the_transaction_itself_is_committed_without_an_error_again(
+    uri: str, some_rows: Rows
+) -> None:
+    lance.write_dataset(some_rows(2), uri)
+    write = write_fragments(some_rows(3), uri, mode="append", return_transaction=True)
+    assert isinstance(write, lance.Transaction)
+    write.transaction_properties = JOB
+    versions = [lance.LanceDataset.commit(uri, write, is_committed=is_job).version for _ in "ab"]
+    assert versions == [2, 2]
+
+
+def test_a_merge_that_another_transaction_has_made_is_not_committed_again(
+    uri: str, some_rows: Rows
+) -> None:
+    lance.write_dataset(some_rows(2), uri)
+    first, second = lance.dataset(uri), lance.dataset(uri)
+    for dataset in (first, second):
+        merge = dataset.merge_insert(some_rows(1).column_names[0])
+        merge.when_matched_update_all().when_not_matched_insert_all()
+        merge.transaction_properties(JOB, is_job)
+        if dataset is first:
+            merge.execute(some_rows(3))
+            continue
+        with pytest.raises(AlreadyCommittedError):
+            merge.execute(some_rows(3))
+    assert lance.dataset(uri).latest_version == first.version == 2
+    assert data_files(uri) == referenced(uri)
+
+
+def test_a_check_of_a_change_must_be_a_function(uri: str, some_rows: Rows) -> None:
+    made = lance.write_dataset(some_rows(2), uri)
+    operation = lance.LanceOperation.Restore(1)
+    with pytest.raises(InvalidInputError, match="is_committed must be a function"):
+        lance.LanceDataset.commit(made, operation, is_committed=JOB)
