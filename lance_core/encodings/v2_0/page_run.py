@@ -152,12 +152,8 @@ class _Pages(NamedTuple):
         """The encodings, each once."""
         return list({id(encoding): encoding for encoding in self.encodings}.values())
 
-    def whole(self, page: int, values: Flat) -> Octets:
-        """The buffer of flat ``values`` of a page."""
-        return self.buffer(page, values.buffer.buffer_index)
-
-    def flat(self, page: int, values: Flat, size: int) -> Octets:
-        """The first ``size`` bytes of flat ``values`` of a page."""
+    def flat(self, page: int, values: Flat, size: int | None = None) -> Octets:
+        """The first ``size`` bytes of flat ``values`` of a page; None for all bytes."""
         return self.buffer(page, values.buffer.buffer_index, size)
 
     def buffer(self, page: int, number: int, size: int | None = None) -> Octets:
@@ -237,7 +233,7 @@ def _binary_arrays(
         assert flat is not None
         assert content is not None
         ends.append(pages.flat(page, flat, 8 * count))
-        texts.append(pages.whole(page, content))
+        texts.append(pages.flat(page, content))
     stored = np.concatenate(ends).view(np.uint64)
     adjustments = np.array([encoding.null_adjustment for encoding in encodings], np.uint64)
     repeated = np.repeat(adjustments, counts)
