@@ -82,8 +82,7 @@ class ColumnGroup:
         if isinstance(rows, RowRange) and len(rows) == count:
             return RowRange(0, self.joined.num_rows)
         firsts = count * np.arange(len(self.fields))
-        one = rows.values if isinstance(rows, RowIndices) else np.arange(rows.start, rows.stop)
-        return RowIndices(np.add.outer(firsts, one).ravel())
+        return RowIndices(np.add.outer(firsts, rows.numbers).ravel())
 
 
 def column_groups(

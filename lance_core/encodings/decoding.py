@@ -40,6 +40,11 @@ class RowRange:
         return self.stop - self.start
 
     @property
+    def numbers(self) -> Int64Array:
+        """The row numbers."""
+        return np.arange(self.start, self.stop)
+
+    @property
     def first(self) -> int:
         return self.start
 

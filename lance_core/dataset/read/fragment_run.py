@@ -21,7 +21,7 @@ from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.read.plan import FragmentRun, Span
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.window_sizing import WindowSizer
-from lance_core.encodings.decoding import RowIndices, RowRange, Rows
+from lance_core.encodings.decoding import RowRange, Rows
 from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 from lance_core.schema import wrap_chunks
@@ -186,7 +186,7 @@ def meta_values(snapshot: Snapshot, source: RowSource, name: str, rows: Rows) ->
     if name == ROW_ADDRESS or (name == ROW_ID and not snapshot.manifest.uses_stable_row_ids):
         ids = [fragment.id for fragment in source.fragments]
         check_fragment_id(max(ids))
-        offsets = rows.values if isinstance(rows, RowIndices) else np.arange(rows.start, rows.stop)
+        offsets = rows.numbers
         owners = source.owners(offsets)
         local = (offsets - source.starts[owners]).astype(np.uint64)
         found: Uint64s = (np.array(ids, np.uint64) << np.uint64(32))[owners] + local

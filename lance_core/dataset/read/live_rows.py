@@ -38,10 +38,9 @@ def without_deleted(deleted: RowOffsets | None, rows: RowRange) -> Rows:
 def within(rows: Rows, ranges: Sequence[tuple[int, int]]) -> Rows:
     """The offsets of ``rows`` that are in one of ``ranges``, which ascend."""
     edges = np.array(ranges, np.int64).ravel()
-    if isinstance(rows, RowRange):
-        rows = RowIndices(np.arange(rows.start, rows.stop))
-    inside = np.searchsorted(edges, rows.values, side="right") & 1
-    return packed_rows(rows.values[inside == 1])
+    numbers = rows.numbers
+    inside = np.searchsorted(edges, numbers, side="right") & 1
+    return packed_rows(numbers[inside == 1])
 
 
 def count_live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> int:

@@ -147,7 +147,7 @@ class Window:
             tested = self._tested_of(span, rows)
             rows = _subset(rows, np.flatnonzero(self._mask(tested)))
         parts = [(span.fragment, rows)] if span.run is None else span.run.parts(rows)
-        return [(fragment, _offsets(some).astype(np.uint32)) for fragment, some in parts]
+        return [(fragment, some.numbers.astype(np.uint32)) for fragment, some in parts]
 
     def _read(self, span: Span) -> FoundRows | PendingRows:
         rows = self._rows(span)
@@ -166,7 +166,7 @@ class Window:
         kept = tested if len(number) == len(rows) else take_rows(tested, from_numpy(number))
         passed = _subset(rows, number)
         if self._may_wait and len(number) * SPARSE <= len(rows):
-            return PendingRows(span.source, _offsets(passed), kept)
+            return PendingRows(span.source, passed.numbers, kept)
         data = self._materialised(span.source, passed, kept)
         self._sizer.observe(span.stop - span.start, tested.nbytes + data.nbytes)
         return FoundRows(self._projected(data), _edges(span.source, passed))
@@ -302,7 +302,7 @@ class Window:
         deleted = deleted_offsets(snapshot, source) if self._plan.includes_deleted else None
         if deleted is None:
             return data
-        is_deleted = np.isin(_offsets(rows), deleted)
+        is_deleted = np.isin(rows.numbers, deleted)
         for name in {ROW_ID, ROW_ADDRESS}.intersection(meta):
             place = data.schema.get_field_index(name)
             ids = np.asarray(data.column(place))
@@ -385,9 +385,3 @@ def _subset(rows: Rows, chosen: npt.NDArray[np.intp]) -> Rows:
     if isinstance(rows, RowIndices):
         return RowIndices(rows.values[chosen])
     return RowIndices(chosen + rows.start)
-
-
-def _offsets(rows: Rows) -> Int64Array:
-    if isinstance(rows, RowIndices):
-        return rows.values
-    return np.arange(rows.start, rows.stop)

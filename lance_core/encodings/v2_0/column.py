@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
@@ -87,9 +88,8 @@ class ColumnPlan(FieldPlan):
         if table is None:
             table = self._table = PageArrays.of(self.column.pages)
         pages = np.array(numbers)
-        sizes = table.stops - table.starts
-        edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        stored = (edges[table.edges[pages + 1]] - edges[table.edges[pages]]).sum()
+        buffers = spans_index(table.edges[pages], table.edges[pages + 1])
+        stored = int((table.stops[buffers] - table.starts[buffers]).sum())
         if stored > MAX_PAGE_BYTES * len(numbers):
             return None
         shapes = {self._shape(kind, table) for kind in set(table.kinds[pages].tolist())}
@@ -135,11 +135,7 @@ def _joined_rows(parts: Sequence[tuple[int, Rows]], run: ArrayRun) -> Rows:
         first, last = rows[0], rows[-1]
         if last.last + 1 - first.first == sum(map(len, rows)):
             return RowRange(first.first, last.last + 1)
-    numbers = [
-        np.arange(part.start, part.stop) if isinstance(part, RowRange) else part.values
-        for part in rows
-    ]
-    return packed_rows(np.concatenate(numbers))
+    return packed_rows(np.concatenate([part.numbers for part in rows]))
 
 
 def page_scope(column: Column, page: Page, type_: pa.DataType, context: DecodeContext) -> PlanScope:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile.file_output import FileOptions
@@ -31,7 +30,7 @@ from lance_core.dataset.write.fragment_writer import (
     write_fragments,
 )
 from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
-from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CompactionError, CorruptFileError
 from lance_core.schema import Schema, binary_json, check_storable, given_to_files
@@ -230,7 +229,4 @@ def _with_lineage(
 
 
 def _live_offsets(snapshot: Snapshot, fragment: Fragment) -> Offsets:
-    rows = live(snapshot, fragment, RowRange(0, snapshot.physical_rows(fragment)))
-    if isinstance(rows, RowIndices):
-        return rows.values
-    return np.arange(rows.start, rows.stop)
+    return live(snapshot, fragment, RowRange(0, snapshot.physical_rows(fragment))).numbers
