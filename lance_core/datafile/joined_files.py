@@ -7,8 +7,8 @@ with equal encodings are planned, read and decoded together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import FOOTER_LENGTH, MAGIC
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
+from lance_core.datafile.metadata import LazyColumns
 from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import run_decoding, run_interleaved
@@ -218,43 +219,30 @@ class _Metadata:
         return sum(map(len, self._copies))
 
 
-class JoinedColumns(Sequence[Column]):
-    """The physical columns of joined files, each parsed on first access. Thread-safe."""
+class JoinedColumns(LazyColumns):
+    """The physical columns of joined files."""
 
     def __init__(
         self, metadata: _Metadata, bases: Int64Array, num_rows: Int64Array, parser: ColumnParser
     ) -> None:
+        super().__init__()
         self._metadata = metadata
         self._bases = bases
         self._num_rows = num_rows
         self._parser = parser
-        self._parsed: dict[int, Column] = {}
         self._lock = ForkSafeLock()
 
     def __len__(self) -> int:
         return self._metadata.num_columns
 
-    @overload
-    def __getitem__(self, index: int) -> Column: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Column]: ...
-
-    def __getitem__(self, index: int | slice) -> Column | list[Column]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        found = self._parsed.get(index)
-        if found is None:
-            with self._lock:
-                found = self._parsed.get(index)
-                if found is None:
-                    found = self._parsed[index] = self._parse(index)
+    def _parse(self, index: int) -> Column:
+        with self._lock:
+            found = self._parsed.get(index)
+            if found is None:
+                found = self._parsed[index] = self._joined(index)
         return found
 
-    def __iter__(self) -> Iterator[Column]:
-        return (self[index] for index in range(len(self)))
-
-    def _parse(self, index: int) -> Column:
+    def _joined(self, index: int) -> Column:
         """The pages of a column of all files, as one column."""
         found = self._parser.parse_files(self._metadata.of_column(index))
         owners = np.repeat(np.arange(len(found.num_pages)), found.num_pages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, overload
 
@@ -40,21 +41,49 @@ _ENTRY = struct.Struct("<QQ")
 _ALIGNMENT = 64
 
 
-class Columns(Sequence[Column]):
-    """The physical columns of a file, each parsed on first access. Thread-safe.
+class LazyColumns(Sequence[Column]):
+    """The physical columns of a file or of several, each parsed on first access. Thread-safe."""
+
+    __slots__ = ("_parsed",)
+
+    def __init__(self) -> None:
+        self._parsed: dict[int, Column] = {}
+
+    @overload
+    def __getitem__(self, index: int) -> Column: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Column]: ...
+
+    def __getitem__(self, index: int | slice) -> Column | list[Column]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        column = self._parsed.get(index)
+        return column if column is not None else self._parse(index)
+
+    def __iter__(self) -> Iterator[Column]:
+        return (self[index] for index in range(len(self)))
+
+    @abstractmethod
+    def _parse(self, index: int) -> Column:
+        """Parse a column, add it to ``_parsed`` and return it."""
+
+
+class Columns(LazyColumns):
+    """The physical columns of a file.
 
     Access raises `CorruptFileError` if the column's metadata is invalid.
     """
 
-    __slots__ = ("_base", "_metadata", "_parsed", "_parser", "_table")
+    __slots__ = ("_base", "_metadata", "_parser", "_table")
 
     def __init__(self, footer: Footer, table: memoryview, metadata: memoryview) -> None:
         """``table`` is the column offsets table, ``metadata`` the bytes of all column metadata."""
+        super().__init__()
         self._base = footer.column_metadata
         self._table = bytes(table)
         self._metadata = bytes(metadata)
         self._parser = ColumnParser(footer.version, footer.column_metadata)
-        self._parsed: dict[int, Column] = {}
 
     def __len__(self) -> int:
         return len(self._table) // TABLE_ENTRY
@@ -78,21 +107,6 @@ class Columns(Sequence[Column]):
     def parsed(self) -> list[Column]:
         """The columns that are parsed so far."""
         return list(self._parsed.copy().values())
-
-    @overload
-    def __getitem__(self, index: int) -> Column: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Column]: ...
-
-    def __getitem__(self, index: int | slice) -> Column | list[Column]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        column = self._parsed.get(index)
-        return column if column is not None else self._parse(index)
-
-    def __iter__(self) -> Iterator[Column]:
-        return (self[index] for index in range(len(self)))
 
     def _parse(self, index: int) -> Column:
         if not 0 <= index < len(self):
