@@ -11,13 +11,10 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise, starmap
 
 from lance_core._pb import file_pb2
-from lance_core.datafile.footer import Footer
+from lance_core.datafile.footer import ALIGNMENT, Footer
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema, encode_metadata
 from lance_core.store.base import ByteRange, BytesLike, ObjectStore, ObjectWriter
-
-ALIGNMENT = 64
-"""Buffers start at multiples of this number of bytes."""
 
 _PADDING = b"H" * ALIGNMENT
 

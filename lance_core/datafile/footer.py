@@ -21,6 +21,9 @@ from lance_core.store.base import ByteRange
 
 MAGIC = b"LANC"
 FOOTER_LENGTH = 40
+ALIGNMENT = 64
+"""Buffers start at multiples of this number of bytes."""
+
 TABLE_ENTRY = 16
 """Size in bytes of an entry of the two offset tables."""
 

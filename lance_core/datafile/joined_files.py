@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.datafile.column_metadata import ColumnParser
-from lance_core.datafile.footer import FOOTER_LENGTH, MAGIC
+from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, MAGIC, TABLE_ENTRY
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
 from lance_core.datafile.metadata import LazyColumns
 from lance_core.datafile.tail import TAIL_LENGTH, Tail
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 SHORT_TAIL = 8 << 10
 """Bytes of the end of a file to read first from a store without the latency of a network."""
-
-_ALIGNMENT = 64
 
 _FOOTER = np.dtype(
     [
@@ -168,8 +166,8 @@ def _check_footers(found: npt.NDArray[np.void], ends: Int64Array) -> None:
     positions += [found["buffer_table"].astype(np.int64)]
     columns, table, buffers = positions
     is_in_order = (columns >= 0) & (columns <= table) & (table <= buffers)
-    is_in_order &= buffers - table == 16 * found["num_columns"].astype(np.int64)
-    is_in_order &= buffers <= ends - 16 * found["num_buffers"].astype(np.int64)
+    is_in_order &= buffers - table == TABLE_ENTRY * found["num_columns"].astype(np.int64)
+    is_in_order &= buffers <= ends - TABLE_ENTRY * found["num_buffers"].astype(np.int64)
     if not is_in_order.all() or not found["num_buffers"].all():
         raise CorruptFileError("the parts of a file are not in order before its footer")
 
@@ -184,16 +182,16 @@ class _Metadata:
         """The metadata in ``tails``, the last bytes of the files; None if they have too little."""
         begins = sizes - np.array([tail.size for tail in tails], np.int64)
         is_inside = (begins <= footers["columns"]).all()
-        return cls(tails, sizes, footers) if is_inside else None
+        return cls(tails, begins, footers) if is_inside else None
 
     def __init__(
-        self, tails: Sequence[pa.Buffer], sizes: Int64Array, footers: npt.NDArray[np.void]
+        self, tails: Sequence[pa.Buffer], begins: Int64Array, footers: npt.NDArray[np.void]
     ) -> None:
-        begins = sizes - np.array([tail.size for tail in tails], np.int64)
+        """``tails`` are the bytes of the files from ``begins`` on."""
         self.data_ends = footers["columns"].astype(np.int64)
         self.num_columns = int(footers["num_columns"][0])
         starts = footers["column_table"].astype(np.int64)
-        size = 16 * self.num_columns
+        size = TABLE_ENTRY * self.num_columns
         # Copies, because a tail that is not mapped has more bytes than are needed.
         first, stop = (self.data_ends - begins).tolist(), (starts + size - begins).tolist()
         views = zip(tails, first, stop, strict=True)
@@ -202,7 +200,7 @@ class _Metadata:
         places = np.frombuffer(tables, "<u8").astype(np.int64).reshape(-1, self.num_columns, 2)
         first, stop = places[:, :, 0], places[:, :, 0] + places[:, :, 1]
         is_inside = (self.data_ends[:, None] <= first) & (first <= stop) & (stop <= starts[:, None])
-        used = (stop - first).sum(1) + _ALIGNMENT * self.num_columns
+        used = (stop - first).sum(1) + ALIGNMENT * self.num_columns
         if not is_inside.all() or (starts - self.data_ends > used).any():
             raise CorruptFileError("the metadata of a column is outside of that of all columns")
         self._places = np.stack([first, stop], -1) - self.data_ends[:, None, None]

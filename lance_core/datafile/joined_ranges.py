@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.datafile.footer import ALIGNMENT
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange, byte_ranges
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 GAP = 8 << 10
 """Bytes between two ranges of a file up to which they are read as one, as reading copies them."""
-
-_ALIGNMENT = 64
 
 
 class JoinedRanges:
@@ -31,7 +30,7 @@ class JoinedRanges:
         self._ends = ends
         # Bases are multiples of the alignment, so that aligned buffers stay so. Files are more than
         # a gap apart, so that ranges of two files are not read as one.
-        steps = -(-(ends + 2 * GAP) // _ALIGNMENT) * _ALIGNMENT
+        steps = -(-(ends + 2 * GAP) // ALIGNMENT) * ALIGNMENT
         self.bases: Int64Array = np.cumsum(steps) - steps
 
     @property

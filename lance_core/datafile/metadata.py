@@ -13,7 +13,7 @@ from lance_core._pb.file_pb2 import Schema as StoredSchema
 from lance_core._pb.frames_pb2 import DescriptorFrame
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.column_metadata import ColumnParser
-from lance_core.datafile.footer import FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
+from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.page import Column
@@ -38,7 +38,6 @@ MAX_DESCRIPTION = 32 << 20
 """Maximum size in bytes of the ``FileDescriptor`` (the schema); a larger one is a corrupt file."""
 
 _ENTRY = struct.Struct("<QQ")
-_ALIGNMENT = 64
 
 
 class LazyColumns(Sequence[Column]):
@@ -261,7 +260,7 @@ def _check_packed(footer: Footer, table: memoryview) -> None:
     """
     used = sum(length for _, length in _ENTRY.iter_unpack(table))
     region = footer.column_offsets - footer.column_metadata
-    if region > used + footer.num_columns * _ALIGNMENT:
+    if region > used + footer.num_columns * ALIGNMENT:
         raise CorruptFileError(
             f"{footer.num_columns} columns need {used} bytes of metadata, not {region}",
             offset=footer.column_metadata,

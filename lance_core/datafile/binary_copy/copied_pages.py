@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lance_core.datafile.aligned_output import ALIGNMENT, AlignedOutput
+from lance_core.datafile.aligned_output import AlignedOutput
 from lance_core.datafile.binary_copy.page_bytes import PageBytes
 from lance_core.datafile.binary_copy.pieces import CopiedPages
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.binary_copy.varints import Ints
+from lance_core.datafile.footer import ALIGNMENT
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange, ObjectStore
 
