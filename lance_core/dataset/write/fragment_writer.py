@@ -200,20 +200,7 @@ class _FragmentWriter:
         assert self._file is not None
         written = self._finished(self._file)
         self._file = self._side = None
-        fragment = Fragment(
-            id=0,
-            files=(
-                DataFile(
-                    path=self._name,
-                    fields=tuple(written.field_ids),
-                    column_indices=tuple(written.column_indices),
-                    file_major_version=written.major,
-                    file_minor_version=written.minor,
-                    file_size_bytes=written.size_bytes,
-                ),
-            ),
-            physical_rows=written.num_rows,
-        )
+        fragment = new_fragment(self._name, written)
         self._done.append(fragment)
         self._progress.complete(FragmentMetadata.of(fragment, written.num_rows))
 
@@ -228,3 +215,16 @@ class _FragmentWriter:
             file.abort()
             self._side.abort()
             raise
+
+
+def new_fragment(name: str, written: FileWriteResult) -> Fragment:
+    """The fragment with id 0 and the rows of one new file."""
+    file = DataFile(
+        path=name,
+        fields=tuple(written.field_ids),
+        column_indices=tuple(written.column_indices),
+        file_major_version=written.major,
+        file_minor_version=written.minor,
+        file_size_bytes=written.size_bytes,
+    )
+    return Fragment(id=0, files=(file,), physical_rows=written.num_rows)

@@ -12,18 +12,17 @@ from lance_core.datafile.binary_copy.field_layout import field_layouts
 from lance_core.datafile.binary_copy.file_copy import CopyCounts, CopyInput, FileCopy, Parts
 from lance_core.datafile.binary_copy.pieces import pieces_of_field
 from lance_core.datafile.column_map import column_of
-from lance_core.datafile.file_output import FileWriteResult
 from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.projection import Output, Projection
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.fragment_writer import new_fragment
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
 from lance_core.schema import Field, Schema, binary_json, to_storage
-from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
 
@@ -195,7 +194,7 @@ def _copy(
     except BaseException:
         writer.abort()
         raise
-    writing.done.append(_fragment(name, written))
+    writing.done.append(new_fragment(name, written))
     writing.advance(rows)
 
 
@@ -217,15 +216,3 @@ def _read(
             to_storage(column, field)
             for column, field in zip(batch.columns, stored.fields, strict=True)
         ]
-
-
-def _fragment(name: str, written: FileWriteResult) -> Fragment:
-    file = DataFile(
-        path=name,
-        fields=written.field_ids,
-        column_indices=written.column_indices,
-        file_major_version=written.major,
-        file_minor_version=written.minor,
-        file_size_bytes=written.size_bytes,
-    )
-    return Fragment(id=0, files=(file,), physical_rows=written.num_rows)
