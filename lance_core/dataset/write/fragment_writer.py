@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -35,6 +35,7 @@ from lance_core.table.paths import data_file_name, data_file_path
 if TYPE_CHECKING:
     from lance_core.datafile import legacy_writer
     from lance_core.datafile.legacy_writer import LegacyFileWriter
+    from lance_core.table.manifest_parts import BasePath
 else:
     legacy_writer = lazy_module("lance_core.datafile.legacy_writer")
 
@@ -54,6 +55,14 @@ class BlobOptions:
     pack_limit: int | None = None
     external: ExternalBlobs = field(default_factory=ExternalBlobs)
     ingest: bool = False
+
+    @classmethod
+    def of_moved_rows(cls, base_paths: Iterable[BasePath]) -> Self:
+        """Options for rows of a table: they may have blobs at any URI, which must not be refused.
+
+        ``base_paths`` are those of the table.
+        """
+        return cls(external=ExternalBlobs.of(base_paths, True))
 
     def __post_init__(self) -> None:
         limit = self.pack_limit

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.datafile.file_output import FileOptions
-from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.read.projection import ROW_ID
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -55,8 +54,7 @@ def write_rows(
     if version is FileVersion.V0_1:
         reader = pa.RecordBatchReader.from_batches(schema.to_arrow(), batches)
         batches, schema = with_dictionaries(reader, schema)
-    # The table's rows may have blobs at any URI, and moving a row must not refuse its blob.
-    blobs = BlobOptions(external=ExternalBlobs.of(snapshot.manifest.base_paths, True))
+    blobs = BlobOptions.of_moved_rows(snapshot.manifest.base_paths)
     options = WriteOptions(FileOptions(version), blobs=blobs)
     written = write_fragments(snapshot.root, batches, schema, options)
     files.data += written

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from lance_core.datafile.file_output import FileOptions
-from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.maintenance.compaction import binary_copy
 from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
 from lance_core.dataset.read.live_rows import live
@@ -182,8 +181,7 @@ def _encoded(
         max_rows_per_file=_file_rows(snapshot, fragments, settings),
         max_bytes_per_file=settings.max_bytes_per_file or DEFAULT_MAX_BYTES_PER_FILE,
         progress=progress,
-        # The table's rows may have blobs at any URI, and a compaction must not refuse them.
-        blobs=BlobOptions(external=ExternalBlobs.of(snapshot.manifest.base_paths, True)),
+        blobs=BlobOptions.of_moved_rows(snapshot.manifest.base_paths),
         splits_batches=settings.batch_size is None,
     )
     return write_fragments(snapshot.root, batches, schema, options)

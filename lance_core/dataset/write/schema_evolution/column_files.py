@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from lance_core.concurrency.pools import IO_THREADS, in_order, num_threads
 from lance_core.datafile.file_output import FileOptions
-from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.read.live_rows import offsets_of
 from lance_core.dataset.read.plan import ScanPlan, Span
@@ -150,7 +149,7 @@ class ColumnFiles:
             # Readers of 0.1 read the same batch from all files of a fragment.
             rows = snapshot.reader(fragment.files[0]).rows_per_group
             files = replace(files, max_rows_per_group=rows or files.max_rows_per_group)
-        blobs = BlobOptions(external=ExternalBlobs.of(snapshot.manifest.base_paths, True))
+        blobs = BlobOptions.of_moved_rows(snapshot.manifest.base_paths)
         return WriteOptions(files, _NO_LIMIT, _NO_LIMIT, blobs=blobs)
 
     def with_new(self, fragment: Fragment, new: Sequence[DataFile]) -> Fragment:
