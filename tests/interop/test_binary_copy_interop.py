@@ -18,8 +18,8 @@ import pytest
 import lance_core
 from lance_core.datafile.binary_copy import pieces
 from lance_core.dataset.maintenance.compaction.binary_copy import (
-    CopiedFragments,
     CopyOptions,
+    RewrittenFragments,
     copy_fragments,
     why_not,
 )
@@ -100,7 +100,7 @@ def write(
         by.write_dataset(table, uri, mode="append", data_storage_version=version, **options)
 
 
-def compact(uri: str, *, target: int = 1 << 40, **options: Any) -> CopiedFragments:
+def compact(uri: str, *, target: int = 1 << 40, **options: Any) -> RewrittenFragments:
     """Copy all fragments, and commit the result in place of them."""
     ds = lance_core.dataset(uri)
     snapshot = ds.snapshot
@@ -149,8 +149,8 @@ def test_files_are_copied_strictly(tmp_path: Path, version: str, by: ModuleType)
     snapshot = lance_core.dataset(uri).snapshot
     assert why_not(snapshot, list(snapshot.manifest.fragments)) is None
     copied = compact(uri, is_strict=True, verify_pages=True)
-    assert copied.pages_reencoded == 0
-    assert copied.pages_copied >= 3 * len(expected.column_names)
+    assert copied.counts.pages_reencoded == 0
+    assert copied.counts.pages_copied >= 3 * len(expected.column_names)
     assert len(lance.dataset(uri).get_fragments()) == 1
     check(uri, expected)
 
@@ -161,8 +161,8 @@ def test_small_pages_are_merged(tmp_path: Path, version: str, by: ModuleType) ->
     write(uri, by, version, range(0, 4000, 1001))
     expected = lance.dataset(uri).to_table()
     copied = compact(uri)
-    assert copied.pages_copied <= 2 * 4  # of texts and vectors
-    assert copied.pages_reencoded >= 4 * len(expected.column_names)
+    assert copied.counts.pages_copied <= 2 * 4  # of texts and vectors
+    assert copied.counts.pages_reencoded >= 4 * len(expected.column_names)
     check(uri, expected)
 
 
@@ -179,7 +179,7 @@ def test_only_pages_with_deleted_rows_are_encoded_again(
     expected = lance.dataset(uri).to_table()
     copied = compact(uri)
     if by is lance_core or version == "2.0":
-        assert copied.pages_copied > copied.pages_reencoded > 0
+        assert copied.counts.pages_copied > copied.counts.pages_reencoded > 0
     check(uri, expected)
 
 
@@ -197,7 +197,7 @@ def test_columns_in_several_files_are_stitched(tmp_path: Path, version: str) -> 
     lance.dataset(uri).delete("id = 650")
     expected = lance.dataset(uri).to_table()
     copied = compact(uri)
-    assert copied.pages_copied or copied.pages_reencoded
+    assert copied.counts.pages_copied or copied.counts.pages_reencoded
     check(uri, expected)
 
 

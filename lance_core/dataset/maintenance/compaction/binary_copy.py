@@ -13,8 +13,12 @@ from lance_core.datafile.binary_copy.file_copy import CopyCounts, CopyInput, Fil
 from lance_core.datafile.binary_copy.pieces import pieces_of_field
 from lance_core.datafile.column_map import column_of
 from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
-from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.projection import Output, Projection
+from lance_core.dataset.maintenance.compaction.stored_rows import (
+    BATCH_ROWS,
+    all_rows,
+    rows_plan,
+)
+from lance_core.dataset.read.plan import Span
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.fragment_writer import new_fragment
@@ -22,12 +26,9 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
-from lance_core.schema import Field, Schema, binary_json, to_storage
+from lance_core.schema import Field, Schema, to_storage
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
-
-_BATCH_ROWS = 1 << 16
-"""Maximum rows of a batch that is encoded again; small fragments share one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +55,14 @@ class CopyOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedFragments:
-    """New fragments with id 0 and without row ids, and what was done to write them.
+class RewrittenFragments:
+    """New fragments with id 0, and what a copy of pages has done to write them.
 
-    ``pages_reencoded`` counts pages of the old fragments.
+    The counts are zero for rows that were all encoded again.
     """
 
     fragments: tuple[Fragment, ...]
-    pages_copied: int
-    pages_reencoded: int
-    bytes_copied: int
-    bytes_written: int
+    counts: CopyCounts
 
 
 def why_not(
@@ -118,8 +116,8 @@ def why_no_pages(
 
 def copy_fragments(
     snapshot: Snapshot, fragments: Sequence[Fragment], writing: CopyOptions
-) -> CopiedFragments:
-    """Write the live rows of ``fragments``, in their order, as new fragments.
+) -> RewrittenFragments:
+    """Write the live rows of ``fragments``, in their order, as new fragments without row ids.
 
     Pages are copied where possible, the others are decoded and encoded again. Call it only if
     `why_no_pages` returns None, or `why_not` for a copy without any decoding. After an error no
@@ -135,13 +133,7 @@ def copy_fragments(
     first = len(writing.done)
     for group in _groups(snapshot, fragments, writing):
         _copy(snapshot, group, writing, counts)
-    return CopiedFragments(
-        tuple(writing.done[first:]),
-        counts.pages_copied,
-        counts.pages_reencoded,
-        counts.bytes_copied,
-        counts.bytes_written,
-    )
+    return RewrittenFragments(tuple(writing.done[first:]), counts)
 
 
 def _groups(
@@ -181,8 +173,7 @@ def _copy(
         pieces_of_field(layout, inputs.table, inputs.rows, merges=merges) for layout in layouts
     ]
     if writing.verify_pages:
-        spans = [Span(one, 0, snapshot.physical_rows(one)) for one in group]
-        for _ in _read(snapshot, schema.fields, spans):
+        for _ in _read(snapshot, schema.fields, all_rows(snapshot, group)):
             pass
     rows = sum(map(snapshot.live_rows, group))
     name = data_file_name(uuid.uuid4())
@@ -202,17 +193,9 @@ def _read(
     snapshot: Snapshot, fields: Sequence[Field], spans: Sequence[Span]
 ) -> Iterator[list[pa.Array]]:
     """The live rows of ``spans``, a few megabytes at a time: one array for each field."""
-    stored = Schema(tuple(map(binary_json, fields)))
-    outputs = [Output(field.to_arrow(), (field.name,)) for field in stored.fields]
-    plan = ScanPlan(
-        projection=Projection.of(stored, outputs),
-        spans=tuple(spans),
-        schema=stored,
-        batch_size=_BATCH_ROWS,
-        exact=True,
-    )
+    plan = rows_plan(Schema(tuple(fields)), spans, BATCH_ROWS)
     for batch in scan_batches(snapshot, plan):
         yield [
             to_storage(column, field)
-            for column, field in zip(batch.columns, stored.fields, strict=True)
+            for column, field in zip(batch.columns, plan.schema.fields, strict=True)
         ]

@@ -6,7 +6,6 @@ version, so a concurrent change of a rewritten fragment is a conflict.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -45,18 +44,18 @@ def commit_results(
         return snapshot, metrics
     reserved = _reserved(snapshot, results, environment)
     groups = _groups(reserved, results)
-    operation = Rewrite(groups)
-    if any(result.row_addrs is not None for result in results):
-        pairs = [
-            (group, result.row_addrs)
-            for group, result in zip(groups, results, strict=True)
-            if result.row_addrs is not None
-        ]
+    pairs = [
+        (group, result.row_addrs)
+        for group, result in zip(groups, results, strict=True)
+        if result.row_addrs is not None
+    ]
+    index = None
+    if pairs:
         before = reuse_index(reserved)
         index = NewReuseIndex(
             None if before is None else before.uuid, extended(reserved, pairs, files, environment)
         )
-        operation = dataclasses.replace(operation, reuse_index=index)
+    operation = Rewrite(groups, reuse_index=index)
     read_version = min(result.read_version for result in results)
     transaction = Transaction(read_version, str(environment.new_uuid()), operation)
     return files.commit(reserved, transaction, options), metrics

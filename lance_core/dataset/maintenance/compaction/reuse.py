@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from lance_core.commits.environment import SYSTEM, Environment
@@ -92,23 +91,24 @@ def extended(
     covered = fragment_bitmap(digest.id for one in added.groups for digest in one.new)
     if before is not None and before.fragments is not None:
         covered |= before.fragments
-    index = IndexMetadata(
-        environment.new_uuid(),
+    uuid = environment.new_uuid()
+    details = inline_details(versions)
+    if len(details.value) > MAX_INLINE_BYTES:
+        content = content_bytes(versions)
+        path = f"{INDICES}/{uuid}/{DETAILS_FILE}"
+        files.others.append(path)
+        snapshot.root.store.put(path, content)
+        details = external_details(DETAILS_FILE, len(content))
+    return IndexMetadata(
+        uuid,
         REUSE_INDEX,
         (),
         dataset_version=snapshot.version,
         fragment_bitmap=encode_fragment_ids(covered),
+        index_details=details,
         index_version=0,
         created_at=environment.clock() // 1_000_000,
     )
-    details = inline_details(versions)
-    if len(details.value) > MAX_INLINE_BYTES:
-        content = content_bytes(versions)
-        path = f"{INDICES}/{index.uuid}/{DETAILS_FILE}"
-        files.others.append(path)
-        snapshot.root.store.put(path, content)
-        details = external_details(DETAILS_FILE, len(content))
-    return dataclasses.replace(index, index_details=details)
 
 
 def _group(group: RewriteGroup, addresses: bytes) -> ReuseGroup:

@@ -7,16 +7,16 @@ columns of each new fragment are in one file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import pyarrow as pa
 
+from lance_core.datafile.binary_copy.file_copy import CopyCounts
 from lance_core.datafile.file_output import FileOptions
 from lance_core.dataset.maintenance.compaction import binary_copy
+from lance_core.dataset.maintenance.compaction.binary_copy import RewrittenFragments
 from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
+from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read.live_rows import live
-from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.projection import Output, Projection
 from lance_core.dataset.read.scan import scan_batches, scan_windows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
@@ -32,34 +32,15 @@ from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CompactionError, CorruptFileError
-from lance_core.schema import Schema, binary_json, check_storable, given_to_files
+from lance_core.schema import check_storable
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.row_ids.row_lineage import RowLineage
 from lance_core.table.row_ids.u64_segment import Offsets
-
-BATCH_ROWS = 1 << 16
-"""Maximum rows of a batch that is decoded and encoded again."""
 
 PAGE_BYTES = 24 << 20
 """Maximum bytes of the rows that wait for their pages, over all columns (8 MiB for each)."""
 
 Advance = Callable[[int], object]
-
-
-class PageCounts(NamedTuple):
-    """What a copy of pages has done; all zero if it was not used."""
-
-    pages_copied: int = 0
-    pages_reencoded: int = 0
-    bytes_copied: int = 0
-    bytes_written: int = 0
-
-
-class RewrittenRows(NamedTuple):
-    """The new fragments of a task, without ids."""
-
-    fragments: tuple[Fragment, ...]
-    pages: PageCounts
 
 
 def rewrite(
@@ -68,7 +49,7 @@ def rewrite(
     settings: CompactionSettings,
     progress: FragmentWriteProgress | None = None,
     advance: Advance = lambda _: None,
-) -> RewrittenRows:
+) -> RewrittenFragments:
     """Write the live rows of ``fragments`` as new fragments, in the same order.
 
     With stable row ids the rows keep their ids and versions. ``advance`` is called with numbers of
@@ -81,10 +62,7 @@ def rewrite(
         copied = _copied(snapshot, fragments, settings, files.data, advance)
         if copied is None:
             files.data += _encoded(snapshot, fragments, settings, progress, advance)
-            pages = PageCounts()
         else:
-            files.data[:] = copied.fragments
-            pages = copied.pages
             _report(progress, files.data)
         expected = sum(snapshot.live_rows(fragment) for fragment in fragments)
         written = sum(fragment.physical_rows or 0 for fragment in files.data)
@@ -96,7 +74,8 @@ def rewrite(
         new = files.data
         if snapshot.manifest.uses_stable_row_ids:
             new = _with_lineage(snapshot, fragments, new)
-        return RewrittenRows(tuple(new), pages)
+        counts = CopyCounts() if copied is None else copied.counts
+        return RewrittenFragments(tuple(new), counts)
 
 
 def rows_per_file(rows: int, target: int) -> int:
@@ -111,7 +90,7 @@ def _copied(
     settings: CompactionSettings,
     done: list[Fragment],
     advance: Advance,
-) -> RewrittenRows | None:
+) -> RewrittenFragments | None:
     """The fragments copied page by page, None if they have to be encoded."""
     mode, version = settings.compaction_mode, settings.file_version
     if mode is CompactionMode.REENCODE:
@@ -132,16 +111,13 @@ def _copied(
         verify_pages=settings.verify_pages,
         is_strict=mode is CompactionMode.FORCE_BINARY_COPY,
     )
-    made = binary_copy.copy_fragments(snapshot, fragments, options)
-    counts = PageCounts(
-        made.pages_copied, made.pages_reencoded, made.bytes_copied, made.bytes_written
-    )
-    return RewrittenRows(made.fragments, counts)
+    return binary_copy.copy_fragments(snapshot, fragments, options)
 
 
 def _report(progress: FragmentWriteProgress | None, fragments: Sequence[Fragment]) -> None:
-    for fragment in fragments if progress is not None else ():
-        assert progress is not None
+    if progress is None:
+        return
+    for fragment in fragments:
         metadata = FragmentMetadata.of(fragment, fragment.physical_rows or 0)
         progress.begin(metadata)
         progress.complete(metadata)
@@ -164,7 +140,7 @@ def _encoded(
     """The live rows of ``fragments``, decoded and encoded again."""
     version = settings.file_version
     check_storable(snapshot.schema, version.value)
-    plan = rows_plan(snapshot, fragments, settings.batch_size)
+    plan = rows_plan(snapshot.schema, all_rows(snapshot, fragments), settings.batch_size)
     found = scan_windows if settings.batch_size is None else scan_batches
     batches = _counted(found(snapshot, plan), advance)
     schema = snapshot.schema
@@ -185,25 +161,6 @@ def _encoded(
         splits_batches=settings.batch_size is None,
     )
     return write_fragments(snapshot.root, batches, schema, options)
-
-
-def rows_plan(
-    snapshot: Snapshot, fragments: Sequence[Fragment], batch_size: int | None = None
-) -> ScanPlan:
-    """The scan of the live rows of ``fragments``, in the form in which files store them.
-
-    With a ``batch_size``, all batches but the last have this size.
-    """
-    fields = tuple(binary_json(given_to_files(field)) for field in snapshot.schema.fields)
-    stored = Schema(fields, snapshot.schema.metadata)
-    outputs = [Output(field.to_arrow(), (field.name,)) for field in fields]
-    return ScanPlan(
-        projection=Projection.of(stored, outputs),
-        spans=tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments),
-        schema=stored,
-        batch_size=batch_size or BATCH_ROWS,
-        exact=batch_size is not None,
-    )
 
 
 def _counted(batches: Iterator[pa.RecordBatch], advance: Advance) -> Iterator[pa.RecordBatch]:

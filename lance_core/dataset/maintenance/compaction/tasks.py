@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import asdict, field, fields
 from typing import Any, Self, TypeVar
 
 from lance_core.dataset.maintenance.compaction.options import (
@@ -151,7 +151,7 @@ class CompactionTask:
             len(made.fragments),
             removed,
             sum(len(one.files) for one in made.fragments),
-            *made.pages,
+            **asdict(made.counts),
         )
         addresses = row_addresses(snapshot, old) if self.settings.defer_index_remap else None
         new = [FragmentMetadata.of(one, one.physical_rows or 0) for one in made.fragments]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lance_core.commits.history import transaction_of
 from lance_core.dataset.maintenance.compaction.checksum import checksum
-from lance_core.dataset.maintenance.compaction.rewrite import rows_plan
+from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -77,7 +77,8 @@ def _newest_compaction(snapshot: Snapshot) -> tuple[Snapshot, Transaction, Rewri
 
 
 def _checksum(snapshot: Snapshot, fragments: Sequence[Fragment]) -> str:
-    return checksum(scan_batches(snapshot, rows_plan(snapshot, fragments, 1 << 14)))
+    plan = rows_plan(snapshot.schema, all_rows(snapshot, fragments), 1 << 14)
+    return checksum(scan_batches(snapshot, plan))
 
 
 def _ids(fragments: Sequence[Fragment]) -> str:

@@ -16,8 +16,8 @@ import lance_core
 from lance_core.datafile.binary_copy import pieces
 from lance_core.datafile.binary_copy.source_pages import source_pages
 from lance_core.dataset.maintenance.compaction.binary_copy import (
-    CopiedFragments,
     CopyOptions,
+    RewrittenFragments,
     copy_fragments,
     why_no_pages,
     why_not,
@@ -54,7 +54,7 @@ def snapshot_of(uri: Path) -> Snapshot:
     return lance_core.dataset(str(uri)).snapshot
 
 
-def copy(snapshot: Snapshot, **options: Any) -> CopiedFragments:
+def copy(snapshot: Snapshot, **options: Any) -> RewrittenFragments:
     writing = CopyOptions(1 << 40, 1 << 40, snapshot.storage_version, **options)
     return copy_fragments(snapshot, list(snapshot.manifest.fragments), writing)
 
@@ -121,7 +121,7 @@ def test_pages_keep_their_bytes_and_get_new_positions(tmp_path: Path, version: s
     new = snapshot.reader(file)
     old = [snapshot.reader(one.files[0]) for one in snapshot.manifest.fragments]
     whole = (tmp_path / "t" / "data" / file.path).read_bytes()
-    assert len(whole) == file.file_size_bytes == copied.bytes_written
+    assert len(whole) == file.file_size_bytes == copied.counts.bytes_written
     for number, column in enumerate(new.metadata.columns):
         sources = [(one, page) for one in old for page in one.metadata.columns[number].pages]
         if len(column.pages) == 1:  # the header of the struct
@@ -209,7 +209,7 @@ def test_damaged_pages_are_found_if_asked_for(tmp_path: Path) -> None:
     page = reader.metadata.columns[1].pages[0]
     damage(tmp_path / "t" / "data" / file.path, page.buffers[0].start, b"\xff" * 64)
     check_fails(tmp_path / "t", CorruptFileError, file.path, verify_pages=True)
-    assert copy(snapshot_of(tmp_path / "t"), is_strict=True).pages_copied
+    assert copy(snapshot_of(tmp_path / "t"), is_strict=True).counts.pages_copied
 
 
 def test_a_full_disk_and_an_interruption_leave_nothing(tmp_path: Path) -> None:
@@ -247,6 +247,6 @@ def test_pages_without_deleted_rows_are_copied(tmp_path: Path, version: str) -> 
         copied = copy(snapshot_of(tmp_path / "t"))
     (fragment,) = copied.fragments
     assert fragment.physical_rows == 39_998
-    assert copied.pages_copied > 20
+    assert copied.counts.pages_copied > 20
     if version != "2.0":  # the lists of 2.0 files are encoded again as a whole
-        assert copied.pages_reencoded <= 6
+        assert copied.counts.pages_reencoded <= 6
