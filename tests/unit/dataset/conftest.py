@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.dataset.write import discard_on_failure as discarding
+from lance_core.errors import CommitUnknownError
 from tests.table_surgery import delete_rows
 
 POINT = pa.struct({"x": pa.int64(), "y": pa.string(), "q": pa.struct({"z": pa.float64()})})
@@ -50,6 +52,16 @@ def _without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def uri(tmp_path: Path) -> str:
     return str(tmp_path / "table")
+
+
+@pytest.fixture
+def lose_outcomes(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Let the outcome of every later change be unknown; nothing is committed."""
+
+    def lost(*_: object) -> None:
+        raise CommitUnknownError("lost", "uuid", 2)
+
+    return lambda: monkeypatch.setattr(discarding, "commit", lost)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,19 @@ def rows(first: int = 0) -> pa.Table:
             "nothing": pa.nulls(ROWS, pa.string()),
         }
     )
+
+
+def count_reads(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[int]:
+    """The number of rows of each later read by ``module``."""
+    counts: list[int] = []
+    real = fragment_run.read_rows
+
+    def counting(snapshot: Any, source: Any, fields: Any, meta: Any, wanted: Any) -> pa.Table:
+        counts.append(len(wanted))
+        return real(snapshot, source, fields, meta, wanted)
+
+    monkeypatch.setattr(module, "read_rows", counting)
+    return counts
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -85,14 +99,7 @@ def test_batches_end_with_their_fragment(dataset: lance.LanceDataset) -> None:
 def test_all_fragments_are_read_by_one_call(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = []
-    real = scan_window.read_rows
-
-    def counting(snapshot: Any, source: Any, fields: Any, meta: Any, wanted: Any) -> pa.Table:
-        counts.append(len(wanted))
-        return real(snapshot, source, fields, meta, wanted)
-
-    monkeypatch.setattr(scan_window, "read_rows", counting)
+    counts = count_reads(monkeypatch, scan_window)
     monkeypatch.setattr(fragment_run, "FIRST_FRAGMENTS", 40)
     dataset.to_table(["i", "city", "text"])
     assert counts == [ROWS]
@@ -156,14 +163,7 @@ def test_dictionaries_of_strings_are_joined(tmp_path: Path, version: str) -> Non
 def test_takes_return_the_rows_in_their_order(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = []
-    real = fragment_run.read_rows
-
-    def counting(snapshot: Any, source: Any, fields: Any, meta: Any, wanted: Any) -> pa.Table:
-        counts.append(len(wanted))
-        return real(snapshot, source, fields, meta, wanted)
-
-    monkeypatch.setattr(fragment_run, "read_rows", counting)
+    counts = count_reads(monkeypatch, fragment_run)
     wanted = [*range(399, 0, -7), 5, 5, 11, 12]
     assert dataset.take(wanted).equals(rows().take(wanted).cast(dataset.schema))
     assert len(counts) < 4

@@ -387,12 +387,9 @@ def test_an_overwrite_meanwhile_refuses_the_delete_and_nothing_is_left_of_it(
 
 
 def test_an_unknown_outcome_keeps_the_files(
-    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+    dataset: lance.LanceDataset, uri: str, lose_outcomes: Callable[[], None]
 ) -> None:
-    def lost(*_: object) -> None:
-        raise CommitUnknownError("lost", "uuid", 2)
-
-    monkeypatch.setattr(discarding, "commit", lost)
+    lose_outcomes()
     with pytest.raises(CommitUnknownError):
         dataset.delete("i = 1")
     assert len(deletion_files(uri)) == 1

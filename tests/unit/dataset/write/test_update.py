@@ -463,12 +463,9 @@ def test_a_column_that_another_has_dropped_meanwhile_is_unknown(
 
 
 def test_an_unknown_outcome_keeps_the_files(
-    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+    dataset: lance.LanceDataset, uri: str, lose_outcomes: Callable[[], None]
 ) -> None:
-    def lost(*_: object) -> None:
-        raise CommitUnknownError("lost", "uuid", 2)
-
-    monkeypatch.setattr(discarding, "commit", lost)
+    lose_outcomes()
     before = len(files_of(uri))
     with pytest.raises(CommitUnknownError):
         dataset.update({"n": "0"}, "i = 1")

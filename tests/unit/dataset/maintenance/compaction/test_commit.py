@@ -13,7 +13,6 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.maintenance.compaction import reuse
-from lance_core.dataset.write import discard_on_failure as discarding
 from lance_core.errors import (
     CommitConflictError,
     CommitFileMissingError,
@@ -195,12 +194,9 @@ def test_an_overwrite_meanwhile_is_a_conflict(dataset: lance.LanceDataset, uri: 
 
 
 def test_an_unknown_outcome_keeps_the_files(
-    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+    dataset: lance.LanceDataset, uri: str, lose_outcomes: Callable[[], None]
 ) -> None:
-    def lost(*_: object) -> None:
-        raise CommitUnknownError("lost", "uuid", 2)
-
-    monkeypatch.setattr(discarding, "commit", lost)
+    lose_outcomes()
     before = len(data_files(uri))
     with pytest.raises(CommitUnknownError):
         dataset.optimize.compact_files()
