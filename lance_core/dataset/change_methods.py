@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,10 +39,13 @@ if TYPE_CHECKING:
 
     from lance_core.dataset import merge_insert as merging
     from lance_core.dataset.merge_insert import MergeInsertBuilder
+    from lance_core.dataset.write import row_changes
     from lance_core.dataset.write import update as updating
+    from lance_core.dataset.write.row_changes import RowChangeCommit, RowChangeCounts, RowChanges
     from lance_core.dataset.write.update import UpdateResult
 else:
     merging = lazy_module("lance_core.dataset.merge_insert")
+    row_changes = lazy_module("lance_core.dataset.write.row_changes")
     updating = lazy_module("lance_core.dataset.write.update")
 
 
@@ -111,6 +114,54 @@ class ChangeMethods(Opened):
         `InvalidInputError` for an unknown column, and if there are no keys.
         """
         return merging.MergeInsertBuilder(self, on)
+
+    def write_row_changes(
+        self,
+        rows: Iterable[pa.RecordBatch],
+        actions: Sequence[Collection[str] | None],
+    ) -> RowChanges:
+        """Write the files for changes of some rows, without committing them.
+
+        Several processes can each write the changes of some fragments; `change_rows` commits all
+        of them. ``rows`` have the columns ``_rowaddr`` (the address of a row of the open version,
+        null for a new row), ``_action`` (an index of ``actions``), and columns with new values. An
+        action is the names of the columns that get new values, or None to delete the row. The other
+        columns of an updated row keep their values, those of a new row are null. New rows come
+        last. Updated rows keep their stable row ids.
+
+        Raises `MergeError` if a row is updated twice, `InvalidInputError` for unknown columns, rows
+        and actions, and `SchemaMismatchError` for values that do not fit their column; then the
+        written files are removed.
+        """
+        chosen = [None if names is None else frozenset(names) for names in actions]
+        return row_changes.write_row_changes(self._snapshot, rows, chosen)
+
+    def change_rows(
+        self,
+        work: Callable[[Self], Iterable[RowChanges]],
+        how: RowChangeCommit | None = None,
+        *,
+        conflict_retries: int = CONFLICT_RETRIES,
+        retry_timeout: timedelta | None = RETRY_TIMEOUT,
+    ) -> RowChangeCounts:
+        """Commit what ``work`` has written, and move to the new version.
+
+        ``work`` gets a dataset, and returns the results of `write_row_changes` for its version; the
+        changed rows of a fragment must be in one of them. It is called again with the newest
+        version if a concurrent writer has changed the same rows, see `delete`. Without changes
+        nothing is committed. ``how``: see `RowChangeCommit`.
+
+        Raises `InvalidInputError` for results that do not fit together, `CommitUnknownError` if it
+        is unknown whether the rows are changed, and another `CommitError` if they are not; after
+        all but `CommitUnknownError` the files of the results are removed.
+        """
+        self._snapshot, counts = row_changes.change_rows(
+            self._snapshot,
+            lambda snapshot: work(type(self).of(snapshot)),
+            row_changes.RowChangeCommit() if how is None else how,
+            ConflictRetries.of(conflict_retries, retry_timeout),
+        )
+        return counts
 
     def restore(self) -> None:
         """Commit a new version with the content of the open one, and move to it."""

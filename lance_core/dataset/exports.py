@@ -49,6 +49,8 @@ HOMES = {
     "LanceOperation": "lance_core.dataset.values.operations",
     "RowIdSequence": "lance_core.dataset.values.row_id_sequence",
     "Transaction": "lance_core.dataset.values.transaction",
+    "RowChangeCommit": "lance_core.dataset.write.row_changes",
+    "RowChanges": "lance_core.dataset.write.row_changes",
     "BulkCommitResult": "lance_core.dataset.write.commit_batch",
     "discard_fragments": "lance_core.dataset.write.write",
     "AlterColumn": "lance_core.dataset.write.schema_evolution.alter_columns",

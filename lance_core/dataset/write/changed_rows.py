@@ -1,0 +1,181 @@
+"""The rows that a worker writes for a change: new values of some columns, old ones of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.read.projection import ROW_ADDRESS, Projection, select
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.merge_insert.target import Addresses, rows_at
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.errors import InvalidInputError, MergeError
+from lance_core.schema import Field
+from lance_core.suggestions import hint
+
+ACTION = "_action"
+"""The column with the number of each row's action."""
+
+Action = frozenset[str] | None
+"""The columns that get new values; the others keep theirs. None deletes the row."""
+
+PIECE_ROWS = 1 << 16
+PIECE_BYTES = 16 << 20
+"""Rows that are completed and written together: maximum number, and bytes of their new values."""
+
+Int64s = npt.NDArray[np.int64]
+
+
+class ChangedRows:
+    """The changes of a worker, and what they have done so far.
+
+    ``moved``: addresses of updated rows, in the order of writing. ``deleted``: addresses of deleted
+    rows. ``inserted``: the number of new rows.
+    """
+
+    def __init__(self, snapshot: Snapshot, actions: Sequence[Action]) -> None:
+        """Raises `InvalidInputError` for an action on a column that the table does not have."""
+        self._snapshot = snapshot
+        self._actions = actions
+        self._fields = snapshot.schema.fields
+        self._projections: dict[tuple[str, ...], Projection] = {}
+        self._moved: list[Addresses] = [np.empty(0, np.uint64)]
+        self._deleted: list[Addresses] = [np.empty(0, np.uint64)]
+        self.inserted = 0
+        names = [field.name for field in self._fields]
+        for name in {name for action in actions if action is not None for name in action}:
+            if name not in names:
+                raise InvalidInputError(f"the table has no column {name!r}{hint(name, names)}")
+
+    @property
+    def moved(self) -> Addresses:
+        return np.concatenate(self._moved)
+
+    @property
+    def deleted(self) -> Addresses:
+        """Distinct addresses: deleting a row twice is the same as deleting it once."""
+        return np.unique(np.concatenate(self._deleted))
+
+    def check(self) -> None:
+        """Raise `MergeError` if a row is updated twice, or updated and deleted."""
+        moved = np.sort(self.moved)
+        repeated = moved[1:][moved[1:] == moved[:-1]]
+        twice = np.concatenate([repeated, np.intersect1d(moved, self.deleted)])
+        if len(twice):
+            raise MergeError(
+                f"several rows of the source change the same row of the table, at address "
+                f"{int(twice[0])}: it is ambiguous which of them is used"
+            )
+
+    def batches(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows to write, with all columns of the table: updated rows first, then new ones."""
+        for piece in _pieces(rows):
+            actions = self._numbers(piece)
+            address = combine_chunks(piece.column(ROW_ADDRESS))
+            is_new = address.is_null().to_numpy(zero_copy_only=False)
+            deletes = np.array([action is None for action in self._actions], np.bool_)[actions]
+            if (deletes & is_new).any():
+                raise InvalidInputError("a row without an address cannot be deleted")
+            addresses = pc.fill_null(address.cast(pa.uint64()), 0).to_numpy()
+            self._deleted.append(addresses[deletes])
+            updates, inserts = np.flatnonzero(~deletes & ~is_new), np.flatnonzero(is_new)
+            if len(updates):
+                if self.inserted or (len(inserts) and inserts[0] < updates[-1]):
+                    raise InvalidInputError("new rows must come after the updated ones")
+                yield self._updated(piece, updates, actions, addresses)
+            if len(inserts):
+                self.inserted += len(inserts)
+                yield self._complete(_some(piece, inserts), actions[inserts], None)
+
+    def _numbers(self, piece: pa.Table) -> Int64s:
+        numbers = combine_chunks(piece.column(ACTION)).cast(pa.int64())
+        if numbers.null_count:
+            raise InvalidInputError(f"column {ACTION!r} must not be null")
+        values: Int64s = numbers.to_numpy(zero_copy_only=False)
+        if len(values) and (values.min() < 0 or values.max() >= len(self._actions)):
+            raise InvalidInputError(f"column {ACTION!r} must be from 0 to {len(self._actions) - 1}")
+        return values
+
+    def _updated(
+        self, piece: pa.Table, updates: Int64s, actions: Int64s, addresses: Addresses
+    ) -> pa.RecordBatch:
+        chosen, where = actions[updates], addresses[updates]
+        self._moved.append(where)
+        kept = tuple(
+            field.name
+            for field in self._fields
+            if not all(field.name in self._assigned(number) for number in np.unique(chosen))
+        )
+        old = rows_at(self._snapshot, where, self._projection(kept)) if kept else None
+        return self._complete(_some(piece, updates), chosen, old)
+
+    def _assigned(self, number: int) -> frozenset[str]:
+        return self._actions[number] or frozenset()
+
+    def _projection(self, names: tuple[str, ...]) -> Projection:
+        found = self._projections.get(names)
+        if found is None:
+            whole = self._snapshot.schema_with_bytes
+            found = Projection.of(whole, select(whole, list(names)).outputs)
+            self._projections[names] = found
+        return found
+
+    def _complete(self, new: pa.Table, actions: Int64s, old: pa.Table | None) -> pa.RecordBatch:
+        """The rows with all columns: from ``new`` if the action assigns them, else from ``old``."""
+        arrays = []
+        numbers = np.unique(actions)
+        for field in self._fields:
+            assigning = [n for n in numbers if field.name in self._assigned(n)]
+            if len(assigning) == len(numbers):
+                arrays.append(_column(new, field))
+            elif not assigning:
+                arrays.append(_old(old, field, len(actions)))
+            else:
+                first, second = _column(new, field), _old(old, field, len(actions))
+                is_new = np.isin(actions, assigning)
+                arrays.append(_choose(is_new, first, second))
+        names = [field.name for field in self._fields]
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _pieces(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """``rows`` in pieces of about `PIECE_ROWS` or `PIECE_BYTES`."""
+    some: list[pa.RecordBatch] = []
+    count = size = 0
+    for batch in rows:
+        some.append(batch)
+        count, size = count + batch.num_rows, size + batch.nbytes
+        if count >= PIECE_ROWS or size >= PIECE_BYTES:
+            yield pa.Table.from_batches(some)
+            some, count, size = [], 0, 0
+    if count:
+        yield pa.Table.from_batches(some)
+
+
+def _some(piece: pa.Table, numbers: Int64s) -> pa.Table:
+    return piece if len(numbers) == piece.num_rows else take_rows(piece, from_numpy(numbers))
+
+
+def _column(new: pa.Table, field: Field) -> pa.Array:
+    if field.name not in new.column_names:
+        raise InvalidInputError(f"there are no new values of column {field.name!r}")
+    return combine_chunks(new.column(field.name))
+
+
+def _old(old: pa.Table | None, field: Field, rows: int) -> pa.Array:
+    if old is None:
+        return pa.nulls(rows, field.storage_type)
+    return combine_chunks(old.column(field.name))
+
+
+def _choose(is_new: npt.NDArray[np.bool_], new: pa.Array, old: pa.Array) -> pa.Array:
+    """``new`` where ``is_new``, else ``old``."""
+    both = pa.concat_arrays([new if new.type == old.type else new.cast(old.type), old])
+    rows = np.arange(len(is_new))
+    return both.take(from_numpy(np.where(is_new, rows, rows + len(is_new))))

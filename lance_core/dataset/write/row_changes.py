@@ -1,0 +1,224 @@
+"""Change rows in several processes: workers write files, one process commits all of them.
+
+A worker gets the changed rows of some fragments: their addresses, an action for each row, and the
+new values. `write_row_changes` reads the other columns of the rows, and writes new fragments and
+deletion files. `commit_row_changes` commits the results of all workers as one version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.history import Version
+from lance_core.commits.options import CommitOptions
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.fragment_metadata import FragmentMetadata
+from lance_core.dataset.write.changed_rows import Action, ChangedRows
+from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
+from lance_core.dataset.write.merge_insert.target import by_fragment, ids_at
+from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
+from lance_core.dataset.write.row_rewrite import move_rows, write_rows
+from lance_core.errors import InvalidInputError, RetryableCommitConflictError
+from lance_core.lazy_dataclass import dataclass
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.transactions.operations import Delete, Operation, Update
+
+
+@dataclass(frozen=True, slots=True)
+class RowChanges:
+    """What a worker has written for a change of rows. It can be pickled.
+
+    ``affected_rows``: the physical offsets of the updated and deleted rows, by fragment id.
+    """
+
+    read_version: int
+    updated_fragments: tuple[FragmentMetadata, ...]
+    removed_fragment_ids: tuple[int, ...]
+    new_fragments: tuple[FragmentMetadata, ...]
+    affected_rows: dict[int, npt.NDArray[np.uint32]]
+    num_updated_rows: int
+    num_deleted_rows: int
+    num_inserted_rows: int
+
+
+class RowChangeCounts(TypedDict):
+    """The number of rows that a change has inserted, updated and deleted."""
+
+    num_inserted_rows: int
+    num_updated_rows: int
+    num_deleted_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowChangeCommit:
+    """How a change of rows is committed.
+
+    ``verb`` names the change in errors. ``predicate``: the text of the condition, for a change that
+    only deletes rows; it is recorded. ``modified``: the columns with new values, None means any.
+    ``rejects_added_rows``: rows that others have added in the meantime are a conflict, because they
+    may change the result.
+    """
+
+    verb: str = "change of rows"
+    predicate: str | None = None
+    modified: tuple[str, ...] | None = None
+    rejects_added_rows: bool = False
+
+
+def write_row_changes(
+    snapshot: Snapshot,
+    rows: Iterable[pa.RecordBatch],
+    actions: Sequence[Action],
+    environment: Environment = SYSTEM,
+) -> RowChanges:
+    """Write the files for changes of ``rows``; see `LanceDataset.write_row_changes`."""
+    check_writable(snapshot.manifest.flags)
+    changed = ChangedRows(snapshot, actions)
+    with discard_on_failure(snapshot.root) as files:
+        new = write_rows(snapshot, files, changed.batches(rows))
+        changed.check()
+        moved, deleted = changed.moved, changed.deleted
+        touched = by_fragment(np.concatenate([moved, deleted]))
+        _check_live(snapshot, touched)
+        row_ids = ids_at(snapshot, moved) if snapshot.manifest.uses_stable_row_ids else None
+        operation = move_rows(
+            snapshot, files, touched, new, row_ids=row_ids, environment=environment
+        )
+    return RowChanges(
+        snapshot.version,
+        _metadata(operation.updated_fragments),
+        operation.removed_fragment_ids,
+        _metadata(operation.new_fragments),
+        touched,
+        len(moved),
+        len(deleted),
+        changed.inserted,
+    )
+
+
+def _metadata(fragments: Iterable[Fragment]) -> tuple[FragmentMetadata, ...]:
+    return tuple(FragmentMetadata.of(one, one.physical_rows or 0) for one in fragments)
+
+
+def _check_live(snapshot: Snapshot, rows: dict[int, npt.NDArray[np.uint32]]) -> None:
+    """Raise `InvalidInputError` for a row that does not exist."""
+    for fragment_id, offsets in rows.items():
+        fragment = snapshot.fragment(fragment_id)
+        deleted = snapshot.deleted_offsets(fragment)
+        is_deleted = deleted is not None and np.isin(offsets, deleted).any()
+        if is_deleted or int(offsets[-1]) >= snapshot.physical_rows(fragment):
+            raise InvalidInputError(
+                f"fragment {fragment_id} has a deleted row or no row at an address to change"
+            )
+
+
+def change_rows(
+    snapshot: Snapshot,
+    work: Callable[[Snapshot], Iterable[RowChanges]],
+    how: RowChangeCommit,
+    retries: ConflictRetries,
+    environment: Environment = SYSTEM,
+) -> tuple[Snapshot, RowChangeCounts]:
+    """Commit what ``work`` writes for a version; see `LanceDataset.change_rows`."""
+
+    def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, RowChangeCounts]:
+        options = dataclasses.replace(options, age_of_files=environment.stopwatch())
+        changes = list(work(version))
+        with discard_on_failure(version.root) as files:
+            for change in changes:
+                files.data += [one.to_fragment() for one in change.new_fragments]
+                files.deletions += [one.to_fragment() for one in change.updated_fragments]
+            return _commit(version, changes, how, files, options, environment)
+
+    return retry_on_conflict(how.verb, snapshot, attempt, retries, environment)
+
+
+def _commit(
+    snapshot: Snapshot,
+    changes: Sequence[RowChanges],
+    how: RowChangeCommit,
+    files: NewFiles,
+    options: CommitOptions,
+    environment: Environment,
+) -> tuple[Snapshot, RowChangeCounts]:
+    affected = _affected_rows(snapshot, changes)
+    counts = RowChangeCounts(
+        num_inserted_rows=sum(one.num_inserted_rows for one in changes),
+        num_updated_rows=sum(one.num_updated_rows for one in changes),
+        num_deleted_rows=sum(one.num_deleted_rows for one in changes),
+    )
+    if not affected and not files.data:
+        return snapshot, counts
+    removed = tuple(id_ for one in changes for id_ in one.removed_fragment_ids)
+    operation: Operation
+    if how.predicate is not None:
+        operation = Delete(tuple(files.deletions), removed, how.predicate, affected_rows=affected)
+    else:
+        operation = Update(
+            removed,
+            tuple(files.deletions),
+            tuple(files.data),
+            fields_for_preserving_frag_bitmap=_modified(snapshot, how.modified),
+            affected_rows=affected,
+        )
+    if how.rejects_added_rows:
+        options = dataclasses.replace(options, check_base=_AddedRows(snapshot).check)
+    transaction = transaction_of(snapshot, operation, environment)
+    return files.commit(snapshot, transaction, options), counts
+
+
+def _affected_rows(
+    snapshot: Snapshot, changes: Sequence[RowChanges]
+) -> dict[int, npt.NDArray[np.uint32]]:
+    """The affected rows of all workers; raises `InvalidInputError` if they do not fit together."""
+    affected: dict[int, npt.NDArray[np.uint32]] = {}
+    for change in changes:
+        if change.read_version != snapshot.version:
+            raise InvalidInputError(
+                f"a worker has changed version {change.read_version}, not {snapshot.version}"
+            )
+        for fragment_id, offsets in change.affected_rows.items():
+            if fragment_id in affected:
+                raise InvalidInputError(f"two workers have changed rows of fragment {fragment_id}")
+            affected[fragment_id] = offsets
+    return affected
+
+
+def _modified(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[int, ...]:
+    """Ids of fields whose indices stay valid, as `update` and merges name them."""
+    schema = snapshot.schema
+    if names is None:
+        return tuple(schema.field_ids)
+    chosen = [field for field in schema.fields if field.name in names]
+    return tuple(sorted(part.id for field in chosen for part in field.walk()))
+
+
+class _AddedRows:
+    """The check that nobody has added rows, or new values of rows, since ``snapshot``."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def check(self, base: Version) -> None:
+        """Raise `RetryableCommitConflictError` if ``base`` has other data files."""
+        manifest = base.file.manifest
+        if manifest.version == self._snapshot.version:
+            return
+        known = self._snapshot.manifest.fragments
+        for fragment in manifest.fragments:
+            before = known.by_id(fragment.id)
+            if before is None or before.files != fragment.files:
+                raise RetryableCommitConflictError(
+                    f"commit conflict: version {manifest.version} has rows that others have added "
+                    f"since version {self._snapshot.version}, from which this change was computed; "
+                    "retry on the newest version"
+                )

@@ -1,0 +1,240 @@
+"""Changes of rows that several workers write and one process commits."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import lance as pylance
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.errors import (
+    InvalidInputError,
+    MergeError,
+    RetryableCommitConflictError,
+    SchemaMismatchError,
+)
+from lance_core.fragment import RowChangeCommit, RowChanges
+
+UPDATE_I, UPDATE_S, DELETE, INSERT = range(4)
+ACTIONS: list[Collection[str] | None] = [{"i"}, ["s"], None, ("i", "s")]
+
+
+def table_of(path: Path, **options: Any) -> lance.LanceDataset:
+    """The numbers 0 to 29 in fragments of 10, with a text and a list each."""
+    numbers = range(30)
+    rows = pa.table(
+        {"i": numbers, "s": [f"text {n}" for n in numbers], "l": [[n, None] for n in numbers]}
+    )
+    return lance.write_dataset(rows, str(path), max_rows_per_file=10, **options)
+
+
+def batch(*rows: tuple[int | None, int, int, str]) -> pa.RecordBatch:
+    """Rows of address (the number of a row of `table_of`), action, and values of i and s."""
+    address = [None if row[0] is None else (row[0] // 10 << 32) + row[0] % 10 for row in rows]
+    return pa.record_batch(
+        {
+            "_rowaddr": pa.array(address, pa.int64()),
+            "_action": pa.array([row[1] for row in rows], pa.int32()),
+            "i": pa.array([row[2] for row in rows], pa.int64()),
+            "s": [row[3] for row in rows],
+        }
+    )
+
+
+ONE = [batch((3, UPDATE_I, 300, "-"), (4, DELETE, 0, "-")), batch((5, UPDATE_S, -1, "five"))]
+TWO = [batch((25, UPDATE_S, -1, "25"), (None, INSERT, 1000, "new"), (None, INSERT, 1001, "new"))]
+
+
+def work(*parts: Iterable[pa.RecordBatch]) -> Callable[[lance.LanceDataset], list[RowChanges]]:
+    """Each part in a worker of its own."""
+
+    def write(dataset: lance.LanceDataset) -> list[RowChanges]:
+        done = [dataset.write_row_changes(part, ACTIONS) for part in parts]
+        return [pickle.loads(pickle.dumps(one)) for one in done]
+
+    return write
+
+
+def files(path: Path) -> set[str]:
+    return {file.name for kind in ("data", "_deletions") for file in (path / kind).glob("*")}
+
+
+def contents(dataset: Any) -> dict[int, tuple[str, list[int | None] | None]]:
+    rows = dataset.to_table().to_pylist()
+    assert len({row["i"] for row in rows}) == len(rows)
+    return {row["i"]: (row["s"], row["l"]) for row in rows}
+
+
+@pytest.mark.parametrize("version", ["0.1", "2.0", "2.2"])
+@pytest.mark.parametrize("stable", [False, True])
+def test_the_changes_of_workers_are_one_version(tmp_path: Path, version: str, stable: bool) -> None:
+    path = tmp_path / "t.lance"
+    table = table_of(path, data_storage_version=version, enable_stable_row_ids=stable)
+    expected = contents(table)
+    ids = {row["i"]: row["_rowid"] for row in table.to_table(with_row_id=True).to_pylist()}
+    counts = table.change_rows(work(ONE, TWO))
+    assert counts == {"num_inserted_rows": 2, "num_updated_rows": 3, "num_deleted_rows": 1}
+    assert table.version == table.latest_version == 2
+    del expected[4]
+    expected[300] = expected.pop(3)
+    expected[5] = ("five", expected[5][1])
+    expected[25] = ("25", expected[25][1])
+    none = [] if version == "0.1" else None  # Files of version 0.1 have no null lists.
+    expected[1000] = expected[1001] = ("new", none)
+    assert contents(table) == expected
+    assert contents(pylance.dataset(str(path))) == expected
+    table.validate()
+    if stable:
+        after = {row["i"]: row["_rowid"] for row in table.to_table(with_row_id=True).to_pylist()}
+        assert after[300] == ids[3]
+        assert {n: after[n] for n in (5, 6, 25)} == {n: ids[n] for n in (5, 6, 25)}
+        assert {after[1000], after[1001]} == {30, 31}
+        columns = ["i", "_row_created_at_version", "_row_last_updated_at_version"]
+        versions = {row["i"]: row for row in table.to_table(columns=columns).to_pylist()}
+        assert [versions[n][columns[1]] for n in (300, 5, 1000)] == [1, 1, 2]
+        assert [versions[n][columns[2]] for n in (300, 6, 1000)] == [2, 1, 2]
+
+
+def test_a_fragment_without_rows_is_removed(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t.lance")
+    rows = batch(*((n, DELETE, 0, "") for n in (*range(10, 20), 12)))
+    counts = table.change_rows(work([rows]), RowChangeCommit("delete", "i >= 10 AND i < 20"))
+    assert counts["num_deleted_rows"] == 10
+    assert [fragment.fragment_id for fragment in table.get_fragments()] == [0, 2]
+    operation = table.get_transactions(1)[0].operation  # type: ignore[union-attr]
+    assert isinstance(operation, lance.LanceOperation.Delete)
+    assert operation.predicate == "i >= 10 AND i < 20"
+
+
+def test_without_changes_nothing_is_committed(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t.lance")
+    counts = table.change_rows(work([], [batch()]))
+    assert set(counts.values()) == {0}
+    assert table.latest_version == 1
+
+
+BAD: list[tuple[list[pa.RecordBatch], type[Exception], str]] = [
+    ([batch((3, UPDATE_I, 1, ""), (3, UPDATE_S, 1, ""))], MergeError, "several rows"),
+    ([batch((3, UPDATE_I, 1, "")), batch((3, DELETE, 1, ""))], MergeError, "several rows"),
+    ([batch((None, INSERT, 1, "")), batch((3, UPDATE_I, 1, ""))], InvalidInputError, "come after"),
+    ([batch((None, DELETE, 1, ""))], InvalidInputError, "without an address"),
+    ([batch((3, 4, 1, ""))], InvalidInputError, "_action"),
+    ([batch((3, -1, 1, ""))], InvalidInputError, "_action"),
+    ([batch((8, UPDATE_I, 1, ""))], InvalidInputError, "fragment 0"),
+    ([batch((8, DELETE, 1, ""))], InvalidInputError, "fragment 0"),
+    ([batch((990, DELETE, 1, ""))], InvalidInputError, "99"),
+    ([batch((3, UPDATE_I, 1, "")).drop_columns(["i"])], InvalidInputError, "'i'"),
+    (
+        [batch((3, UPDATE_I, 1, "")).set_column(2, "i", pa.array(["x"]))],
+        SchemaMismatchError,
+        "field i",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "error", "match"), BAD)
+def test_bad_changes_leave_nothing(
+    tmp_path: Path, rows: list[pa.RecordBatch], error: type[Exception], match: str
+) -> None:
+    path = tmp_path / "t.lance"
+    table = table_of(path)
+    table.delete("i = 8")
+    before = files(path)
+    with pytest.raises(error, match=match):
+        table.change_rows(work(rows))
+    assert (table.latest_version, files(path)) == (2, before)
+
+
+def test_unknown_columns_are_refused(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t.lance")
+    with pytest.raises(InvalidInputError, match=r"'colour'.*'l'|no column 'colour'"):
+        table.write_row_changes([], [["colour"]])
+
+
+def test_results_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.lance"
+    table = table_of(path)
+    first = lance.dataset(str(path))
+    with pytest.raises(InvalidInputError, match="fragment 0"):
+        table.change_rows(work(ONE, [batch((9, DELETE, 0, ""))]))
+    assert len(files(path)) == 3
+    table.delete("i = 20")
+    with pytest.raises(InvalidInputError, match="version 1, not 2"):
+        table.change_rows(lambda _: work(ONE)(first))
+    assert (len(files(path)), table.latest_version) == (4, 2)
+
+
+def test_a_conflict_computes_the_change_again(tmp_path: Path) -> None:
+    path = tmp_path / "t.lance"
+    table, attempts = table_of(path), []
+
+    def compute(dataset: lance.LanceDataset) -> list[RowChanges]:
+        attempts.append(dataset.version)
+        done = work(ONE if len(attempts) % 2 else ONE[1:])(dataset)
+        if len(attempts) % 2:
+            lance.dataset(str(path)).delete("i = 3")
+        return done
+
+    with pytest.raises(RetryableCommitConflictError, match=r"my verb.*1 attempts"):
+        table.change_rows(compute, RowChangeCommit("my verb"), conflict_retries=0)
+    table = table_of(tmp_path / "u.lance")
+    path = tmp_path / "u.lance"
+    attempts.clear()
+    table.change_rows(compute)
+    assert attempts == [1, 2]
+    assert table.version == 3
+    assert contents(table)[5][0] == "five"
+    assert 3 not in contents(table)
+    # Data of the table and of the update, the deletion file of the delete, and that of the update.
+    assert len(files(path)) == 3 + 1 + 2
+
+
+def test_deletes_of_other_rows_are_merged(tmp_path: Path) -> None:
+    path = tmp_path / "t.lance"
+    table = table_of(path)
+
+    def compute(dataset: lance.LanceDataset) -> list[RowChanges]:
+        done = work(ONE)(dataset)
+        lance.dataset(str(path)).delete("i = 7")
+        return done
+
+    table.change_rows(compute)
+    assert table.version == 3
+    assert not {3, 4, 7} & contents(table).keys()
+
+
+@pytest.mark.parametrize("rejects", [False, True])
+def test_added_rows_are_a_conflict_if_the_caller_says_so(tmp_path: Path, rejects: bool) -> None:
+    path = tmp_path / "t.lance"
+    table, attempts = table_of(path), []
+
+    def compute(dataset: lance.LanceDataset) -> list[RowChanges]:
+        attempts.append(dataset.version)
+        done = work(TWO)(dataset)
+        if len(attempts) == 1:
+            rows = pa.table({"i": [50], "s": ["x"], "l": pa.array([None], pa.list_(pa.int64()))})
+            lance.write_dataset(rows, str(path), mode="append")
+        return done
+
+    table.change_rows(compute, RowChangeCommit(rejects_added_rows=rejects))
+    assert attempts == ([1, 2] if rejects else [1])
+    assert table.count_rows() == 33
+
+
+def test_dense_updates_of_many_rows_keep_the_order(tmp_path: Path) -> None:
+    path, rows = tmp_path / "t.lance", 200_000
+    data = pa.table({"k": np.arange(rows), "v": np.arange(rows) * 0.5})
+    table = lance.write_dataset(data, str(path))
+    keys = np.arange(0, rows, 2)
+    new = pa.table({"_rowaddr": keys, "_action": np.zeros(len(keys), np.int8), "v": keys * -1.0})
+    table.change_rows(lambda one: [one.write_row_changes(new.to_batches(1000), [["v"]])])
+    found = table.to_table().sort_by("k")
+    expected = np.where(np.arange(rows) % 2 == 0, np.arange(rows) * -1.0, np.arange(rows) * 0.5)
+    assert (found["v"].to_numpy() == expected).all()
+    assert (found["k"].to_numpy() == np.arange(rows)).all()
