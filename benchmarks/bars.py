@@ -57,6 +57,18 @@ SCAN_TO_FRESH = 0.83
 MAX_COMPACTION_MB = 64
 """Compaction of small files: by copying pages, or by re-encoding them."""
 
+SPARK = {
+    "write": 1.0,
+    "all columns aggregated": 0.9,
+    "two columns grouped": 0.8,
+    "0.1 % of rows, 3 columns": 1.5,
+    "count": 0.8,
+    "merge of 1 %": 2.0,
+}
+"""Work on Spark, to Spark's own Parquet."""
+
+SPARK_PLANNING_SECONDS = 0.3
+
 
 def bar(version: str, workload: str, operation: str, kernels: bool = True) -> float | None:
     """The bar of ``operation`` (a key of the tables above, or ``column NAME``), None for no bar."""

@@ -8,7 +8,7 @@ import platform
 from datetime import UTC, datetime
 from pathlib import Path
 
-LIBRARIES = ("pylance", "pyarrow", "vortex-data", "numpy")
+LIBRARIES = ("pylance", "pyarrow", "vortex-data", "numpy", "pyspark")
 
 
 def describe(module: str, arguments: list[str]) -> dict[str, object]:

@@ -1,0 +1,1 @@
+"""Spark with tables of this library, beside Spark's own Parquet."""

@@ -1,0 +1,65 @@
+"""The write of a table, and a merge of new rows into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import partial
+from pathlib import Path
+
+import lance_core
+from benchmarks.bars import SPARK
+from benchmarks.report import OURS
+from benchmarks.spark.comparison import HOP, PARQUET, Comparison
+from benchmarks.spark.session import changes, rows
+from lance_core_spark import LanceTable
+
+
+def writes(comparison: Comparison) -> None:
+    """Write all rows as a new table; the last tables that were written are kept for reads."""
+    frame = rows(comparison.spark, comparison.rows)
+    paths = {OURS: comparison.lance, PARQUET: comparison.parquet}
+
+    def prepare(name: str) -> None:
+        shutil.rmtree(paths.get(name, ""), ignore_errors=True)
+
+    actions = {
+        OURS: partial(frame.write.format("lance").mode("append").save, comparison.lance),
+        PARQUET: partial(frame.write.parquet, comparison.parquet),
+        HOP: frame.write.format("drain").mode("append").save,
+    }
+    comparison.add("write", actions, SPARK["write"], prepare)
+
+
+def merges(comparison: Comparison) -> None:
+    """Merge 1 % of the rows; Parquet files are written again, without what a join replaces."""
+    label = "merge of 1 %"
+    if not hasattr(LanceTable, "merge"):
+        comparison.report.say(label, "LanceTable has no merge")
+        return
+    spark = comparison.spark
+    new = comparison.path("changes.parquet")
+    changes(spark, comparison.rows).write.parquet(new)
+    merged = {OURS: comparison.path("merged.lance"), PARQUET: comparison.path("merged.parquet")}
+
+    def prepare(name: str) -> None:
+        shutil.rmtree(merged[name], ignore_errors=True)
+        if name == OURS:  # Changes only add files.
+            shutil.copytree(comparison.lance, merged[name], copy_function=os.link)
+
+    def merge() -> None:
+        table = LanceTable.forPath(spark, merged[OURS]).alias("old")
+        merging = table.merge(spark.read.parquet(new).alias("new"), "old.id = new.id")
+        merging.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+    def rewrite() -> None:
+        changed = spark.read.parquet(new)
+        ids = changed.select("id").hint("broadcast")
+        kept = spark.read.parquet(comparison.parquet).join(ids, "id", "left_anti")
+        kept.union(changed).write.parquet(merged[PARQUET])
+
+    comparison.add(label, {OURS: merge, PARQUET: rewrite}, SPARK[label], prepare)
+    expected = spark.read.parquet(merged[PARQUET]).count()
+    assert lance_core.dataset(merged[OURS]).count_rows() == expected
+    for path in merged.values():
+        shutil.rmtree(Path(path))
