@@ -14,6 +14,7 @@ from lance_core.dataset.mixin_base import Opened
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Target
 from lance_core.dataset.values.base_path import DatasetBasePath
+from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.operations import LanceOperation
 from lance_core.dataset.values.to_stored import to_bases
 from lance_core.dataset.values.transaction import Transaction, properties_of
@@ -23,6 +24,7 @@ from lance_core.dataset.write.commit_batch import BulkCommitResult, commit_batch
 from lance_core.dataset.write.commit_change import commit_change, restore
 from lance_core.dataset.write.delete import DeleteResult, delete
 from lance_core.dataset.write.input import ReaderLike
+from lance_core.dataset.write.replace_rows import replace_rows
 from lance_core.dataset.write.retry_on_conflict import (
     CONFLICT_RETRIES,
     RETRY_TIMEOUT,
@@ -75,6 +77,32 @@ class ChangeMethods(Opened):
         """
         retries = ConflictRetries.of(conflict_retries, retry_timeout)
         self._snapshot, result = delete(self._snapshot, predicate, retries)
+        return result
+
+    def replace_rows(
+        self,
+        predicate: str | pc.Expression,
+        fragments: Sequence[FragmentMetadata],
+        *,
+        transaction_uuid: str | None = None,
+        **options: Any,
+    ) -> DeleteResult:
+        """Replace the rows that satisfy ``predicate`` in one commit, and move to the new version.
+
+        ``fragments``: the new rows, see `write_fragments`. ``transaction_uuid``: the id of the
+        transaction, by default a new one. ``options``: see `options_of`; only those of the
+        transaction and of retries apply. Rows with the result NULL stay. Whether the new rows
+        satisfy ``predicate`` is not checked.
+
+        Raises `RetryableCommitConflictError` if another writer has changed the rows since the open
+        version or added rows that satisfy ``predicate``, and the errors of `delete`. The files of
+        ``fragments`` stay after an error.
+        """
+        how, properties = options_of(options)
+        operation = LanceOperation.Append(list(fragments))
+        change = Transaction(self._snapshot.version, operation, transaction_properties=properties)
+        change.uuid = transaction_uuid or change.uuid
+        self._snapshot, result = replace_rows(self._snapshot, predicate, change, how)
         return result
 
     def update(

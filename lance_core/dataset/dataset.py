@@ -20,6 +20,7 @@ from lance_core.on_demand import lazy_module
 from lance_core.schema import LanceSchema
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets
+from lance_core.table.manifest.manifest_draft import max_fragment_id
 
 if TYPE_CHECKING:
     import os
@@ -110,6 +111,11 @@ class LanceDataset(
     def max_field_id(self) -> int:
         """The highest field id in the schema."""
         return self._snapshot.schema.max_field_id
+
+    @property
+    def max_fragment_id(self) -> int | None:
+        """The highest fragment id that was ever used in the table, None if there was none."""
+        return max_fragment_id(self._snapshot.manifest)
 
     @property
     def durability(self) -> str | None:

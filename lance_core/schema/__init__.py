@@ -14,7 +14,7 @@ from lance_core.schema.blob import (
     is_blob_v2,
     upgraded,
 )
-from lance_core.schema.compatible import append_schema
+from lance_core.schema.compatible import append_schema, missing_fields
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, DictionaryValues, Field
 from lance_core.schema.lance_schema import LanceField, LanceSchema, stored_schema
 from lance_core.schema.path import format_path, parse_path
@@ -50,6 +50,7 @@ __all__ = [
     "has_blobs_v2",
     "is_blob_v2",
     "json_to_schema",
+    "missing_fields",
     "parse_path",
     "schema_to_json",
     "stored_schema",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -106,3 +106,36 @@ def _described(field: Field) -> str:
         return text
     parameters = field.metadata.get(extension.PARAMETERS_KEY, "")
     return f"{text} (extension {name}{' ' if parameters else ''}{parameters})"
+
+
+def missing_fields(table: Schema, data: pa.Schema) -> pa.Schema:
+    """The fields of ``data`` that ``table`` lacks, as nullable fields.
+
+    A struct, or a list of structs, that exists is included with its new members only. Fields are
+    matched by name; the types of existing fields are not compared.
+    """
+    return pa.schema(_missing(table.fields, data))
+
+
+def _missing(table: Sequence[Field], data: Iterable[pa.Field]) -> Iterator[pa.Field]:
+    known = {field.name: field for field in table}
+    for given in data:
+        field = known.get(given.name)
+        if field is None:
+            yield given.with_nullable(True)
+        else:
+            arrow = _with_missing(field, given.type)
+            if arrow is not None:
+                yield given.with_type(arrow)
+
+
+def _with_missing(field: Field, given: pa.DataType) -> pa.DataType | None:
+    """``given`` with those members of its structs that ``field`` lacks; None if there are none."""
+    if field.is_struct and pa.types.is_struct(given) and not field.extension_name:
+        members = list(_missing(field.children, [given.field(i) for i in range(given.num_fields)]))
+        return pa.struct(members) if members else None
+    if field.is_list and (pa.types.is_list(given) or pa.types.is_large_list(given)):
+        item = _with_missing(field.children[0], given.value_type)
+        if item is not None:
+            return pa.list_(item) if pa.types.is_list(given) else pa.large_list(item)
+    return None

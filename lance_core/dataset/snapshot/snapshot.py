@@ -155,6 +155,21 @@ class Snapshot:
         """True if reads mostly wait for a remote store."""
         return self.root.store.read_ahead > 0
 
+    @property
+    def next_field_id(self) -> int:
+        """The lowest id above those of all fields in the schema and in data files.
+
+        In a table that never uses a field id twice, also above all ids that were used before.
+        """
+        used = self.manifest.carried.max_allocated_field_id
+        in_files = self.manifest.fragments.max_field_id
+        return 1 + max(self.schema.max_field_id, in_files, -1 if used is None else used)
+
+    @property
+    def splits_structs(self) -> bool:
+        """True if members of a struct may be in another file than the struct."""
+        return self.storage_version >= FileVersion.V2_2
+
     @cached_property
     def schema_with_descriptions(self) -> Schema:
         """The schema with blob fields as the descriptions that columns store (position, size)."""

@@ -41,15 +41,24 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Schema, append_schema, check_storable, has_blobs_v2
+from lance_core.schema import (
+    Schema,
+    append_schema,
+    check_storable,
+    has_blobs_v2,
+    missing_fields,
+)
+from lance_core.schema.evolution import add_fields
 from lance_core.store.secret import hide_secrets, hide_secrets_in
 from lance_core.suggestions import unknown_argument
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.manifest.manifest_draft import max_fragment_id
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.storage_version import may_mix
 from lance_core.table.transactions.apply import CommitFacts
-from lance_core.table.transactions.operations import Append, Operation, Overwrite
+from lance_core.table.transactions.operations import Append, Merge, Operation, Overwrite
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
 CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
@@ -65,6 +74,8 @@ class WriteArguments(TypedDict, total=False):
     ``data_storage_version``: the file version; by default ``"2.2"`` in a new table, else the
     table's. An append to a table with files of version 2.0 or newer may use another one from 2.0.
     ``enable_v2_manifest_paths`` (True) and ``enable_stable_row_ids`` (False): for a new table.
+    ``merge_schema`` (False): an append adds nullable columns and members of structs that the table
+    lacks, in the same commit. It conflicts with all other changes of rows and of the schema.
     ``commit_message`` and ``transaction_properties`` are stored with the transaction.
     ``progress``: callbacks at the begin and completion of each fragment.
     ``commit_lock``: a function that gets the version number and returns a context manager; the
@@ -88,6 +99,7 @@ class WriteArguments(TypedDict, total=False):
     data_storage_version: str | None
     enable_v2_manifest_paths: bool
     enable_stable_row_ids: bool
+    merge_schema: bool
     commit_message: str | None
     transaction_properties: Mapping[str, str] | None
     commit_lock: CommitLock | None
@@ -196,6 +208,8 @@ class _Job:
     properties: Mapping[str, str]
     config: Mapping[str, str] = field(default_factory=dict)
     initial_bases: tuple[BasePath, ...] = ()
+    merged: Schema | None = None
+    """The new schema of the table, if the rows have columns that it lacks."""
 
     @classmethod
     def prepare(
@@ -213,6 +227,10 @@ class _Job:
         version = file_version(base, mode, arguments.get("data_storage_version"))
         table = base.schema if base is not None and mode == APPEND else None
         arrow = stored_schema(reader.schema, version, table)
+        merged = None
+        if arguments.get("merge_schema"):
+            merged = _merged_schema(base, mode, arrow)
+            table = merged or table
         if table is not None:
             # A 0.1 fragment must have all columns: its readers support no missing ones.
             partial = version is not FileVersion.V0_1
@@ -243,6 +261,7 @@ class _Job:
             properties_of(given.get("commit_message"), given.get("transaction_properties")),
             auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
             new_bases,
+            merged,
         )
 
     def on(self, base: Snapshot) -> _Job:
@@ -269,7 +288,14 @@ class _Job:
     def transaction(self, fragments: list[Fragment]) -> StoredTransaction:
         """The transaction that commits ``fragments``."""
         operation: Operation
-        if self.base is not None and self.mode == APPEND:
+        if self.base is not None and self.merged is not None:
+            manifest = self.base.manifest
+            highest = max_fragment_id(manifest)
+            first_id = 0 if highest is None else highest + 1
+            new = [replace(fragment, id=id_) for id_, fragment in enumerate(fragments, first_id)]
+            everything = manifest.fragments + FragmentList.of(new)
+            operation = Merge(everything, self.merged, preserves_nullability=True)
+        elif self.base is not None and self.mode == APPEND:
             operation = Append(tuple(fragments))
         else:
             operation = Overwrite(tuple(fragments), self.schema, self.config, self.initial_bases)
@@ -307,6 +333,25 @@ def _target(
         raise DatasetExistsError(f"Dataset already exists: {base.root.redacted_uri}")
     check_writable(base.manifest.flags)
     return base.root, base
+
+
+def _merged_schema(base: Snapshot | None, mode: str, data: pa.Schema) -> Schema | None:
+    """The table's schema with the columns that only ``data`` has; None if there are none.
+
+    Raises `InvalidInputError` for an overwrite, whose schema is that of the data, and
+    `UnsupportedFeatureError` for a table of file version 0.1, whose fragments have all columns.
+    """
+    if mode == OVERWRITE:
+        raise InvalidInputError("'merge_schema' is for an append: an overwrite replaces the schema")
+    new = None if base is None else missing_fields(base.schema, data)
+    if base is None or not new:
+        return None
+    if base.storage_version is FileVersion.V0_1:
+        raise UnsupportedFeatureError(
+            f"column {new[0].name!r} cannot be added to a table of file version 0.1 by an append"
+        )
+    first_id, structs = base.next_field_id, base.splits_structs
+    return add_fields(base.schema, new, first_id, into_structs=structs).schema
 
 
 def _initial_bases(

@@ -78,7 +78,7 @@ class Draft:
             version=base.version + 1,
             schema=base.schema,
             fragments=base.fragments,
-            max_fragment_id=_max_fragment_id(base),
+            max_fragment_id=max_fragment_id(base),
             storage_version=base.storage_version,
             mixed_file_versions=base.flags.has(MIXED_FILE_VERSIONS),
             stable_row_ids=base.uses_stable_row_ids,
@@ -188,7 +188,7 @@ class Draft:
         return 0 if self.max_fragment_id is None else self.max_fragment_id + 1
 
 
-def _max_fragment_id(base: Manifest) -> int | None:
+def max_fragment_id(base: Manifest) -> int | None:
     """The highest fragment id ever used; in old tables, the highest id of the fragments."""
     if base.max_fragment_id is None:
         return max(base.fragments.ids, default=None)

@@ -25,8 +25,6 @@ from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_fai
 from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
     ColumnFiles,
-    into_structs,
-    next_field_id,
     plan_of_fragments,
     scan_fragment,
 )
@@ -119,7 +117,7 @@ def add_null_columns(
             )
     if snapshot.storage_version is FileVersion.V0_1:
         raise UnsupportedFeatureError("Cannot add all-null columns to legacy dataset version.")
-    added = added_fields(snapshot, new, next_field_id(snapshot))
+    added = added_fields(snapshot, new, snapshot.next_field_id)
     with discard_on_failure(snapshot.root) as files:
         ColumnFiles(snapshot, files, added.new, added.schema).check()
         operation = Merge(snapshot.manifest.fragments, added.schema, True)
@@ -130,7 +128,7 @@ def add_null_columns(
 def added_fields(snapshot: Snapshot, new: pa.Schema, first_id: int) -> Added:
     """The table's schema with ``new``, in the types that files of its version store."""
     stored = stored_schema(new, snapshot.storage_version, snapshot.schema)
-    return add_fields(snapshot.schema, stored, first_id, into_structs=into_structs(snapshot))
+    return add_fields(snapshot.schema, stored, first_id, into_structs=snapshot.splits_structs)
 
 
 def as_transform(
@@ -197,7 +195,7 @@ class Adding:
     def __init__(
         self, snapshot: Snapshot, files: NewFiles, new: pa.Schema, transform: Transform
     ) -> None:
-        first_id = next_field_id(snapshot)
+        first_id = snapshot.next_field_id
         self.added = added_fields(snapshot, new, first_id)
         self.preserves_nullability = rows_may_lack(self.added.new, first_id)
         self._snapshot = snapshot

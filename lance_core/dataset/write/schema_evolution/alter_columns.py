@@ -18,8 +18,6 @@ from lance_core.dataset.write.schema_evolution.cast import cast
 from lance_core.dataset.write.schema_evolution.column_files import (
     Batches,
     ColumnFiles,
-    into_structs,
-    next_field_id,
     read_fields,
     scan_fragment,
 )
@@ -77,9 +75,9 @@ def alter_columns(
 ) -> Snapshot:
     """Commit the changes; see `LanceDataset.alter_columns`."""
     check_writable(snapshot.manifest.flags)
-    first_id = next_field_id(snapshot)
+    first_id = snapshot.next_field_id
     altered = alter_fields(
-        snapshot.schema, alterations, first_id, by_column=not into_structs(snapshot)
+        snapshot.schema, alterations, first_id, by_column=not snapshot.splits_structs
     )
     if altered.required.fields:
         _check_no_nulls(snapshot, altered)

@@ -45,21 +45,6 @@ MAX_ROWS = 1 << 18
 _NO_LIMIT = 1 << 62
 
 
-def next_field_id(snapshot: Snapshot) -> int:
-    """The lowest id above those of all fields in the schema and in data files.
-
-    In a table that never uses a field id twice, also above all ids that were used before.
-    """
-    used = snapshot.manifest.carried.max_allocated_field_id
-    in_files = snapshot.manifest.fragments.max_field_id
-    return 1 + max(snapshot.schema.max_field_id, in_files, -1 if used is None else used)
-
-
-def into_structs(snapshot: Snapshot) -> bool:
-    """True if members of a struct may be in another file than the struct."""
-    return snapshot.storage_version >= FileVersion.V2_2
-
-
 def plan_of_fragments(plan: ScanPlan, snapshot: Snapshot, *fragments: Fragment) -> ScanPlan:
     """``plan`` for the rows of these fragments."""
     spans = (Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in fragments)

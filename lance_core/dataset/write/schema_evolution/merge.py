@@ -17,7 +17,6 @@ from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
     Batches,
     ColumnFiles,
-    next_field_id,
 )
 from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows
 from lance_core.encodings.version import FileVersion
@@ -77,7 +76,7 @@ class _Joining:
         for name in other.columns.column_names:
             if name in snapshot.schema.names:
                 raise SchemaMismatchError(f"Column {name} exists in both sides of the dataset")
-        first_id = next_field_id(snapshot)
+        first_id = snapshot.next_field_id
         self.added = added_fields(snapshot, other.columns.schema, first_id)
         self.preserves_nullability = rows_may_lack(self.added.new, first_id)
         self._other = other

@@ -20,9 +20,10 @@ from lance_core.table.unknown_fields import unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class Merge(Operation):
-    """Replaces the schema, and the files of all fragments.
+    """Replaces the schema, and the files of all fragments; may add fragments.
 
-    ``fragments`` are all fragments and ``schema`` is the schema after the operation. If
+    ``fragments`` are all fragments, and new ones, whose ids are above all ids that were ever used.
+    ``schema`` is the schema after the operation. If
     ``preserves_nullability``, every new column is nullable, so that rows without it remain valid.
     """
 
@@ -43,16 +44,22 @@ class Merge(Operation):
     def apply(self, draft: Draft) -> Draft:
         """The draft with the new columns; row ids and creation versions do not change.
 
-        ``fragments`` must be the fragments of the table, each once.
+        ``fragments`` must contain the fragments of the table, each once.
         """
         if draft.is_new_table:
             raise InvalidInputError("there is no table to merge columns into")
         same = isinstance(self.fragments, FragmentList) and self.fragments == draft.fragments
         ids = fragment_ids(self.fragments)
-        if len(set(ids)) < len(ids) or set(ids) != set(draft.fragments.ids):
+        known = frozenset(draft.fragments.ids)
+        unused = draft.max_fragment_id_after(1) or 0
+        if len(set(ids)) < len(ids) or {id_ for id_ in ids if id_ < unused} != known:
             raise InvalidInputError("a Merge must name every fragment of the table once")
         updated: dict[int, Fragment] = {}
+        new: list[Fragment] = []
         for given in () if same else self.fragments:
+            if given.id >= unused:
+                new.append(given)
+                continue
             current = draft.fragments[draft.fragments.positions[given.id]]
             if given.physical_rows not in (None, current.physical_rows):
                 raise InvalidInputError(f"fragment {given.id} must not change its number of rows")
@@ -68,10 +75,11 @@ class Merge(Operation):
             if draft.stable_row_ids and changed.files != current.files:
                 changed = updated_everywhere(changed, draft.version)
             updated[given.id] = changed
+        if any(fragment.deletion_file is not None for fragment in new):
+            raise InvalidInputError("fragments with deleted rows cannot be added")
         after = dataclasses.replace(
-            draft,
+            draft.with_new_fragments(draft.fragments.changed(updated, ()), new),
             schema=self.schema,
-            fragments=draft.fragments.changed(updated, ()),
             has_deletion_files=None,
         )
         check_new_fields(draft.schema, after)

@@ -1,0 +1,102 @@
+"""`LanceDataset.replace_rows`: delete the rows that satisfy a condition, and add written ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.history import Version
+from lance_core.commits.options import CommitOptions
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.transaction import Transaction
+from lance_core.dataset.write import deletions
+from lance_core.dataset.write.delete import DeleteResult
+from lance_core.dataset.write.deletions import Deletions
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.dataset.write.schema_evolution.column_files import plan_of_fragments
+from lance_core.errors import RetryableCommitConflictError
+from lance_core.table.fragments.deletion import RowOffsets
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_list import FragmentList
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.transactions.operations import Append, Update
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+
+def replace_rows(
+    snapshot: Snapshot,
+    predicate: str | pc.Expression,
+    new: Transaction,
+    options: CommitOptions,
+    environment: Environment = SYSTEM,
+) -> tuple[Snapshot, DeleteResult]:
+    """Commit the rows that ``new`` appends, and the deletion of those that satisfy ``predicate``.
+
+    Raises `RetryableCommitConflictError` if another writer has changed the deleted rows or added
+    rows that satisfy ``predicate``, and the errors of `delete`. The files of ``new`` stay after an
+    error.
+    """
+    appended = new.to_stored()
+    assert isinstance(appended.operation, Append)
+    check_writable(snapshot.manifest.flags)
+    plan = deletions.plan_of(snapshot, predicate)
+    whole = deletions.constant(plan)
+    added = _AddedRows(snapshot, predicate)
+    options = replace(options, check_base=added.check)
+    with discard_on_failure(snapshot.root) as files:
+        affected: dict[int, RowOffsets] | None = None
+        if whole is None:
+            affected = deletions.find(snapshot, plan)
+            written = deletions.write_deletions(snapshot, affected, environment)
+            count = sum(map(len, affected.values()))
+        else:
+            written = Deletions((), tuple(snapshot.manifest.fragments.ids if whole else ()))
+            count = snapshot.num_rows if whole else 0
+        files.deletions += written.updated
+        fragments = appended.operation.fragments
+        operation = Update(written.removed, written.updated, fragments, affected_rows=affected)
+        change = replace(appended, operation=operation)
+        return files.commit(snapshot, change, options), {"num_deleted_rows": count}
+
+
+class _AddedRows:
+    """The check that others have added no rows that satisfy the predicate since ``snapshot``.
+
+    Two writers that replace the same rows must not both add theirs, even if there were no rows to
+    delete, so that they touch no common fragment.
+    """
+
+    def __init__(self, snapshot: Snapshot, predicate: str | pc.Expression) -> None:
+        self._snapshot = snapshot
+        self._predicate = predicate
+
+    def check(self, base: Version) -> None:
+        """Raise `RetryableCommitConflictError` if ``base`` has such rows."""
+        if base.file.manifest.version == self._snapshot.version:
+            return
+        newest = Snapshot(self._snapshot.root, base.file, base.location)
+        changed = list(self._changed(newest.manifest.fragments))
+        if not changed:
+            return
+        plan = deletions.plan_of(newest, self._predicate)
+        if deletions.find(newest, plan_of_fragments(plan, newest, *changed)):
+            raise RetryableCommitConflictError(
+                f"Commit conflict for version {newest.version}: another writer has added rows that "
+                f"satisfy the condition for the rows to replace in version "
+                f"{self._snapshot.version}; retry on the newest version"
+            )
+
+    def _changed(self, fragments: FragmentList) -> Iterator[Fragment]:
+        """The fragments that are new or have other data files than in ``snapshot``."""
+        known = self._snapshot.manifest.fragments
+        same = frozenset(known.raw)
+        for position, raw in enumerate(fragments.raw):
+            if raw not in same:
+                fragment = fragments[position]
+                before = known.by_id(fragment.id)
+                if before is None or before.files != fragment.files:
+                    yield fragment
