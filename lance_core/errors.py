@@ -33,6 +33,7 @@
     │   └── OutcomeUnknownError                 a write may or may not have been applied
     └── CommitError (OSError)
         ├── CommitConflictError                 definitely not applied: a conflicting commit exists
+        │   ├── AlreadyCommittedError           a version has the same change by another transaction
         │   └── RetryableCommitConflictError    repeating the operation on the new version may work
         ├── CommitFileMissingError (FileNotFoundError)  a file of the new version does not exist
         ├── CommitLockError                     the commit lock was not acquired; nothing was sent

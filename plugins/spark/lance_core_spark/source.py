@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
@@ -15,6 +16,10 @@ from lance_core_spark.read.schema import read_schema
 from lance_core_spark.table_ref import TableVersion, keep_open, open_version
 from lance_core_spark.write.plan import plan_write
 from lance_core_spark.write.writer import LanceWriter
+
+if TYPE_CHECKING:
+    from lance_core_spark.stream.sink import LanceStreamWriter
+    from lance_core_spark.stream.source import LanceStreamReader
 
 
 class LanceSource:
@@ -37,15 +42,34 @@ class LanceSource:
     def schema(self) -> StructType:
         """The schema of a read."""
         dataset = open_version(self._options.table, self._existing())
-        return read_schema(dataset, self._options.read)
+        schema = read_schema(dataset, self._options.read)
+        if not self._options.stream.reads_change_feed:
+            return schema
+        from lance_core_spark.stream.change_feed import with_change_columns
+
+        return with_change_columns(schema)
 
     def reader(self, schema: StructType) -> LanceReader:
         """A reader of the columns ``schema``."""
+        self._options.stream.check_not_given()
         return LanceReader(self._options.table, self._existing(), schema, self._options.read)
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """A writer of rows with the columns ``schema``."""
         return LanceWriter(plan_write(self._options, schema, overwrite, self._newest()))
+
+    def stream_reader(self, schema: StructType) -> LanceStreamReader:
+        """A reader of the rows that new versions of the table add."""
+        # Processes that plan other reads and writes start faster without these modules.
+        from lance_core_spark.stream.source import LanceStreamReader
+
+        return LanceStreamReader(self._options, schema)
+
+    def stream_writer(self, schema: StructType, overwrite: bool) -> LanceStreamWriter:
+        """A writer of micro-batches with the columns ``schema``."""
+        from lance_core_spark.stream.sink import LanceStreamWriter
+
+        return LanceStreamWriter(self._options, schema, overwrite)
 
     def _newest(self) -> lance_core.LanceDataset | None:
         """The version that a write is based on, None if the table does not exist."""

@@ -1,4 +1,4 @@
-"""The options of ``spark.read`` and ``df.write``, grouped by purpose: table, read, write."""
+"""The options of reads and writes, grouped by purpose: table, read, write, stream."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lance_core.store.secret import Secret, hide_secrets
 from lance_core_spark.options.option_reader import OptionReader
 from lance_core_spark.options.read_options import LanceReadOptions
+from lance_core_spark.options.stream_options import LanceStreamOptions
 from lance_core_spark.options.write_options import LanceWriteOptions
 from lance_core_spark.table_ref import TableRef
 
@@ -19,6 +20,7 @@ class DataSourceOptions:
     table: TableRef
     read: LanceReadOptions
     write: LanceWriteOptions
+    stream: LanceStreamOptions
 
     @classmethod
     def parse(cls, options: Mapping[str, str | Secret]) -> DataSourceOptions:
@@ -28,5 +30,6 @@ class DataSourceOptions:
         uri = reader.uri()
         storage = reader.storage(uri)
         read, write = LanceReadOptions.parse(reader), LanceWriteOptions.parse(reader)
+        stream = LanceStreamOptions.parse(reader)
         reader.finish()
-        return cls(TableRef.of(uri, storage), read, write)
+        return cls(TableRef.of(uri, storage), read, write, stream)

@@ -38,6 +38,9 @@ _IGNORED = frozenset(
 )
 """Options of the JVM connector that are ignored, because they tune components of that connector."""
 
+_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+"""Options of streaming queries that Spark passes on to the data source."""
+
 _UNSUPPORTED = {"tag", "branch", "replace_where", "table_id", "namespace_impl"}
 
 
@@ -102,7 +105,7 @@ class OptionReader:
 
     def finish(self) -> None:
         """Raise `InvalidInputError` or `UnsupportedFeatureError` for an option that is not read."""
-        for name in sorted(self._unread.keys() - _IGNORED):
+        for name in sorted(self._unread.keys() - _IGNORED - _OF_SPARK):
             if name in _UNSUPPORTED:
                 raise UnsupportedFeatureError(f"the option {name!r} is not supported yet")
             raise InvalidInputError(

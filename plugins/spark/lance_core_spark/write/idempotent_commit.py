@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 import lance_core
 from lance_core.errors import InvalidInputError
-
-LOOK_BACK = 1000
-"""Default number of versions in which a change is looked for."""
+from lance_core_spark.options.stream_options import LOOK_BACK
 
 _FIRST_LOOK = 16
 """Versions that are read first: the last change of the owner is usually among them."""

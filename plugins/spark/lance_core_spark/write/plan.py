@@ -22,6 +22,7 @@ from lance_core_spark.table_ref import TableRef
 from lance_core_spark.types.blobs import check_no_descriptions, with_bytes
 from lance_core_spark.types.spark_types import is_compatible, spark_field
 from lance_core_spark.types.stored_fields import stored_field
+from lance_core_spark.write.idempotent_commit import CommitKey
 from lance_core_spark.write.legacy_dictionaries import (
     LEGACY_VERSIONS,
     table_dictionaries,
@@ -37,7 +38,8 @@ class WritePlan:
     ``read_version``: the version that the write is based on, 0 if there is no table.
     ``dictionaries``: the allowed values by column. ``operation``: the operation to commit, without
     its fragments; None skips the write because the table exists. ``transaction_uuid`` is part of
-    the plan, so that committing the transaction twice creates one version.
+    the plan, so that committing the transaction twice creates one version. ``key``: identifies a
+    change that other plans may have committed, see `CommitKey`.
     """
 
     table: TableRef
@@ -50,6 +52,7 @@ class WritePlan:
     dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)
     operation: LanceOperation.BaseOperation | None = None
     transaction_uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+    key: CommitKey | None = None
 
     @property
     def is_skipped(self) -> bool:

@@ -16,6 +16,7 @@ import lance_core
 from lance_core import LanceOperation
 from lance_core.dataset.values.transaction import properties_of
 from lance_core.errors import (
+    AlreadyCommittedError,
     CommitUnknownError,
     InvalidInputError,
     LanceError,
@@ -58,7 +59,9 @@ class LanceWriter(DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commit the fragments of all tasks as one version.
 
-        After an error, removes the files of the tasks, unless they may have been committed.
+        Does nothing if the change that the plan's key identifies was committed after the plan was
+        made. Then, and after an error, removes the files of the tasks, unless they may have been
+        committed.
         """
         plan = self._plan
         if plan.is_skipped:
@@ -72,8 +75,11 @@ class LanceWriter(DataSourceArrowWriter):
                 _transaction(plan, fragments),
                 storage_options=plan.table.options,
                 data_storage_version=plan.files.get("data_storage_version"),
+                is_committed=plan.key and plan.key.is_committed,
                 **plan.commit,
             )
+        except AlreadyCommittedError:
+            _discard(plan, fragments)
         except (CommitUnknownError, OutcomeUnknownError):
             raise
         except LanceError:
@@ -110,7 +116,8 @@ def _transaction(plan: WritePlan, fragments: list[FragmentMetadata]) -> lance_co
         operation = LanceOperation.Overwrite(plan.operation.new_schema, fragments)
     else:
         operation = LanceOperation.Append(fragments)
-    properties = properties_of(plan.message, None)
+    key = None if plan.key is None else plan.key.properties
+    properties = properties_of(plan.message, key)
     return lance_core.Transaction(plan.read_version, operation, plan.transaction_uuid, properties)
 
 

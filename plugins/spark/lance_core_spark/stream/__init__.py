@@ -1,0 +1,1 @@
+"""Structured streaming: tables as sources and as sinks."""

@@ -1,0 +1,103 @@
+"""Streaming queries of Spark that read and write tables."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+import lance_core
+from lance_core_spark.stream.sink import EPOCH_ID, QUERY_ID
+from tests.spark.stream.micro_batches import append
+
+
+def read(spark: SparkSession, uri: Path, **options: Any) -> DataFrame:
+    return spark.readStream.format("lance").options(**options).load(str(uri))
+
+
+def run(frame: DataFrame, target: Path, mode: str = "append") -> None:
+    """Write all rows that are there."""
+    writer = frame.writeStream.format("lance").outputMode(mode)
+    writer = writer.option("checkpointLocation", f"{target}-checkpoint")
+    writer.trigger(availableNow=True).start(str(target)).awaitTermination()
+
+
+def ids(uri: Path) -> list[int]:
+    return sorted(lance_core.dataset(uri).to_table()["id"].to_pylist())
+
+
+def batches(uri: Path) -> list[tuple[str, str]]:
+    """The query and the number of each committed micro-batch, newest first."""
+    found = lance_core.dataset(uri).get_transactions()
+    properties = [one.transaction_properties or {} for one in found if one is not None]
+    return [(one[QUERY_ID], one[EPOCH_ID]) for one in properties]
+
+
+def test_rows_go_from_table_to_table_exactly_once(spark: SparkSession, tmp_path: Path) -> None:
+    source, target = tmp_path / "source.lance", tmp_path / "target.lance"
+    append(source, 1, 2)
+    append(source, 3, 4)
+    tries = tmp_path / "tries"
+
+    def fail_once(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from rows
+        if not tries.exists():
+            tries.touch()
+            raise RuntimeError("the first attempt of the first task fails after all rows")
+
+    frame = read(spark, source, starting_version=1, max_rows_per_trigger=3)
+    run(frame.mapInArrow(fail_once, frame.schema), target)
+    assert ids(target) == [1, 2, 3, 4]
+    (query, last), (same_query, first) = batches(target)
+    assert query == same_query
+    assert (first, last) == ("0", "1")
+
+    # Spark does not know that the last batch was committed: it runs the batch again.
+    for name in ("1", ".1.crc"):
+        Path(f"{target}-checkpoint", "commits", name).unlink()
+    append(source, 5)
+    run(frame, target)
+    assert ids(target) == [1, 2, 3, 4, 5]
+    assert [number for _, number in batches(target)] == ["2", "1", "0"]
+    # A new checkpoint is a new query.
+    shutil.rmtree(f"{target}-checkpoint")
+    run(read(spark, source, starting_version=3), target)
+    assert ids(target) == [1, 2, 3, 4, 5, 5]
+    assert batches(target)[0][0] != query
+
+    source_changes = lance_core.dataset(source)
+    source_changes.delete("id = 1")
+    with pytest.raises(StreamingQueryException, match="version 4 was committed by Delete"):
+        run(read(spark, source, starting_version=3), target)
+
+
+def test_a_complete_query_replaces_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    source, target = tmp_path / "source.lance", tmp_path / "target.lance"
+    for number in (1, 2):
+        append(source, *range(number, 10))
+        rows = read(spark, source, starting_version="earliest").groupBy("value")
+        run(rows.agg(sf.count("*").alias("id")), target, "complete")
+        assert ids(target) == [9, 17][number - 1 : number]
+
+
+def test_a_change_feed_and_its_column_types(spark: SparkSession, tmp_path: Path) -> None:
+    source, target = tmp_path / "source.lance", tmp_path / "target.lance"
+    append(source, 1, 2, enable_stable_row_ids=True).delete("id = 1")
+    feed = read(spark, source, read_change_feed="true", starting_version=1)
+    assert [field.simpleString() for field in feed.schema] == [
+        *("id:bigint", "value:bigint", "_change_type:string", "_commit_version:bigint")
+    ]
+    run(feed, target)
+    found = lance_core.dataset(target).to_table(["id", "_change_type", "_commit_version"])
+    assert sorted(tuple(row.values()) for row in found.to_pylist()) == [
+        (1, "delete", 2),
+        (1, "insert", 1),
+        (2, "insert", 1),
+    ]
