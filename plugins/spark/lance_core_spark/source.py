@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
@@ -13,13 +12,10 @@ from lance_core.store.secret import hide_secrets
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.read.reader import LanceReader
 from lance_core_spark.read.schema import read_schema
+from lance_core_spark.stream.change_feed import with_change_columns
 from lance_core_spark.table_ref import TableVersion, keep_open, open_version
 from lance_core_spark.write.plan import plan_write
 from lance_core_spark.write.writer import LanceWriter
-
-if TYPE_CHECKING:
-    from lance_core_spark.stream.sink import LanceStreamWriter
-    from lance_core_spark.stream.source import LanceStreamReader
 
 
 class LanceSource:
@@ -39,15 +35,16 @@ class LanceSource:
             dataset = table.open(read.version, read.asof)
         self._version = None if dataset is None else keep_open(table, dataset)
 
+    @property
+    def options(self) -> DataSourceOptions:
+        """The parsed options."""
+        return self._options
+
     def schema(self) -> StructType:
         """The schema of a read."""
         dataset = open_version(self._options.table, self._existing())
         schema = read_schema(dataset, self._options.read)
-        if not self._options.stream.reads_change_feed:
-            return schema
-        from lance_core_spark.stream.change_feed import with_change_columns
-
-        return with_change_columns(schema)
+        return with_change_columns(schema) if self._options.stream.reads_change_feed else schema
 
     def reader(self, schema: StructType) -> LanceReader:
         """A reader of the columns ``schema``."""
@@ -57,19 +54,6 @@ class LanceSource:
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """A writer of rows with the columns ``schema``."""
         return LanceWriter(plan_write(self._options, schema, overwrite, self._newest()))
-
-    def stream_reader(self, schema: StructType) -> LanceStreamReader:
-        """A reader of the rows that new versions of the table add."""
-        # Processes that plan other reads and writes start faster without these modules.
-        from lance_core_spark.stream.source import LanceStreamReader
-
-        return LanceStreamReader(self._options, schema)
-
-    def stream_writer(self, schema: StructType, overwrite: bool) -> LanceStreamWriter:
-        """A writer of micro-batches with the columns ``schema``."""
-        from lance_core_spark.stream.sink import LanceStreamWriter
-
-        return LanceStreamWriter(self._options, schema, overwrite)
 
     def _newest(self) -> lance_core.LanceDataset | None:
         """The version that a write is based on, None if the table does not exist."""

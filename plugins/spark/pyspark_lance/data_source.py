@@ -49,10 +49,15 @@ class DefaultSource(DataSource):
         return self._source.writer(schema, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return self._source.stream_reader(schema)
+        # Processes that plan other reads and writes start faster without these modules.
+        from lance_core_spark.stream.source import LanceStreamReader
+
+        return LanceStreamReader(self._source.options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        return self._source.stream_writer(schema, overwrite)
+        from lance_core_spark.stream.sink import LanceStreamWriter
+
+        return LanceStreamWriter(self._source.options, schema, overwrite)
 
 
 def register(spark: SparkSession) -> None:
