@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.kernels import NUMPY
+from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
 from lance_core.encodings.kernels.numpy.runs import RunRule
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
@@ -146,7 +147,49 @@ def test_string_chunks_of_any_form_have_the_same_values(
     width = data.draw(st.just(width) | st.sampled_from([0, 4, 8]))
     chunks = VariableChunks(*forms, width)
     check("join_variable", chunks)
-    check("fsst_decode_chunks", chunks, *table)
+    check("fsst_decode_chunks", chunks, single_table(table, len(chunks.counts)))
+
+
+def single_table(table: tuple[bytes, bytes], chunks: int) -> SymbolTables:
+    return SymbolTables(*table, array([len(table[1])]), array([0, chunks]))
+
+
+@given(st.lists(st.tuples(strings, st.none() | tables), max_size=4), st.data())
+def test_string_chunks_of_several_pages_have_the_same_values(
+    pages: list[tuple[list[bytes], tuple[bytes, bytes] | None]], data: st.DataObject
+) -> None:
+    width = data.draw(st.sampled_from([4, 8]))
+    parts, sizes, counts, edges = [], [], [], [0]
+    for texts, table in pages:
+        codes: Any = np.frombuffer(b"".join(texts), np.uint8)
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        if table is not None:
+            codes, ends = NUMPY.fsst_encode(codes, ends[:-1], ends[1:], *table)
+        found = NUMPY.split_variable(np.frombuffer(codes, np.uint8), ends, width, 64)
+        parts.append(found[0].to_pybytes())
+        sizes += found[1].tolist()
+        counts += found[2].tolist()
+        edges.append(len(counts))
+    chosen = [table for _, table in pages]
+    symbols, lengths = (
+        b"".join(table[part] for table in chosen if table is not None) for part in (0, 1)
+    )
+    numbers = array([-1 if table is None else len(table[1]) for table in chosen])
+    octets = np.frombuffer(b"".join(parts), np.uint8)
+    starts = np.cumsum(array([0, *sizes]))[:-1]
+    chunks = VariableChunks(octets, starts, array(sizes), array(counts), width)
+    whole = compiled.fsst_decode_chunks(
+        chunks, SymbolTables(symbols, lengths, numbers, array(edges))
+    )
+    assert whole[0].to_pybytes() == b"".join(text for texts, _ in pages for text in texts)
+    assert whole[1].tolist() == np.cumsum([0, *(len(t) for ts, _ in pages for t in ts)]).tolist()
+    octets, *numbered = damaged(
+        data, octets, starts, array(sizes), array(counts), numbers, array(edges)
+    )
+    cut = data.draw(st.sampled_from([0, 0, 0, 1]))
+    chunks = VariableChunks(octets, *numbered[:3], width)
+    some = SymbolTables(symbols[8 * cut :], lengths[cut:], *numbered[3:])
+    check("fsst_decode_chunks", chunks, some)
 
 
 @given(

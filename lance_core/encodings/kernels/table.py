@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array, Offsets
     from lance_core.encodings.kernels.numpy.bitpacking import Words
     from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
+    from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
     from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm
     from lance_core.encodings.kernels.numpy.levels import LevelArray, Slots
     from lance_core.encodings.kernels.numpy.runs import RunRule
@@ -114,11 +115,13 @@ class Kernels(Protocol):
         """
 
     def fsst_decode_chunks(
-        self, chunks: VariableChunks, symbols: bytes, lengths: bytes
+        self, chunks: VariableChunks, tables: SymbolTables
     ) -> tuple[pa.Buffer, Offsets]:
-        """Equal to `fsst_decode` of the codes and offsets that `join_variable` returns.
+        """The strings that `fsst_decode` with ``tables`` gives for those of `join_variable`.
 
-        Offsets are int64 if the chunks have 64-bit offsets or the text has 2 GiB or more.
+        Offsets are int64 if the chunks have 64-bit offsets or the text has 2 GiB or more. Raises
+        as these kernels do, and `CorruptFileError` if the tables do not have exactly the given
+        symbols or do not decode exactly the given chunks.
         """
 
     def fsst_encode(

@@ -70,6 +70,8 @@ def fsst_chunks_bound(
     width: int,
     symbols: Buffer,
     lengths: Buffer,
+    table_sizes: Buffer,
+    edges: Buffer,
     /,
 ) -> int: ...
 def fsst_decode_chunks(
@@ -80,6 +82,8 @@ def fsst_decode_chunks(
     width: int,
     symbols: Buffer,
     lengths: Buffer,
+    table_sizes: Buffer,
+    edges: Buffer,
     text: Buffer,
     offsets: Buffer,
     offset_width: int,

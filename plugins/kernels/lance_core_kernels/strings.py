@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables, check_tables
 from lance_core.encodings.kernels.numpy.fsst_train import MAX_SYMBOLS
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
@@ -34,19 +35,18 @@ def fsst_decode(
     return text.slice(0, size), text_offsets
 
 
-def fsst_decode_chunks(
-    chunks: VariableChunks, symbols: bytes, lengths: bytes
-) -> tuple[pa.Buffer, Offsets]:
+def fsst_decode_chunks(chunks: VariableChunks, tables: SymbolTables) -> tuple[pa.Buffer, Offsets]:
     """See `lance_core.encodings.kernels.Kernels.fsst_decode_chunks`."""
-    arguments, _ = checked(chunks)
+    check_tables(tables, len(chunks.counts))
+    where, _ = checked(chunks)
+    symbols, lengths, sizes, edges = tables
     with CORRUPT:
-        bound = _native.fsst_chunks_bound(*arguments, symbols, lengths)
+        arguments = *where, symbols, lengths, aligned(sizes), aligned(edges)
+        bound = _native.fsst_chunks_bound(*arguments)
         text = allocate(bound + _ROOM)
         narrow = chunks.width == 4 and text.size <= MAX_OFFSET
         offsets = empty(int(chunks.counts.sum()) + 1, np.int32 if narrow else np.int64)
-        size = _native.fsst_decode_chunks(
-            *arguments, symbols, lengths, text, offsets, offsets.itemsize
-        )
+        size = _native.fsst_decode_chunks(*arguments, text, offsets, offsets.itemsize)
     if chunks.width == 4 and not narrow and size <= MAX_OFFSET:
         offsets = offsets.astype(np.int32)
     return text.slice(0, size), offsets

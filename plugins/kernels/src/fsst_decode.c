@@ -145,22 +145,52 @@ static const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t co
     return NULL;
 }
 
-/* The same of chunks as variable_total knows them; one more of the offsets, of 4 or 8 bytes each,
- * than values of all. */
-static const char *fsst_chunks_bound(chunks_t chunks, int64_t width, symbols_t symbols, int64_t *bound) {
-    int64_t sum = 0;
-    const char *error = check_symbols(symbols);
-    for (int64_t i = 0; i < chunks.number && !error; i++) {
-        int64_t head, here = 0;
-        bytes_t chunk;
-        error = chunk_at(chunks, i, &chunk);
-        if (!error)
-            error = variable_head(chunk, chunks.counts[i], width, &head);
-        if (!error)
-            error = fsst_bound((bytes_t){chunk.at + head, chunk.size - head}, symbols, &here);
-        if (!error && here > INT64_MAX / 4 - sum)
-            error = "more bytes than memory can hold";
-        sum += error ? 0 : here;
+/* The symbols of several tables, one after the other: table t has sizes[t] of them, or -1 if strings
+ * are stored as they are, and decodes the chunks from edges[t] to edges[t + 1]. */
+typedef struct {
+    symbols_t symbols;
+    const int64_t *sizes;
+    const int64_t *edges;
+    int64_t count;
+} tables_t;
+
+/* The symbols of table t, which start at `first`; moves `first` to those of the next table. */
+static const char *table_at(tables_t tables, int64_t t, chunks_t chunks, int64_t *first,
+                            symbols_t *symbols) {
+    const int64_t size = tables.sizes[t] < 0 ? 0 : tables.sizes[t];
+    const int64_t start = tables.edges[t], stop = tables.edges[t + 1];
+    if (start < 0 || stop < start || stop > chunks.number)
+        return "edges of FSST tables descend or are not within the chunks";
+    if (size > ESCAPE || size > tables.symbols.lengths.size - *first ||
+        size > tables.symbols.texts.size / 8 - *first)
+        return "too many FSST symbols, or not 8 bytes for each";
+    symbols->texts = (bytes_t){tables.symbols.texts.at + 8 * *first, 8 * size};
+    symbols->lengths = (bytes_t){tables.symbols.lengths.at + *first, size};
+    *first += size;
+    return check_symbols(*symbols);
+}
+
+/* Chunks as variable_total knows them. */
+static const char *fsst_chunks_bound(chunks_t chunks, int64_t width, tables_t tables, int64_t *bound) {
+    int64_t sum = 0, first = 0;
+    const char *error = NULL;
+    for (int64_t t = 0; t < tables.count && !error; t++) {
+        symbols_t symbols;
+        error = table_at(tables, t, chunks, &first, &symbols);
+        for (int64_t i = tables.edges[t]; !error && i < tables.edges[t + 1]; i++) {
+            int64_t head, here = 0;
+            bytes_t chunk;
+            error = chunk_at(chunks, i, &chunk);
+            if (!error)
+                error = variable_head(chunk, chunks.counts[i], width, &head);
+            if (!error && tables.sizes[t] < 0)
+                here = chunk.size - head;
+            else if (!error)
+                error = fsst_bound((bytes_t){chunk.at + head, chunk.size - head}, symbols, &here);
+            if (!error && here > INT64_MAX / 4 - sum)
+                error = "more bytes than memory can hold";
+            sum += error ? 0 : here;
+        }
     }
     *bound = sum;
     return error;
@@ -174,15 +204,27 @@ typedef struct {
     int64_t *wide;
 } decoded_t;
 
-/* The strings of one chunk, which are those from `value` on. */
+/* A string that is stored as it is, up to `end`. */
+static const char *copy_string(const uint8_t *stored, const uint8_t *end, uint8_t **text,
+                               const uint8_t *limit) {
+    if (end - stored > limit - *text)
+        return "strings are longer than there is room for";
+    if (end > stored)
+        memcpy(*text, stored, (size_t)(end - stored));
+    *text += end - stored;
+    return NULL;
+}
+
+/* The strings of one chunk, which are those from `value` on; without a table they are stored as they
+ * are. */
 static const char *decode_chunk(const table_t *table, bytes_t chunk, int64_t count, int64_t width,
                                 decoded_t *decoded, int64_t value) {
     int64_t head;
     const char *error = variable_head(chunk, count, width, &head);
     if (error)
         return error;
-    const room_t text = decoded->text;
-    uint8_t *out = text.at + decoded->filled;
+    const uint8_t *limit = decoded->text.at + decoded->text.size;
+    uint8_t *out = decoded->text.at + decoded->filled;
     int64_t before = load_offset(chunk.at, 0, width);
     if (before != head)
         return "the offsets of a chunk do not ascend within it";
@@ -190,31 +232,49 @@ static const char *decode_chunk(const table_t *table, bytes_t chunk, int64_t cou
         const int64_t stop = load_offset(chunk.at, i + 1, width);
         if (stop < before || stop > chunk.size)
             return "the offsets of a chunk do not ascend within it";
-        error = decode_string(table, chunk.at + before, chunk.at + stop, chunk.at + chunk.size,
-                              &out, text.at + text.size);
+        if (table)
+            error = decode_string(table, chunk.at + before, chunk.at + stop, chunk.at + chunk.size,
+                                  &out, limit);
+        else
+            error = copy_string(chunk.at + before, chunk.at + stop, &out, limit);
         if (error)
             return error;
         if (decoded->narrow)
-            decoded->narrow[value + i + 1] = (int32_t)(out - text.at);
+            decoded->narrow[value + i + 1] = (int32_t)(out - decoded->text.at);
         else
-            decoded->wide[value + i + 1] = out - text.at;
+            decoded->wide[value + i + 1] = out - decoded->text.at;
         before = stop;
     }
-    decoded->filled = out - text.at;
+    decoded->filled = out - decoded->text.at;
     return NULL;
 }
 
-static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t symbols, room_t text,
+/* The strings of the chunks from `start` to `stop`, `value` counts those before; `count` of all. */
+static const char *decode_chunks(const table_t *table, chunks_t chunks, int64_t start, int64_t stop,
+                                 int64_t width, decoded_t *decoded, int64_t count, int64_t *value) {
+    for (int64_t i = start; i < stop; i++) {
+        bytes_t chunk;
+        const char *error = chunk_at(chunks, i, &chunk);
+        if (!error && chunks.counts[i] > count - *value)
+            error = "chunks have more values than there is room for";
+        if (!error)
+            error = decode_chunk(table, chunk, chunks.counts[i], width, decoded, *value);
+        if (error)
+            return error;
+        *value += chunks.counts[i];
+    }
+    return NULL;
+}
+
+/* One more of the offsets, of 4 or 8 bytes each, than values of all chunks. */
+static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, tables_t tables, room_t text,
                                room_t offsets, int64_t offset_width, int64_t *size) {
-    const char *error = check_symbols(symbols);
-    if (error)
-        return error;
     if ((offset_width != 4 && offset_width != 8) || offsets.size < offset_width)
         return "offsets do not fit";
     if (offset_width == 4 && text.size > INT32_MAX)
         return "offsets of 4 bytes do not reach all values";
-    table_t table;
-    fill(&table, symbols);
+    if (tables.edges[0] != 0 || tables.edges[tables.count] != chunks.number)
+        return "FSST tables are not for all chunks";
     const int64_t count = offsets.size / offset_width - 1;
     decoded_t decoded = {text, 0, NULL, NULL};
     if (offset_width == 4)
@@ -222,18 +282,21 @@ static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, symbols_t 
     else
         decoded.wide = (int64_t *)(void *)offsets.at;
     memset(offsets.at, 0, (size_t)offset_width);
-    int64_t value = 0;
-    for (int64_t i = 0; i < chunks.number; i++) {
-        const int64_t here = chunks.counts[i];
-        bytes_t chunk;
-        error = chunk_at(chunks, i, &chunk);
-        if (!error && here > count - value)
-            error = "chunks have more values than there is room for";
-        if (!error)
-            error = decode_chunk(&table, chunk, here, width, &decoded, value);
+    int64_t value = 0, first = 0;
+    for (int64_t t = 0; t < tables.count; t++) {
+        symbols_t symbols;
+        table_t table;
+        const char *error = table_at(tables, t, chunks, &first, &symbols);
         if (error)
             return error;
-        value += here;
+        const int64_t start = tables.edges[t], stop = tables.edges[t + 1];
+        const int is_coded = tables.sizes[t] >= 0;
+        if (is_coded && start < stop)
+            fill(&table, symbols);
+        error = decode_chunks(is_coded ? &table : NULL, chunks, start, stop, width, &decoded, count,
+                              &value);
+        if (error)
+            return error;
     }
     *size = decoded.filled;
     return value == count ? NULL : "chunks have fewer values than there is room for";
@@ -266,37 +329,48 @@ static PyObject *py_fsst_decode(PyObject *module, PyObject *args) {
     return done(b, 6, error, error ? 0 : ((const int64_t *)b[5].buf)[count]);
 }
 
+/* Symbols, lengths, sizes and edges of tables; 0 if they do not belong together. */
+static int tables_of(const Py_buffer *b, tables_t *tables) {
+    const int64_t count = b[2].len / 8;
+    *tables = (tables_t){symbols_of(&b[0], &b[1]), b[2].buf, b[3].buf, count};
+    return holds(&b[2], count, 8) && holds(&b[3], count + 1, 8);
+}
+
 static PyObject *py_fsst_chunks_bound(PyObject *module, PyObject *args) {
-    Py_buffer b[6] = {0};
+    Py_buffer b[8] = {0};
     Py_ssize_t width;
     chunks_t chunks;
+    tables_t tables;
     int64_t bound = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*", &b[0], &b[1], &b[2], &b[3], &width, &b[4], &b[5]))
-        return release(b, 6), NULL;
-    if (!chunks_of(b, &chunks))
-        return done(b, 6, MISMATCH, 0);
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*y*y*", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
+                          &b[5], &b[6], &b[7]))
+        return release(b, 8), NULL;
+    if (!chunks_of(b, &chunks) || !tables_of(b + 4, &tables))
+        return done(b, 8, MISMATCH, 0);
     const char *error;
-    WITHOUT_GIL(fsst_chunks_bound(chunks, width, symbols_of(&b[4], &b[5]), &bound))
-    return done(b, 6, error, bound);
+    WITHOUT_GIL(fsst_chunks_bound(chunks, width, tables, &bound))
+    return done(b, 8, error, bound);
 }
 
 static PyObject *py_fsst_decode_chunks(PyObject *module, PyObject *args) {
-    Py_buffer b[8] = {0};
+    Py_buffer b[10] = {0};
     Py_ssize_t width, offset_width;
     chunks_t chunks;
+    tables_t tables;
     int64_t size = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*w*w*n", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
-                          &b[5], &b[6], &b[7], &offset_width))
-        return release(b, 8), NULL;
-    if (!chunks_of(b, &chunks) || (offset_width != 4 && offset_width != 8) ||
-        !holds(&b[7], b[7].len / offset_width, offset_width))
-        return done(b, 8, MISMATCH, 0);
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*y*y*w*w*n", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
+                          &b[5], &b[6], &b[7], &b[8], &b[9], &offset_width))
+        return release(b, 10), NULL;
+    if (!chunks_of(b, &chunks) || !tables_of(b + 4, &tables) ||
+        (offset_width != 4 && offset_width != 8) ||
+        !holds(&b[9], b[9].len / offset_width, offset_width))
+        return done(b, 10, MISMATCH, 0);
     const char *error;
-    WITHOUT_GIL(fsst_decode_chunks(chunks, width, symbols_of(&b[4], &b[5]), room_of(&b[6]),
-                                   room_of(&b[7]), offset_width, &size))
-    return done(b, 8, error, size);
+    WITHOUT_GIL(fsst_decode_chunks(chunks, width, tables, room_of(&b[8]), room_of(&b[9]),
+                                   offset_width, &size))
+    return done(b, 10, error, size);
 }
 
 PyMethodDef fsst_decode_methods[] = {
@@ -304,9 +378,9 @@ PyMethodDef fsst_decode_methods[] = {
     {"fsst_decode", py_fsst_decode, METH_VARARGS,
      "codes, offsets, symbols, lengths, text, text_offsets; bytes decoded"},
     {"fsst_chunks_bound", py_fsst_chunks_bound, METH_VARARGS,
-     "data, starts, sizes, counts, width, symbols, lengths; most bytes decoded"},
+     "data, starts, sizes, counts, width, symbols, lengths, table_sizes, edges; most bytes decoded"},
     {"fsst_decode_chunks", py_fsst_decode_chunks, METH_VARARGS,
-     "data, starts, sizes, counts, width, symbols, lengths, text, offsets, offset_width; "
-     "bytes decoded"},
+     "data, starts, sizes, counts, width, symbols, lengths, table_sizes, edges, text, offsets, "
+     "offset_width; bytes decoded"},
     {NULL, NULL, 0, NULL},
 };

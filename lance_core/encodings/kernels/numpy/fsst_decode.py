@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,20 @@ from lance_core.errors import CorruptFileError, LanceError
 
 ESCAPE = 255
 """The code that marks the next byte as a literal."""
+
+
+class SymbolTables(NamedTuple):
+    """The symbols of several tables, each of which is used for consecutive chunks.
+
+    Table t has the next ``sizes[t]`` symbols of all, which take 8 bytes each in ``symbols`` and one
+    in ``lengths``; -1 means that strings are stored unchanged. It decodes the chunks ``edges[t]``
+    to ``edges[t + 1]``.
+    """
+
+    symbols: bytes
+    lengths: bytes
+    sizes: Int64Array
+    edges: Int64Array
 
 
 def fsst_decode(
@@ -55,24 +72,75 @@ def fsst_decode(
     return data.slice(0, int(edges[-1])), edges.take(ends)
 
 
-def fsst_decode_chunks(
-    chunks: VariableChunks, symbols: bytes, lengths: bytes
-) -> tuple[pa.Buffer, Offsets]:
+def fsst_decode_chunks(chunks: VariableChunks, tables: SymbolTables) -> tuple[pa.Buffer, Offsets]:
     """See `lance_core.encodings.kernels.Kernels.fsst_decode_chunks`."""
-    check_symbols(symbols, lengths, CorruptFileError)
+    check_tables(tables, len(chunks.counts))
     offsets, codes = join_variable(chunks)
+    values = np.concatenate([np.zeros(1, np.int64), np.cumsum(chunks.counts)])[tables.edges]
     octets = np.frombuffer(codes, np.uint8)
-    edges = offsets.astype(np.int64, copy=False)
-    text, ends = fsst_decode(octets, edges, symbols, lengths)
+    text, ends = decode_by_table(
+        octets, offsets.astype(np.int64, copy=False), tables._replace(edges=values), fsst_decode
+    )
     if chunks.width == 4 and ends[-1] <= MAX_OFFSET:
         return text, ends.astype(np.int32)
     return text, ends
+
+
+def decode_by_table(
+    codes: npt.NDArray[np.uint8],
+    offsets: Int64Array,
+    tables: SymbolTables,
+    decode: Callable[..., tuple[pa.Buffer, Int64Array]],
+) -> tuple[pa.Buffer, Int64Array]:
+    """Call ``decode`` (`fsst_decode`) for each of ``tables``, whose edges are numbers of strings.
+
+    Returns the bytes and offsets of all strings.
+    """
+    texts: list[npt.NDArray[np.uint8]] = []
+    ends = np.zeros(len(offsets), np.int64)
+    size = symbol = 0
+    spans = pairwise(tables.edges.tolist())
+    for count, (first, stop) in zip(tables.sizes.tolist(), spans, strict=True):
+        end = symbol + max(count, 0)
+        symbols, lengths = tables.symbols[8 * symbol : 8 * end], tables.lengths[symbol:end]
+        symbol = end
+        if first == stop:
+            continue
+        inner = offsets[first : stop + 1] - offsets[first]
+        text = codes[offsets[first] : offsets[stop]]
+        if count >= 0:
+            data, inner = decode(text, inner, symbols, lengths)
+            text = np.frombuffer(data, np.uint8)[: int(inner[-1])]
+        np.add(inner[1:], size, out=ends[first + 1 : stop + 1])
+        texts.append(text)
+        size += len(text)
+    if len(texts) == 1:
+        return pa.py_buffer(texts[0]), ends
+    return pa.py_buffer(np.concatenate(texts) if texts else b""), ends
+
+
+def check_tables(tables: SymbolTables, chunks: int) -> None:
+    """Raise `CorruptFileError` unless the tables have their symbols and decode all ``chunks``."""
+    symbols, lengths, sizes, edges = tables
+    sizes = np.maximum(sizes, 0)
+    if len(edges) != len(sizes) + 1 or edges[0] != 0 or edges[-1] != chunks:
+        raise CorruptFileError("FSST tables are not for all chunks")
+    if (edges[1:] < edges[:-1]).any():
+        raise CorruptFileError("edges of FSST tables descend")
+    if len(symbols) != 8 * len(lengths) or (sizes > ESCAPE).any() or sizes.sum() != len(lengths):
+        raise CorruptFileError("FSST tables have more or fewer symbols than there are")
+    check_lengths(lengths, CorruptFileError)
 
 
 def check_symbols(symbols: bytes, lengths: bytes, error: type[LanceError]) -> None:
     """Raises ``error`` unless these are at most 255 symbols of 1 to 8 bytes each."""
     if len(lengths) > ESCAPE or len(symbols) != 8 * len(lengths):
         raise error(f"{len(lengths)} FSST symbols in {len(symbols)} bytes")
+    check_lengths(lengths, error)
+
+
+def check_lengths(lengths: bytes, error: type[LanceError]) -> None:
+    """Raises ``error`` unless these are lengths of symbols."""
     if lengths and not 1 <= min(lengths) <= max(lengths) <= 8:
         raise error("an FSST symbol is not 1 to 8 bytes long")
 

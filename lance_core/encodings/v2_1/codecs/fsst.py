@@ -5,6 +5,7 @@ A page has one symbol table, see `lance_core.encodings.compression.fsst`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
 from lance_core.encodings.compression import fsst
-from lance_core.encodings.kernels.numpy.fsst_decode import ESCAPE
+from lance_core.encodings.kernels.numpy.fsst_decode import ESCAPE, SymbolTables, decode_by_table
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
 from lance_core.encodings.v2_1.codecs.base import (
     ChunkPositions,
@@ -52,16 +53,12 @@ class FsstCodec(Codec):
 
     def decode(self, message: Fsst, source: Source, context: DecodeContext) -> VariableWidth:
         """See `Codec`."""
-        stored = message.values
-        is_variable = stored.WhichOneof("compression") == "variable"
         table = packed_symbols(message.symbol_table)
-        if table is None or not is_variable or not isinstance(source, MiniBlockChunks):
-            return _expanded(message, as_variable(decode(stored, source, context)), context)
-        if stored.variable.HasField("values"):
-            raise UnsupportedFeatureError("codes of strings that are compressed themselves")
-        chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
-        data, offsets = context.kernels.fsst_decode_chunks(chunks, *table)
-        return VariableWidth(offsets, data)
+        if table is None or not isinstance(source, MiniBlockChunks):
+            return _expanded(message, as_variable(decode(message.values, source, context)), context)
+        edges = np.array([0, len(source.counts)])
+        tables = SymbolTables(*table, np.array([len(table[1])]), edges)
+        return decode_with_tables(message, source, tables, context)
 
     def encode(self, values: Values, target: Target) -> Encoded:
         """See `Codec`."""
@@ -90,6 +87,38 @@ class FsstCodec(Codec):
             return inner
         symbols = _Symbols(*table, context.kernels)
         return lambda chunk, position: symbols.joined(inner(chunk, position))
+
+
+def tables_of_pages(messages: Sequence[Fsst], num_chunks: Sequence[int]) -> SymbolTables:
+    """The symbols of pages, each of which has its own and ``num_chunks`` chunks."""
+    found = [packed_symbols(message.symbol_table) for message in messages]
+    sizes = [-1 if table is None else len(table[1]) for table in found]
+    symbols = b"".join([table[0] for table in found if table is not None])
+    lengths = b"".join([table[1] for table in found if table is not None])
+    return SymbolTables(symbols, lengths, np.array(sizes), np.cumsum([0, *num_chunks]))
+
+
+def decode_with_tables(
+    message: Fsst, source: MiniBlockChunks, tables: SymbolTables, context: DecodeContext
+) -> VariableWidth:
+    """The strings of chunks of several pages, whose tables replace that of ``message``."""
+    stored = message.values
+    if stored.WhichOneof("compression") != "variable":
+        values = np.concatenate([np.zeros(1, np.int64), np.cumsum(source.counts)])[tables.edges]
+        codes = as_variable(decode(stored, source, context))
+        return expand(codes, tables._replace(edges=values), context.kernels)
+    if stored.variable.HasField("values"):
+        raise UnsupportedFeatureError("codes of strings that are compressed themselves")
+    chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
+    data, offsets = context.kernels.fsst_decode_chunks(chunks, tables)
+    return VariableWidth(offsets, data)
+
+
+def expand(codes: VariableWidth, tables: SymbolTables, kernels: Kernels) -> VariableWidth:
+    """The strings of ``codes``; the edges of ``tables`` are numbers of strings."""
+    offsets = codes.offsets.astype(np.int64)
+    data, ends = decode_by_table(codes.octets(), offsets, tables, kernels.fsst_decode)
+    return VariableWidth(downcast_offsets(ends, codes.offset_bits), data)
 
 
 def _expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> VariableWidth:

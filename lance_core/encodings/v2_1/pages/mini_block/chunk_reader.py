@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
 from lance_core.encodings.decoding import Int64Array, RowIndices, ValuePositions
+from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
 from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.codecs.values_take import take_values
@@ -28,7 +29,6 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
     chunk_parts,
 )
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable
-from lance_core.encodings.v2_1.pages.mini_block.page_symbols import PageSymbols
 from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns, PageItems
 from lance_core.lazy_dataclass import dataclass
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
     from lance_core.encodings.v2_1.codecs.values import Values
 
 _TAKE_COST = 8
@@ -79,7 +80,7 @@ class ChunkedPages:
     base: int
     items: pa.Array | None = None
     owners: PageItems | None = None
-    symbols: PageSymbols | None = None
+    symbols: SymbolTables | None = None
 
     @property
     def num_chunks(self) -> int:
@@ -168,8 +169,9 @@ class ChunkedPages:
             values = take(self.message.value_compression, stored, at, context)
         else:
             codes = take(self.message.value_compression.fsst.values, stored, at, context)
-            edges = chunks[at.chunk].searchsorted(self.symbols.chunks)
-            values = self.symbols.expand(as_variable(codes), edges, context.kernels)
+            edges = chunks[at.chunk].searchsorted(self.symbols.edges)
+            tables = self.symbols._replace(edges=edges)
+            values = fsst.expand(as_variable(codes), tables, context.kernels)
         runs = None if self.owners is None else self.owners.runs_of(chunks[at.chunk])
         if places is not None:
             values = take_values(values, places, context.kernels)
@@ -183,10 +185,9 @@ class ChunkedPages:
         stored = parts.values(counts)
         if self.symbols is None:
             return decode(self.message.value_compression, stored, context)
-        codes = decode(self.message.value_compression.fsst.values, stored, context)
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        edges = ends[chunks.searchsorted(self.symbols.chunks)]
-        return self.symbols.expand(as_variable(codes), edges, context.kernels)
+        tables = self.symbols._replace(edges=chunks.searchsorted(self.symbols.edges))
+        message = self.message.value_compression.fsst
+        return fsst.decode_with_tables(message, stored, tables, context)
 
     def _array(
         self,

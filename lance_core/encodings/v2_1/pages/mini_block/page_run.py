@@ -16,11 +16,11 @@ from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import span_ranges, spans_index
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.blocks import Blocks, block_arrays
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
 from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import PageWords, tables_of_pages
-from lance_core.encodings.v2_1.pages.mini_block.page_symbols import PageSymbols
 from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
 from lance_core.encodings.v2_1.pages.validation import BUFFER_ALIGNMENT
 from lance_core.errors import CorruptFileError
@@ -165,7 +165,10 @@ class MiniBlockRun(NamedTuple):
         if found:
             owners = PageItems.of(found, num_chunks.tolist())
             items = pa.concat_arrays(found)
-        symbols = PageSymbols.of(messages, num_chunks.tolist())
+        symbols = None
+        if plan.message.value_compression.WhichOneof("compression") == "fsst":
+            stored = [message.value_compression.fsst for message in messages]
+            symbols = fsst.tables_of_pages(stored, num_chunks.tolist())
         chunked = ChunkedPages(
             plan.message, plan.form, plan.kinds, plan.scope.type, table, 0, items, owners, symbols
         )
