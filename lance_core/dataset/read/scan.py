@@ -55,7 +55,7 @@ SEARCH_WINDOW_ROWS = 1 << 16
 FILTER_WINDOW_ROWS = 1 << 19
 WINDOW_BYTES = 4 << 20
 COLUMN_BYTES = 128 << 10
-WINDOWS_PER_THREAD = 4
+WINDOWS_PER_THREAD = 2
 """Minimum rows (under a filter) or stored bytes of a window, and of each column in it; maximum
 windows for each thread."""
 

@@ -4,11 +4,13 @@ A pool reuses freed memory. numpy maps each large array anew, and the operating 
 every page, which costs more than most decoders do. In return a pool retains memory that is not in
 use. Arrow's default pool, mimalloc, retains up to three times the used memory if one thread frees
 what another thread allocated, as streams of batches do, and maps huge pages that it uses in part.
-Use `low_retention_pool` for streams and for large results.
+Use `low_retention_pool` for streams and for large results. Its largest buffers are mapped with huge
+pages, which are cleared several times faster, and unmapped when they are freed.
 """
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -27,6 +29,9 @@ Below ``_LARGE`` numpy is as fast. Above ``_TOO_LARGE`` no allocation succeeds, 
 `MemoryError`.
 """
 
+_HUGE = 2 << 20
+"""Size of a huge page. The rest of a buffer that does not fill one has pages of normal size."""
+
 _pool: ContextVar[pa.MemoryPool | None] = ContextVar("_pool", default=None)
 
 
@@ -44,7 +49,20 @@ def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 def allocate(size: int) -> pa.Buffer:
     """An uninitialised buffer of ``size`` bytes."""
-    return pa.allocate_buffer(size, memory_pool=memory_pool())
+    pool = memory_pool()
+    if pool is not None and _HUGE <= size < _TOO_LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        try:
+            return _with_huge_pages(size)
+        except OSError:
+            pass  # there are too many mappings, or the kernel has no huge pages
+    return pa.allocate_buffer(size, memory_pool=pool)
+
+
+def _with_huge_pages(size: int) -> pa.Buffer:
+    """Memory that is unmapped when the buffer is freed."""
+    mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    mapped.madvise(mmap.MADV_HUGEPAGE)
+    return pa.py_buffer(mapped)
 
 
 def memory_pool() -> pa.MemoryPool | None:

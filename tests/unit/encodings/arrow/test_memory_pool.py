@@ -97,6 +97,31 @@ def test_meanwhile_memory_comes_from_the_pool_that_keeps_least() -> None:
     assert pool.bytes_allocated() == before
 
 
+@pytest.mark.parametrize("size", [2 << 20, (9 << 20) + 5])
+def test_meanwhile_large_arrays_are_writable_and_outlive_the_pool(size: int) -> None:
+    with low_retention_pool():
+        array, buffer = empty(size, np.uint8), allocate(size)
+    assert len(array) == buffer.size == size
+    assert buffer.is_mutable
+    array.fill(3)
+    assert int(array.sum()) == 3 * size
+
+
+def test_meanwhile_large_arrays_come_from_the_pool_if_they_cannot_be_mapped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: int) -> pa.Buffer:
+        raise OSError("too many mappings")
+
+    monkeypatch.setattr("lance_core.encodings.arrow.memory_pool._with_huge_pages", fail)
+    pool = _spare_pool()
+    before = pool.bytes_allocated()
+    with low_retention_pool():
+        array = empty(4 << 20, np.uint8)
+    assert pool.bytes_allocated() - before >= 4 << 20
+    del array
+
+
 def test_sparing_is_over_after_an_error_and_says_nothing_of_other_threads() -> None:
     found: list[pa.MemoryPool | None] = []
 
