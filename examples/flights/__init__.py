@@ -1,1 +1,1 @@
-"""A year of flights from New York: CSV to a Lance table, two batches, queries, an old version."""
+"""A year of flights from New York: bronze, silver and gold tables, an upsert stream and a chart."""

@@ -1,73 +1,97 @@
-"""The results computed again, from the CSV and by pyarrow alone."""
+"""The results computed again, from the CSVs and by pyarrow alone."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import lance_core as lance
-from examples.flights.pipeline import LONG_FLIGHT, TAKEN, Results
-from examples.flights.source import LAST_MONTH_OF_FIRST_BATCH, Source
+from examples.flights.pipeline import TAKEN, Results
+from examples.flights.plain import aggregate, join
+from examples.flights.source import LAST_MONTH_OF_HISTORY, Source
+from examples.flights.tables import BRONZE, GOLD, KEY, SILVER, Lake
 
-KEYS = ["carrier", "flight", "origin", "dest", "distance", "month"]
 
-
-def differences(source: Source, table: Path | str, results: Results) -> list[str]:
+def differences(source: Source, lake: Lake, results: Results) -> list[str]:
     """What is wrong, in words; nothing if all is right."""
-    return list(_differences(source.read(), table, results))
+    return list(_differences(source, lake, results))
 
 
-def _differences(raw: pa.Table, table: Path | str, results: Results) -> Iterator[str]:
-    yield from _other("rows", results.rows, raw.num_rows)
-    early = pc.sum(pc.less_equal(raw["month"], LAST_MONTH_OF_FIRST_BATCH)).as_py()
-    yield from _other("rows of version 1", results.rows_of_first_version, early)
-    yield from _delays(raw, results)
-    yield from _taken(raw, results.taken)
-    stored = lance.dataset(table).to_table()
+def _differences(source: Source, lake: Lake, results: Results) -> Iterator[str]:
+    raw = {table: source.read(table) for table in BRONZE}
+    flights = raw.pop("flights")
+    for table, rows in raw.items():
+        yield from _rows(f"bronze {table}", _stored(lake, "bronze", table), rows)
+    yield from _other("rows", results.rows, flights.num_rows)
+    history = pc.sum(pc.less_equal(flights["month"], LAST_MONTH_OF_HISTORY)).as_py()
+    yield from _other("rows of the history", results.rows_of_first_version, history)
+    planned = pc.sum(pc.equal(flights["month"], LAST_MONTH_OF_HISTORY)).as_py()
+    logged = lance.dataset(lake.flights).count_rows()
+    yield from _other("rows of the log", logged, flights.num_rows + planned)
+    silver = _stored(lake, "silver", "flights")
+    expected = join(flights, raw)
+    yield from _silver(silver, flights)
+    yield from _rows("silver", silver, expected)
+    yield from _other("fragments", results.fragments[1], 1)
+    keys = results.taken.select(KEY)
+    yield from _other("rows taken", keys.num_rows, TAKEN)
+    yield from _rows("rows taken", results.taken, expected.join(keys, KEY, join_type="left semi"))
+    for table, groups in GOLD.items():
+        yield from _gold(table, _stored(lake, "gold", table), aggregate(expected, groups))
+
+
+def _silver(silver: pa.Table, flights: pa.Table) -> Iterator[str]:
+    """Sums and counts of what silver has from the CSV, which no join may change."""
     for name in ("dep_delay", "arr_delay", "air_time", "distance"):
-        sums = pc.sum(stored[name]).as_py(), pc.sum(raw[name]).as_py()
+        sums = pc.sum(silver[name]).as_py(), pc.sum(flights[name]).as_py()
         yield from _other(f"sum of {name}", *sums)
-        yield from _other(f"nulls in {name}", stored[name].null_count, raw[name].null_count)
-    cancelled = pc.sum(stored["cancelled"]).as_py()
-    yield from _other("cancelled flights", cancelled, raw["dep_time"].null_count)
-    yield from _other("tail numbers", _distinct(stored, "tailnum"), _distinct(raw, "tailnum"))
-    hours = pc.strftime(pc.floor_temporal(stored["scheduled"], unit="hour"), "%Y-%m-%d %H")
-    wanted = pc.strftime(raw["time_hour"], "%Y-%m-%d %H")
+        yield from _other(f"nulls in {name}", silver[name].null_count, flights[name].null_count)
+    cancelled = pc.sum(silver["cancelled"]).as_py()
+    yield from _other("cancelled flights", cancelled, flights["dep_time"].null_count)
+    hours = pc.strftime(pc.floor_temporal(silver["scheduled"], unit="hour"), "%Y-%m-%d %H")
+    wanted = pc.strftime(flights["time_hour"], "%Y-%m-%d %H")
     yield from _other("flights by hour", _counts(hours), _counts(wanted))
-    minutes = pc.minute(stored["scheduled"])
-    yield from _other("flights by minute", _counts(minutes), _counts(raw["minute"]))
+    minutes = pc.minute(silver["scheduled"])
+    yield from _other("flights by minute", _counts(minutes), _counts(flights["minute"]))
 
 
-def _delays(raw: pa.Table, results: Results) -> Iterator[str]:
-    long = raw.filter((pc.field("distance") > LONG_FLIGHT) & pc.field("arr_delay").is_valid())
-    wanted = long.group_by("carrier").aggregate([("arr_delay", "count"), ("arr_delay", "mean")])
-    means = {row["carrier"]: row for row in wanted.to_pylist()}
-    yield from _other("carriers", sorted(d[0] for d in results.delays), sorted(means))
-    for carrier, count, mean in results.delays:
-        row = means.get(carrier)
-        same = row and row["arr_delay_count"] == count
-        if not (same and math.isclose(row["arr_delay_mean"], mean, rel_tol=1e-9)):
-            yield f"delay of {carrier}: {count} flights, {mean}, not {row}"
-    ordered = [mean for _, _, mean in results.delays]
-    yield from _other("order of delays", ordered, sorted(ordered, reverse=True))
+def _gold(table: str, found: pa.Table, wanted: pa.Table) -> Iterator[str]:
+    """Means are sums in any order, so their last digits may differ."""
+    yield from _other(f"columns of gold {table}", found.schema.names, wanted.schema.names)
+    order = [(name, "ascending") for name in GOLD[table]]
+    pairs = zip(found.sort_by(order).to_pylist(), wanted.sort_by(order).to_pylist(), strict=False)
+    yield from _other(f"rows of gold {table}", found.num_rows, wanted.num_rows)
+    for left, right in pairs:
+        if not all(_is_close(left[name], right[name]) for name in right):
+            yield f"gold {table}: {left}, not {right}"
 
 
-def _taken(raw: pa.Table, taken: pa.Table) -> Iterator[str]:
-    """Each row that was taken is a row of the CSV."""
-    yield from _other("rows taken", taken.num_rows, TAKEN)
-    moment = pc.strftime(pc.floor_temporal(taken["scheduled"], unit="hour"), "%Y-%m-%d %H")
-    left = taken.select(KEYS).append_column("hour", moment)
-    right = raw.select(KEYS).append_column("hour", pc.strftime(raw["time_hour"], "%Y-%m-%d %H"))
-    found = left.join(right, keys=[*KEYS, "hour"], join_type="left semi")
-    yield from _other("rows taken that are in the CSV", found.num_rows, TAKEN)
+def _is_close(left: object, right: object) -> bool:
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=1e-9)
+    return left == right
 
 
-def _distinct(table: pa.Table, name: str) -> int:
-    return len(pc.unique(table[name]))
+def _rows(what: str, found: pa.Table, wanted: pa.Table) -> Iterator[str]:
+    """All rows and types, in any order. Spark knows that some columns have no nulls."""
+    names = KEY if wanted.schema.equals(SILVER) else wanted.schema.names
+    order = [(name, "ascending") for name in names]
+    yield from _other(f"columns of {what}", _types(found), _types(wanted))
+    if found.select(wanted.schema.names).cast(wanted.schema).sort_by(order) != wanted.sort_by(
+        order
+    ):
+        yield f"rows of {what} differ"
+
+
+def _types(table: pa.Table) -> list[tuple[str, pa.DataType]]:
+    return [(field.name, field.type) for field in table.schema]
+
+
+def _stored(lake: Lake, layer: str, table: str) -> pa.Table:
+    return lance.dataset(lake.uri(layer, table)).to_table().replace_schema_metadata()
 
 
 def _counts(values: pa.ChunkedArray) -> dict[object, int]:

@@ -8,40 +8,42 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+import lance_core as lance
 from examples.flights.progress import Progress
-
-LONG_FLIGHT = 500
-"""Miles."""
+from examples.flights.tables import GOLD, Lake
 
 TAKEN = 1000
 SEED = 2013
-
-Delay = tuple[str, int, float]
-"""Carrier, number of flights that arrived, mean delay of their arrival in minutes."""
+STEPS = 6
+"""The steps of `Results.of`."""
 
 
 class Engine(ABC):
     """Runs the steps of the pipeline."""
 
     @abstractmethod
-    def write_first(self) -> None:
-        """Write the flights of the first months as a new table."""
+    def write_bronze(self) -> None:
+        """Write each CSV as a table; the flights are those of the history."""
 
     @abstractmethod
-    def append_rest(self) -> None:
-        """Append the flights of the other months."""
+    def write_silver(self) -> None:
+        """Join the flights of the history with weather, airports, airlines and planes."""
 
     @abstractmethod
-    def worst_delays(self) -> list[Delay]:
-        """Carriers by the mean delay of their flights of more than `LONG_FLIGHT` miles."""
+    def take_in_arrivals(self) -> None:
+        """Append each arriving file to bronze, and upsert its flights into silver."""
 
     @abstractmethod
-    def take(self, indices: list[int]) -> pa.Table:
-        """Rows of the table by position."""
+    def compact(self) -> None:
+        """Merge the fragments of silver."""
 
     @abstractmethod
-    def count(self, version: int | None = None) -> int:
-        """Rows of a version, the newest one if None."""
+    def write_gold(self, table: str) -> None:
+        """Aggregate silver by the groups of a table of gold."""
+
+    @abstractmethod
+    def count(self, uri: str, version: int | None = None) -> int:
+        """Rows of a version of a table, the newest one if None."""
 
     @abstractmethod
     def close(self) -> None:
@@ -52,22 +54,35 @@ class Engine(ABC):
 class Results:
     """What the pipeline found."""
 
-    delays: list[Delay]
-    taken: pa.Table
     rows: int
     rows_of_first_version: int
+    taken: pa.Table
+    fragments: tuple[int, int]
+    """Of silver, before its compaction and after."""
 
     @classmethod
-    def of(cls, engine: Engine, progress: Progress) -> Results:
+    def of(cls, engine: Engine, lake: Lake, progress: Progress) -> Results:
         """Run the steps one after the other."""
-        with progress.step("write January to October"):
-            engine.write_first()
-        with progress.step("append November and December"):
-            engine.append_rest()
-        with progress.step("query"):
-            delays = engine.worst_delays()
+        with progress.step("bronze: five tables"):
+            engine.write_bronze()
+        with progress.step("silver: join January to October"):
+            engine.write_silver()
+        with progress.step("stream: upsert October to December"):
+            engine.take_in_arrivals()
+        with progress.step("compact silver"):
+            before = _fragments(lake)
+            engine.compact()
+            fragments = before, _fragments(lake)
+        with progress.step("gold: three tables"):
+            for table in GOLD:
+                engine.write_gold(table)
         with progress.step("take rows, travel in time"):
-            rows = engine.count()
-            taken = engine.take(random.Random(SEED).sample(range(rows), TAKEN))
-            first = engine.count(version=1)
-        return cls(delays, taken, rows, first)
+            rows = engine.count(lake.silver)
+            positions = random.Random(SEED).sample(range(rows), TAKEN)
+            taken = lance.dataset(lake.silver).take(positions)
+            first = engine.count(lake.flights, version=1)
+        return cls(rows, first, taken, fragments)
+
+
+def _fragments(lake: Lake) -> int:
+    return len(lance.dataset(lake.silver).get_fragments())

@@ -5,40 +5,50 @@ from __future__ import annotations
 from pathlib import Path
 
 import lance_core as lance
-from examples.flights.pipeline import LONG_FLIGHT, Results
+from examples.flights.pipeline import Results
 from examples.flights.source import Source
+from examples.flights.tables import BRONZE, GOLD, Lake
 
 MEGABYTE = 1_000_000
-SHOWN = 5
+SHOWN = 3
+LEAST_FLIGHTS = 100
 
 
-def report(
-    source: Source, table: Path, results: Results, seconds: dict[str, float], total: float
-) -> str:
+def report(lake: Lake, source: Source, results: Results, chart: Path) -> str:
     """What was done and found, for people."""
-    dataset = lance.dataset(table)
-    stored = sum(file.stat().st_size for file in table.rglob("*") if file.is_file())
-    writing = sum(took for step, took in seconds.items() if step.startswith(("write", "append")))
-    size = f"{len(dataset.schema.names)} columns, {len(dataset.get_fragments())} fragments"
-    speed = f"{source.size / MEGABYTE / writing:.1f} MB of CSV, {results.rows / writing:,.0f} rows"
-    lines = ["", f"{results.rows:,} flights, {size}"]
-    lines.append(f"CSV {source.size / MEGABYTE:.1f} MB -> table {stored / MEGABYTE:.1f} MB")
-    lines += [f"written at {speed} a second", "", "versions"]
-    lines += [
-        f"  {v['version']}  {v['timestamp']:%H:%M:%S}  {int(v['metadata']['total_rows']):>9,} rows"
-        f"  {int(v['metadata']['total_files_size']) / MEGABYTE:6.1f} MB"
-        for v in dataset.versions()
-    ]
-    lines += ["", f"worst delays on arrival, flights of more than {LONG_FLIGHT} miles"]
-    lines += [
-        f"  {carrier}  {mean:6.1f} min  {count:>7,} flights"
-        for carrier, count, mean in results.delays[:SHOWN]
-    ]
+    csv = f"{source.size / MEGABYTE:.1f} MB of CSV"
+    lines = ["", f"{results.rows:,} flights, {csv} -> {lake.root}", ""]
+    tables = [("bronze", table) for table in BRONZE] + [("silver", "flights")]
+    for layer, table in tables + [("gold", table) for table in GOLD]:
+        lines.append(_table(lake, layer, table))
+    before, after = results.fragments
+    lines += ["", f"silver compacted: {before} fragments -> {after}"]
+    lines += [f"bronze flights, version 1: {results.rows_of_first_version:,} rows"]
     row = results.taken.slice(0, 1).to_pylist()[0]
-    flight = f"{row['carrier']} {row['flight']} {row['origin']}-{row['dest']}"
-    lines += ["", f"{results.taken.num_rows:,} rows taken at random, the first of them:"]
-    lines.append(f"  {flight} {row['scheduled']:%Y-%m-%d %H:%M} UTC")
-    lines += [f"version 1 still has {results.rows_of_first_version:,} rows", "", "timings"]
-    lines += [f"  {took:6.1f} s  {step}" for step, took in seconds.items()]
-    lines += [f"  {total:6.1f} s  all", ""]
-    return "\n".join(lines)
+    flight = f"{row['airline']} {row['flight']} from {row['origin']} to {row['destination']}"
+    lines += [f"{results.taken.num_rows:,} rows taken at random, the first of them:"]
+    lines += [f"  {flight}, {row['scheduled']:%Y-%m-%d %H:%M} UTC", ""]
+    lines += ["worst delays on arrival"]
+    for table, name in (("airlines", "airline"), ("destinations", "destination")):
+        gold = lance.dataset(lake.uri("gold", table))
+        rows = gold.to_table(filter=f"{name} IS NOT NULL AND flights > {LEAST_FLIGHTS}")
+        worst = rows.sort_by([("arr_delay", "descending")]).slice(0, SHOWN).to_pylist()
+        lines += [
+            f"  {row['arr_delay']:5.1f} min  {row['flights']:>7,} flights  {row[name]}"
+            for row in worst
+        ]
+    return "\n".join([*lines, "", f"delays by hour: {chart}"])
+
+
+def timings(seconds: dict[str, float], total: float) -> str:
+    """The seconds of each step."""
+    lines = ["", "timings", *(f"  {took:6.1f} s  {step}" for step, took in seconds.items())]
+    return "\n".join([*lines, f"  {total:6.1f} s  all", ""])
+
+
+def _table(lake: Lake, layer: str, table: str) -> str:
+    dataset = lance.dataset(lake.uri(layer, table))
+    size = int(dataset.versions()[-1]["metadata"]["total_files_size"]) / MEGABYTE
+    columns = f"{len(dataset.schema.names):>2} columns"
+    cells = f"{layer:6}  {table:12}  {dataset.count_rows():>8,} rows  {columns}  {size:5.1f} MB"
+    return f"  {cells}  version {dataset.version}"

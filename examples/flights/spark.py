@@ -1,4 +1,4 @@
-"""The pipeline with Spark: its tasks write the table, and read it."""
+"""The pipeline with Spark: its tasks write the tables, and read them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ import warnings
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
 
-import lance_core as lance
-from examples.flights.pipeline import LONG_FLIGHT, Delay, Engine
-from examples.flights.source import (
-    CLEAN,
-    LAST_MONTH_OF_FIRST_BATCH,
-    MISSING,
-    WHOLE_NUMBERS,
-    Source,
-)
+from examples.flights.pipeline import Engine
+from examples.flights.plain import upsert
+from examples.flights.source import MISSING, Source
+from examples.flights.tables import BRONZE, GOLD, MEASURES, SILVER, Lake
+from lance_core_spark import LanceTable
 
 QUIET = Path(__file__).with_name("log4j2.properties")
 # A short job: the compiler that takes its time would not pay.
@@ -27,7 +24,13 @@ JAVA_OPTIONS = ["-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={QUIET.a
 PARTITION_BYTES = 8 << 20
 """Of the CSV, for one task; so several write at once."""
 
-_SQL_TYPES = {pa.int8(): "tinyint", pa.int16(): "smallint"}
+_SQL_TYPES = {
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.timestamp("us", "UTC"): "timestamp",
+}
 
 
 def start() -> SparkSession:
@@ -41,7 +44,6 @@ def start() -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.extraJavaOptions", " ".join(JAVA_OPTIONS))
         .config("spark.sql.files.maxPartitionBytes", PARTITION_BYTES)
-        .config("spark.sql.python.filterPushdown.enabled", "true")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.enabled", "false")
@@ -60,65 +62,89 @@ def warm_up(spark: SparkSession) -> None:
         spark.read.format("lance").load(f"{folder}/one.lance").count()
 
 
-def read_csv(spark: SparkSession, source: Source) -> DataFrame:
-    """The CSV, with types; anything that does not fit them is an error."""
-    with source.csv.open() as lines:
-        names = lines.readline().strip().split(",")
-    special = {"time_hour": "timestamp"}
-    types = {name: _SQL_TYPES[arrow] for name, arrow in WHOLE_NUMBERS.items()} | special
-    schema = ", ".join(f"{name} {types.get(name, 'string')}" for name in names)
-    return spark.read.csv(
-        str(source.csv), schema=schema, header=True, nullValue=MISSING, mode="FAILFAST"
-    )
-
-
-def clean(raw: DataFrame) -> DataFrame:
-    """The columns of the table: a timestamp in place of its parts, missing values as nulls."""
-    return raw.selectExpr(
-        "*",
-        "timestamp_seconds(unix_timestamp(time_hour) + 60 * minute) AS scheduled",
-        "dep_time IS NULL AS cancelled",
-    ).select(*CLEAN.names)
-
-
 class SparkEngine(Engine):
     """Every step but the random access is a Spark job."""
 
-    def __init__(self, source: Source, table: Path | str) -> None:
-        self._table = str(table)
+    def __init__(self, source: Source, lake: Lake) -> None:
+        self._source = source
+        self._lake = lake
         self._spark = start()
         warm_up(self._spark)
-        self._flights = clean(read_csv(self._spark, source))
 
-    def write_first(self) -> None:
-        self._append(f"month <= {LAST_MONTH_OF_FIRST_BATCH}")
+    def write_bronze(self) -> None:
+        for table in BRONZE:
+            path = self._source.history if table == "flights" else self._source.csv(table)
+            _append(self._read_csv(table, path), self._lake.uri("bronze", table))
 
-    def append_rest(self) -> None:
-        self._append(f"month > {LAST_MONTH_OF_FIRST_BATCH}")
+    def write_silver(self) -> None:
+        _append(self._joined(self._read(self._lake.flights)), self._lake.silver)
 
-    def _append(self, months: str) -> None:
-        self._flights.where(months).write.format("lance").mode("append").save(self._table)
+    def take_in_arrivals(self) -> None:
+        files = self._spark.readStream.options(**_csv_options()).schema(_sql_schema("flights"))
+        flights = files.option("maxFilesPerTrigger", 1).csv(str(self._source.arriving))
+        with tempfile.TemporaryDirectory() as checkpoint:
+            stream = flights.writeStream.foreachBatch(self._take_in)
+            stream = stream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+            stream.start().awaitTermination()
 
-    def worst_delays(self) -> list[Delay]:
-        self._read(columns="carrier, distance, arr_delay").createOrReplaceTempView("flights")
-        rows = self._spark.sql(
-            f"""
-            SELECT carrier, count(*), avg(arr_delay) AS delay FROM flights
-            WHERE distance > {LONG_FLIGHT} AND arr_delay IS NOT NULL
-            GROUP BY carrier ORDER BY delay DESC
-            """
-        )
-        return [tuple(row) for row in rows.collect()]
+    def _take_in(self, flights: DataFrame, _batch: int) -> None:
+        _append(flights, self._lake.flights)
+        upsert(self._joined(flights).toArrow().cast(SILVER), self._lake.silver)
 
-    def take(self, indices: list[int]) -> pa.Table:
-        return lance.dataset(self._table).take(indices)
+    def compact(self) -> None:
+        LanceTable.for_path(self._spark, self._lake.silver).optimize()
 
-    def count(self, version: int | None = None) -> int:
+    def write_gold(self, table: str) -> None:
+        groups = GOLD[table]
+        silver = self._read(self._lake.silver, columns=", ".join([*groups, *MEASURES[1:]]))
+        measures = "count(*)", "count_if(cancelled)", "avg(dep_delay)", "avg(arr_delay)"
+        named = [sf.expr(sql).alias(name) for sql, name in zip(measures, MEASURES, strict=True)]
+        _append(silver.groupBy(*groups).agg(*named).coalesce(1), self._lake.uri("gold", table))
+
+    def count(self, uri: str, version: int | None = None) -> int:
         options = {} if version is None else {"version": version}
-        return self._read(columns="month", **options).count()
-
-    def _read(self, **options: object) -> DataFrame:
-        return self._spark.read.format("lance").options(**options).load(self._table)
+        return self._read(uri, columns="carrier", **options).count()
 
     def close(self) -> None:
         self._spark.stop()
+
+    def _joined(self, flights: DataFrame) -> DataFrame:
+        """The rows of silver for ``flights``, from the other tables of bronze."""
+        weather = self._bronze("weather", "origin, time_hour, temp, visib, precip")
+        airports = self._bronze("airports", "faa, name").toDF("dest", "destination")
+        airlines = self._bronze("airlines", "carrier, name").toDF("carrier", "airline")
+        planes = self._bronze("planes", "tailnum, seats")
+        joined = (
+            flights.join(weather, ["origin", "time_hour"], "left")
+            .join(airports, "dest", "left")
+            .join(airlines, "carrier", "left")
+            .join(planes, "tailnum", "left")
+        )
+        return joined.selectExpr(
+            "*",
+            "timestamp_seconds(unix_timestamp(time_hour) + 60 * minute) AS scheduled",
+            "dep_time IS NULL AS cancelled",
+            "precip > 0 AS wet",
+        ).select(*SILVER.names)
+
+    def _bronze(self, table: str, columns: str) -> DataFrame:
+        return self._read(self._lake.uri("bronze", table), columns=columns)
+
+    def _read(self, uri: str, **options: object) -> DataFrame:
+        return self._spark.read.format("lance").options(**options).load(uri)
+
+    def _read_csv(self, table: str, path: Path) -> DataFrame:
+        return self._spark.read.csv(str(path), schema=_sql_schema(table), **_csv_options())
+
+
+def _append(rows: DataFrame, uri: str) -> None:
+    rows.write.format("lance").mode("append").save(uri)
+
+
+def _sql_schema(table: str) -> str:
+    return ", ".join(f"{field.name} {_SQL_TYPES[field.type]}" for field in BRONZE[table])
+
+
+def _csv_options() -> dict[str, str]:
+    """Anything that does not fit the types is an error."""
+    return {"header": "true", "nullValue": MISSING, "mode": "FAILFAST"}

@@ -24,5 +24,17 @@ def test_without_java_the_same_is_done_and_checked(tmp_path: Path) -> None:
     assert done.stdout.startswith("Without Spark (there is no Java: install Java 17")
     assert "336,776 flights" in done.stdout
     assert "checked: every result equals" in done.stdout
-    assert [line[:5] for line in done.stderr.splitlines()] == [f"[{i}/7]" for i in range(1, 8)]
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["flights.lance"]
+    assert [line[:5] for line in done.stderr.splitlines()] == [
+        f"[{i}/10]"[:5] for i in range(1, 11)
+    ]
+    kept = tmp_path / "kept"
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "bronze",
+        "delays-by-hour.png",
+        "gold",
+        "silver",
+    ]
+    tables = [path.relative_to(kept).as_posix() for path in kept.glob("*/*")]
+    assert len(tables) == 9
+    assert "silver/flights.lance" in tables
+    assert (kept / "delays-by-hour.png").read_bytes().startswith(b"\x89PNG")
