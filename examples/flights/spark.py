@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
 from examples.flights.pipeline import Engine
 from examples.flights.plain import upsert
@@ -80,15 +81,16 @@ class SparkEngine(Engine):
         _append(self._joined(self._read(self._lake.flights)), self._lake.silver)
 
     def take_in_arrivals(self) -> None:
+        """One stream appends files to bronze, the other reads the versions of bronze."""
         files = self._spark.readStream.options(**_csv_options()).schema(_sql_schema("flights"))
-        flights = files.option("maxFilesPerTrigger", 1).csv(str(self._source.arriving))
-        with tempfile.TemporaryDirectory() as checkpoint:
-            stream = flights.writeStream.foreachBatch(self._take_in)
-            stream = stream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
-            stream.start().awaitTermination()
+        arriving = files.option("maxFilesPerTrigger", 1).csv(str(self._source.arriving))
+        log = self._spark.readStream.format("lance").option("starting_version", 2)
+        appended = log.option("max_versions_per_trigger", 1).load(self._lake.flights)
+        with tempfile.TemporaryDirectory() as folder:
+            _run(arriving.writeStream.format("lance"), folder, path=self._lake.flights)
+            _run(appended.writeStream.foreachBatch(self._upsert), folder)
 
-    def _take_in(self, flights: DataFrame, _batch: int) -> None:
-        _append(flights, self._lake.flights)
+    def _upsert(self, flights: DataFrame, _number: int) -> None:
         upsert(self._joined(flights).toArrow().cast(SILVER), self._lake.silver)
 
     def compact(self) -> None:
@@ -139,6 +141,12 @@ class SparkEngine(Engine):
 
 def _append(rows: DataFrame, uri: str) -> None:
     rows.write.format("lance").mode("append").save(uri)
+
+
+def _run(query: DataStreamWriter, folder: str, path: str | None = None) -> None:
+    """Process all that is there. A new checkpoint in ``folder`` makes it a new query."""
+    query = query.option("checkpointLocation", tempfile.mkdtemp(dir=folder))
+    query.trigger(availableNow=True).start(path).awaitTermination()
 
 
 def _sql_schema(table: str) -> str:
