@@ -3,8 +3,8 @@
 The action runs in a child process. This process reads the flag of the child's lock from the child's
 memory, two thousand times a second, while the action runs: the share of samples with a set flag is
 the share of time. The child runs no code for it and no thread of it waits for a lock, so the action
-is not disturbed. (A thread that asks for the lock would delay it: whoever releases the lock waits
-for up to a switch interval to get it back.) Sampling uses a few percent of a processor.
+is not disturbed: if another thread requested the lock, a thread that releases it would wait for up
+to a switch interval to get it back. Sampling uses a few percent of a processor.
 
 The flag is an integer inside of CPython's ``_PyRuntime``, at an offset that depends on the version.
 It is found by comparison: among all words there, it is the one that is 1 while the child runs a

@@ -52,7 +52,8 @@ class SchemaMethods(Opened):
         Raises `SchemaMismatchError` for a column that exists or for another number of rows,
         `UserFunctionError` for a function that fails, `InvalidInputError` and
         `UnsupportedFeatureError` for an invalid expression, ``TypeError`` for other ``transforms``,
-        and `CommitConflictError` if another writer has added rows or changed columns meanwhile.
+        and `CommitConflictError` if another writer has added rows or changed columns at the same
+        time.
         """
         self._snapshot = adding.add_columns(
             self._snapshot, transforms, read_columns, reader_schema, batch_size
