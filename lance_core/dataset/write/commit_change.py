@@ -14,7 +14,7 @@ from lance_core.table.transactions.operations import Operation, Restore
 from lance_core.table.transactions.transaction import Transaction
 
 
-def transaction_of(
+def new_transaction(
     snapshot: Snapshot,
     operation: Operation,
     environment: Environment = SYSTEM,
@@ -29,7 +29,7 @@ def commit_change(
     snapshot: Snapshot, operation: Operation, properties: Mapping[str, str] | None = None
 ) -> Snapshot:
     """Commit ``operation``, which was computed from ``snapshot``, as a new version."""
-    transaction = transaction_of(snapshot, operation, properties=properties)
+    transaction = new_transaction(snapshot, operation, properties=properties)
     return commit(snapshot.root, snapshot, transaction, DEFAULT_OPTIONS)
 
 

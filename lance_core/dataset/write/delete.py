@@ -9,7 +9,7 @@ from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
-from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.deletions import Deletions
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
@@ -81,7 +81,7 @@ class _Delete:
 
     def _committed(self, operation: Delete, written: Deletions, options: CommitOptions) -> Snapshot:
         snapshot = self._snapshot
-        transaction = transaction_of(snapshot, operation, self._environment)
+        transaction = new_transaction(snapshot, operation, self._environment)
         with discard_on_failure(snapshot.root) as files:
             files.deletions += written.updated
             return files.commit(snapshot, transaction, options)

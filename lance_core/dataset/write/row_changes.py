@@ -21,7 +21,7 @@ from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.write.changed_rows import Action, ChangedRows
-from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.merge_insert.target import by_fragment, ids_at
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
@@ -172,7 +172,7 @@ def _commit(
         )
     if how.rejects_added_rows:
         options = dataclasses.replace(options, check_base=_AddedRows(snapshot).check)
-    transaction = transaction_of(snapshot, operation, environment)
+    transaction = new_transaction(snapshot, operation, environment)
     return files.commit(snapshot, transaction, options), counts
 
 

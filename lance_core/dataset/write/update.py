@@ -15,7 +15,7 @@ from lance_core.dataset.expressions.filters import Value, as_value
 from lance_core.dataset.read.chosen_rows import read_chosen
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
-from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
@@ -101,7 +101,7 @@ class _Update:
         snapshot = self._snapshot
         with discard_on_failure(snapshot.root) as files:
             operation = self._operation(files)
-            transaction = transaction_of(snapshot, operation, self._environment)
+            transaction = new_transaction(snapshot, operation, self._environment)
             made = files.commit(snapshot, transaction, options)
         return made, {"num_rows_updated": sum(map(len, (operation.affected_rows or {}).values()))}
 

@@ -15,7 +15,7 @@ from lance_core.dataset.maintenance.compaction.reuse import extended, reuse_inde
 from lance_core.dataset.maintenance.compaction.tasks import CompactionMetrics, RewriteResult
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import commit
-from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.errors import InvalidInputError
 from lance_core.table.transactions.operations import ReserveFragments, Rewrite
@@ -79,7 +79,7 @@ def _reserved(
     count = sum(len(result.new_fragments) for result in results)
     if not count:
         return snapshot
-    transaction = transaction_of(snapshot, ReserveFragments(count), environment)
+    transaction = new_transaction(snapshot, ReserveFragments(count), environment)
     return commit(snapshot.root, snapshot, transaction, DEFAULT_OPTIONS)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.merge_insert.decide import Decision
 from lance_core.dataset.write.merge_insert.inserted_keys import InsertedKeys
@@ -116,7 +116,7 @@ def _work(
         num_deleted_rows=num_deleted,
     )
     properties = join.plan.properties
-    transaction = transaction_of(join.snapshot, operation, environment, properties)
+    transaction = new_transaction(join.snapshot, operation, environment, properties)
     return MergeWork(transaction, inserted if join.plan.inserts else None, result)
 
 

@@ -20,7 +20,7 @@ from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, pla
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.write.blob_options import stored_schema
-from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
@@ -73,7 +73,7 @@ def add_columns(
         with adding.keeping_checkpoint():
             fragments = adding.all_fragments()
             operation = Merge(fragments, adding.added.schema, adding.preserves_nullability)
-            transaction = transaction_of(snapshot, operation, environment)
+            transaction = new_transaction(snapshot, operation, environment)
             return files.commit(snapshot, transaction, CommitOptions(age_of_files=age))
 
 
@@ -121,7 +121,7 @@ def add_null_columns(
     with discard_on_failure(snapshot.root) as files:
         ColumnFiles(snapshot, files, added.new, added.schema).check()
         operation = Merge(snapshot.manifest.fragments, added.schema, True)
-        transaction = transaction_of(snapshot, operation, environment)
+        transaction = new_transaction(snapshot, operation, environment)
         return files.commit(snapshot, transaction, CommitOptions())
 
 

@@ -12,7 +12,7 @@ from lance_core.commits.options import CommitOptions
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import commit
-from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.schema_evolution.cast import cast
 from lance_core.dataset.write.schema_evolution.column_files import (
@@ -93,7 +93,7 @@ def alter_columns(
             operation = Merge(fragments, altered.schema, rows_may_lack(altered.new, first_id))
         else:
             operation = Project(altered.schema, preserves_nullability=not altered.required.fields)
-        transaction = transaction_of(snapshot, operation, environment)
+        transaction = new_transaction(snapshot, operation, environment)
         return files.commit(snapshot, transaction, CommitOptions(age_of_files=age))
 
 
@@ -152,5 +152,5 @@ def drop_columns(
         raise TypeError(f"columns must be a list of names, got the string {columns!r}")
     check_writable(snapshot.manifest.flags)
     operation = Project(drop_fields(snapshot.schema, columns), preserves_nullability=True)
-    transaction = transaction_of(snapshot, operation, environment)
+    transaction = new_transaction(snapshot, operation, environment)
     return commit(snapshot.root, snapshot, transaction, CommitOptions())

@@ -10,7 +10,7 @@ from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write.commit_change import transaction_of
+from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.schema_evolution.add_columns import added_fields
 from lance_core.dataset.write.schema_evolution.column_files import (
@@ -41,7 +41,7 @@ def merge(
     with discard_on_failure(snapshot.root) as files:
         joining = _Joining(snapshot, files, reader, left_on, right_on)
         operation = Merge(joining.all(), joining.added.schema, joining.preserves_nullability)
-        transaction = transaction_of(snapshot, operation, environment)
+        transaction = new_transaction(snapshot, operation, environment)
         return files.commit(snapshot, transaction, CommitOptions(age_of_files=age))
 
 
