@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise, starmap
 
 from lance_core._pb import file_pb2
+from lance_core.datafile.column_map import column_of
+from lance_core.datafile.column_metadata import WrittenPage
+from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.footer import ALIGNMENT, Footer
+from lance_core.datafile.page_limits import PageLimits
+from lance_core.encodings.context import BlobPlaces, EncodeContext
+from lance_core.encodings.page import EncodedPage
+from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema, encode_metadata
 from lance_core.store.base import ByteRange, BytesLike, ObjectStore, ObjectWriter
@@ -27,10 +34,11 @@ _ENTRY = struct.Struct("<QQ")
 class AlignedOutput:
     """Writes the parts of one file. ``position``: number of bytes written so far."""
 
-    __slots__ = ("position", "writer")
+    __slots__ = ("position", "version", "writer")
 
-    def __init__(self, writer: ObjectWriter) -> None:
+    def __init__(self, writer: ObjectWriter, version: FileVersion) -> None:
         self.writer = writer
+        self.version = version
         self.position = writer.tell()
 
     def write_aligned(self, data: BytesLike) -> ByteRange:
@@ -39,7 +47,13 @@ class AlignedOutput:
         self.align(ALIGNMENT)
         return written
 
-    def write_all_aligned(self, buffers: Sequence[BytesLike]) -> tuple[ByteRange, ...]:
+    def write_page(self, page: EncodedPage, first_row: int = 0) -> WrittenPage:
+        """Write the buffers of a page of rows that count from ``first_row`` of the file."""
+        buffers = self._write_all_aligned(page.buffers)
+        url, priority = self.version.page_encoding_url, first_row + page.priority
+        return WrittenPage(buffers, page.num_rows, url, page.encoding, priority)
+
+    def _write_all_aligned(self, buffers: Sequence[BytesLike]) -> tuple[ByteRange, ...]:
         """`write_aligned` of all ``buffers``; small ones are copied and written at once."""
         sizes = [memoryview(data).nbytes for data in buffers]
         if sum(sizes) > _MAX_COPIED_BYTES:
@@ -61,6 +75,20 @@ class AlignedOutput:
             store.append_from(self.writer, path, ranges, batch_bytes)
             self.position += sum(wanted.length for wanted in ranges)
 
+    def encode_context(
+        self, registry: EncodingRegistry, limits: PageLimits, blobs: BlobPlaces | None = None
+    ) -> EncodeContext:
+        """The context of encoders that write to the file."""
+        return EncodeContext(
+            version=self.version,
+            registry=registry,
+            write_buffer=lambda buffer: self.write_aligned(buffer).start,
+            flush_bytes=limits.flush_bytes,
+            max_page_bytes=limits.max_page_bytes,
+            dictionary_threshold=limits.dictionary_threshold,
+            blobs=blobs,
+        )
+
     def align(self, alignment: int, remainder: int = 0) -> None:
         """Write padding until the position has this ``remainder``."""
         padding = (remainder - self.position) % alignment
@@ -74,9 +102,8 @@ class AlignedOutput:
         num_rows: int,
         columns: Sequence[BytesLike],
         buffers: Sequence[ByteRange],
-        version: FileVersion,
-    ) -> None:
-        """Write everything after the buffers.
+    ) -> FileWriteResult:
+        """Write everything after the buffers, and return what a manifest stores of the file.
 
         ``columns``: the serialized ``ColumnMetadata`` of each column. ``buffers``: the positions of
         the global buffers after the ``FileDescriptor``.
@@ -92,10 +119,13 @@ class AlignedOutput:
         self._write(b"".join(columns))
         column_table = self._write_table(ranges)
         buffer_table = self._write_table([description, *buffers])
+        version = self.version
         footer = Footer(
             column_metadata, column_table, buffer_table, 1 + len(buffers), len(columns), version
         )
         self._write(footer.to_bytes())
+        ids = column_of(schema.fields, version)
+        return FileWriteResult(num_rows, self.position, tuple(ids), tuple(ids.values()), version)
 
     def _write_table(self, ranges: Sequence[ByteRange]) -> int:
         """Write a table of positions and lengths; returns its position."""

@@ -10,7 +10,6 @@ from functools import partial
 import pyarrow as pa
 
 from lance_core.datafile.aligned_output import AlignedOutput
-from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import WrittenPage, serialize_column
 from lance_core.datafile.file_output import (
     DEFAULT_FILE_OPTIONS,
@@ -20,7 +19,7 @@ from lance_core.datafile.file_output import (
 )
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
-from lance_core.encodings.context import BlobPlaces, EncodeContext, FieldEncoder
+from lance_core.encodings.context import BlobPlaces, FieldEncoder
 from lance_core.encodings.dispatch import field_encoder, flush_encoders
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
@@ -85,18 +84,10 @@ class FileWriter(FileOutput):
         super().__init__(writer, schema, version)
         self._num_bytes = 0
         self._stored = replace(schema, fields=tuple(map(described_in_file, schema.fields)))
-        self._output = AlignedOutput(writer)
+        self._output = AlignedOutput(writer, version)
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
-        self._context = context = EncodeContext(
-            version=version,
-            registry=registry,
-            write_buffer=lambda buffer: self._output.write_aligned(buffer).start,
-            flush_bytes=limits.flush_bytes,
-            max_page_bytes=limits.max_page_bytes,
-            dictionary_threshold=limits.dictionary_threshold,
-            blobs=blobs,
-        )
+        self._context = context = self._output.encode_context(registry, limits, blobs)
         self._states: list[_FieldState] = []
         self._pages: list[list[WrittenPage]] = []
         for field in schema.fields:
@@ -150,23 +141,11 @@ class FileWriter(FileOutput):
         self._flush()
         encodings = [raw for state in self._states for raw in state.encoder.column_encodings()]
         columns = list(map(serialize_column, encodings, self._pages))
-        self._output.write_metadata(
-            self._stored,
-            self._metadata,
-            self.num_rows,
-            columns,
-            self._global_buffers,
-            self.version,
+        result = self._output.write_metadata(
+            self._stored, self._metadata, self.num_rows, columns, self._global_buffers
         )
         self._close()
-        field_ids = column_of(self._stored.fields, self.version)
-        return FileWriteResult(
-            self.num_rows,
-            self._output.position,
-            tuple(field_ids),
-            tuple(field_ids.values()),
-            self.version,
-        )
+        return result
 
     def _flush(self) -> None:
         """Write the pages of all waiting rows."""
@@ -205,7 +184,4 @@ class FileWriter(FileOutput):
                 self._write_page(self._states[number].first_column + page.column, page)
 
     def _write_page(self, column: int, page: EncodedPage) -> None:
-        buffers = self._output.write_all_aligned(page.buffers)
-        url = self.version.page_encoding_url
-        written = WrittenPage(buffers, page.num_rows, url, page.encoding, page.priority)
-        self._pages[column].append(written)
+        self._pages[column].append(self._output.write_page(page))

@@ -15,7 +15,6 @@ from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.joined_pages import JoinedPages
 from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece
 from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import (
     WrittenPage,
     serialize_column_encoding,
@@ -24,7 +23,7 @@ from lance_core.datafile.column_metadata import (
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.page_limits import page_limits
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
-from lance_core.encodings.context import EncodeContext, FieldEncoder
+from lance_core.encodings.context import FieldEncoder
 from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
@@ -105,19 +104,12 @@ class FileCopy:
         layouts: Sequence[FieldLayout],
     ) -> None:
         self._writer = writer
-        self._output = AlignedOutput(writer)
+        self._output = AlignedOutput(writer, version)
         self._schema = schema
         self._version = version
         self._layouts = layouts
         self._limits = limits = page_limits(len(schema.fields), None, None)
-        self._context = EncodeContext(
-            version=version,
-            registry=registry,
-            write_buffer=lambda buffer: self._output.write_aligned(buffer).start,
-            flush_bytes=limits.flush_bytes,
-            max_page_bytes=limits.max_page_bytes,
-            dictionary_threshold=limits.dictionary_threshold,
-        )
+        self._context = self._output.encode_context(registry, limits)
 
     def write(
         self,
@@ -150,17 +142,14 @@ class FileCopy:
                     elif piece.num_rows:
                         self._add_encoded(column, layout, index, encoded[field, number])
             columns += added
-        self._finish(columns, num_rows)
+        result = self._finish(columns, num_rows)
         counts.pages_copied += copies.num_pages
         counts.bytes_copied += copies.num_bytes
-        counts.bytes_written += self._output.position
+        counts.bytes_written += result.size_bytes
         counts.pages_reencoded += sum(
             piece.num_pages for one in pieces for piece in one if isinstance(piece, EncodedRows)
         )
-        ids = column_of(self._schema.fields, self._version)
-        return FileWriteResult(
-            num_rows, self._output.position, tuple(ids), tuple(ids.values()), self._version
-        )
+        return result
 
     def _add_encoded(
         self, column: _Column, layout: FieldLayout, index: int, pages: Sequence[list[WrittenPage]]
@@ -224,15 +213,10 @@ class FileCopy:
 
     def _write_pages(self, rows: _EncodedField, pages: Iterable[EncodedPage]) -> None:
         for page in pages:
-            self._write_page(rows, page)
+            written = self._output.write_page(page, rows.first_row)
+            rows.pages[page.column].append(written)
 
-    def _write_page(self, rows: _EncodedField, page: EncodedPage) -> None:
-        buffers = tuple(self._output.write_aligned(buffer) for buffer in page.buffers)
-        url, priority = self._version.page_encoding_url, rows.first_row + page.priority
-        written = WrittenPage(buffers, page.num_rows, url, page.encoding, priority)
-        rows.pages[page.column].append(written)
-
-    def _finish(self, columns: Sequence[_Column], num_rows: int) -> None:
+    def _finish(self, columns: Sequence[_Column], num_rows: int) -> FileWriteResult:
         layouts = [column for layout in self._layouts for column in layout.columns]
         url = self._version.page_encoding_url
         serialized = []
@@ -241,10 +225,11 @@ class FileCopy:
                 page = WrittenPage((), column.header_rows, url, _HEADER_ENCODING, 0)
                 column.chunks = [serialize_pages([page])]
             serialized.append(b"".join([_VALUES_ENCODING, *column.chunks]))
-        self._output.write_metadata(
-            self._schema, self._schema.metadata, num_rows, serialized, [], self._version
+        result = self._output.write_metadata(
+            self._schema, self._schema.metadata, num_rows, serialized, []
         )
         self._writer.close()
+        return result
 
 
 def _can_join(field: Field) -> bool:
