@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
@@ -138,18 +139,26 @@ def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
     width = depth + 1
     if not index.size or index.size % (8 * width):
         raise CorruptFileError(f"a repetition index of {index.size} bytes")
-    table = np.frombuffer(index, "<u8").reshape(-1, width)
-    if int(table[:, :2].max()) > _MOST_ROWS:
+    table = np.frombuffer(index, "<u8").reshape(-1, width)[:, :2]
+    rows = _row_table(table)
+    if int(rows.ended[-1]) != num_rows or table[-1, 1]:
+        raise CorruptFileError(f"a repetition index for {int(rows.ended[-1])} rows, not {num_rows}")
+    return rows
+
+
+def _row_table(table: npt.NDArray[np.uint64]) -> RowTable:
+    """The row table from the rows that end in each chunk, and the levels after them."""
+    if int(table.max()) > _MOST_ROWS:
         raise CorruptFileError("a repetition index with impossible counts")
     open_after = table[:, 1] > 0
     ended = np.zeros(len(table) + 1, np.int64)
     np.cumsum(table[:, 0].astype(np.int64), out=ended[1:])
-    if int(ended[-1]) != num_rows or ended.min() < 0 or open_after[-1]:
-        raise CorruptFileError(f"a repetition index for {int(ended[-1])} rows, not {num_rows}")
-    continues = np.zeros(len(table), np.bool_)
-    continues[1:] = open_after[:-1]
+    if ended.min() < 0:
+        raise CorruptFileError("a repetition index with impossible counts")
     if ((table[:, 0] == 0) & ~open_after).any():
         raise CorruptFileError("a chunk without rows")
+    continues = np.zeros(len(table), np.bool_)
+    continues[1:] = open_after[:-1]
     return RowTable(ended, continues, ended[:-1] + continues)
 
 
@@ -220,16 +229,8 @@ def _rows_of_pages(
     if (np.cumsum(sizes) != 16 * ends).any():
         raise CorruptFileError("a repetition index does not match the chunks of its page")
     table = np.frombuffer(b"".join(indices), "<u8").reshape(-1, 2)
-    if int(table.max()) > _MOST_ROWS:
-        raise CorruptFileError("a repetition index with impossible counts")
-    open_after = table[:, 1] > 0
-    ended = np.zeros(len(table) + 1, np.int64)
-    np.cumsum(table[:, 0].astype(np.int64), out=ended[1:])
-    found = np.diff(ended[ends], prepend=0)
-    if (found != num_rows).any() or ended.min() < 0 or open_after[ends - 1].any():
+    rows = _row_table(table)
+    found = np.diff(rows.ended[ends], prepend=0)
+    if (found != num_rows).any() or table[ends - 1, 1].any():
         raise CorruptFileError("a repetition index does not match the rows of its page")
-    if ((table[:, 0] == 0) & ~open_after).any():
-        raise CorruptFileError("a chunk without rows")
-    continues = np.zeros(len(table), np.bool_)
-    continues[1:] = open_after[:-1]
-    return RowTable(ended, continues, ended[:-1] + continues)
+    return rows
