@@ -47,14 +47,7 @@ class PageArrays(Sequence[Page]):
         spans = np.array(buffers, np.int64).reshape(-1, 2)
         edges = np.cumsum([0, *(len(page.buffers) for page in pages)])
         rows = np.array([page.num_rows for page in pages], np.int64)
-        return cls(
-            encodings,
-            np.array(kinds, np.int64),
-            rows,
-            edges,
-            spans[:, 0].copy(),
-            spans[:, 1].copy(),
-        )
+        return cls(encodings, kinds, rows, edges, spans[:, 0].copy(), spans[:, 1].copy())
 
     def __len__(self) -> int:
         return len(self.kinds)

@@ -87,7 +87,7 @@ class Window:
         self, snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer, *, low_retention: bool = False
     ) -> None:
         self._plan = plan
-        self._snapshot = self._chosen_snapshot = self._sparse_snapshot = snapshot
+        self._snapshot = self._chosen_snapshot = snapshot
         self._metrics = metrics = plan.metrics or UNMEASURED
         if plan.metrics is not None:
             self._snapshot = replace(snapshot, reads=metrics.read)

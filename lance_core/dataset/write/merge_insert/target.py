@@ -34,8 +34,6 @@ Addresses = npt.NDArray[np.uint64]
 SEARCH_ROWS = 1 << 24
 """Target rows of one scan for keys, whose result is a table of the matched rows."""
 
-_OFFSET_BITS = np.uint64(32)
-
 
 class Matches(NamedTuple):
     """Target rows whose key is in a `KeyIndex`, in the order of the table."""
