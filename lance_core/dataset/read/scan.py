@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -98,10 +99,7 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
     if plan.order:
         found: Iterator[ScannedRows] = _all_at_once(snapshot, plan)
         return in_batches(found, plan.projection.schema, sizes)
-    sizer = stream_sizer(_read_fields(plan), plan.batch_size)
-    late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
-    found = _found(snapshot, plan, sizer, late, is_stream=True)
-    return in_batches(found, plan.projection.schema, sizes)
+    return in_batches(_streamed(snapshot, plan), plan.projection.schema, sizes)
 
 
 def scan_windows(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
@@ -110,12 +108,17 @@ def scan_windows(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
     For writers: it takes less time and memory than batches of a chosen size. ``plan`` has no
     order.
     """
-    sizer = stream_sizer(_read_fields(plan), plan.batch_size)
-    late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
-    for rows in _found(snapshot, plan, sizer, late, is_stream=True):
+    for rows in _streamed(snapshot, plan):
         if rows.table.num_rows:
             columns = [combine_chunks(column) for column in rows.table.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=plan.projection.schema)
+
+
+def _streamed(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
+    """The result in windows as small as their fixed cost allows; ``plan`` has no order."""
+    sizer = stream_sizer(_read_fields(plan), plan.batch_size)
+    late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
+    return _found(snapshot, plan, sizer, late, is_stream=True)
 
 
 def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
@@ -126,10 +129,7 @@ def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """The number of rows that the scan returns."""
     plan = narrowed(snapshot, plan)
-    sizer = count_sizer(_tested_fields(plan), plan.batch_size)
-    window = Window(snapshot, plan, sizer)
-    windows = sizer.windows(in_runs(snapshot, plan.spans, _tested_fields(plan), sizer))
-    total = sum(_of_windows(snapshot, plan, window.count, windows)) - plan.offset
+    total = sum(_of_tested(snapshot, plan, Window.count)) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
 
@@ -138,10 +138,18 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
 
     Reads only the filter's columns, and ignores the plan's projection, limit and offset.
     """
-    sizer = count_sizer(_tested_fields(plan), plan.batch_size)
+    return itertools.chain.from_iterable(_of_tested(snapshot, plan, Window.matching))
+
+
+def _of_tested(
+    snapshot: Snapshot, plan: ScanPlan, work: Callable[[Window, Span], T]
+) -> Iterator[T]:
+    """``work`` of each window of a scan that reads only the filter's columns."""
+    fields = _tested_fields(plan)
+    sizer = count_sizer(fields, plan.batch_size)
     window = Window(snapshot, plan, sizer)
-    windows = sizer.windows(in_runs(snapshot, plan.spans, _tested_fields(plan), sizer))
-    return itertools.chain.from_iterable(_of_windows(snapshot, plan, window.matching, windows))
+    windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
+    return _of_windows(snapshot, plan, partial(work, window), windows)
 
 
 def _of_windows(
