@@ -19,6 +19,7 @@ from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.values.progress import ProgressOfFragment
 from lance_core.dataset.write import deletions
+from lance_core.dataset.write.fragment_writer import NO_LIMIT
 from lance_core.dataset.write.input import ReaderLike
 from lance_core.dataset.write.write import write_fragments
 from lance_core.errors import InvalidInputError, SchemaMismatchError
@@ -44,9 +45,6 @@ else:
     merging = lazy_module(f"{_FOLDER}.merge")
     udf = lazy_module(f"{_FOLDER}.udf")
     update_columns = lazy_module(f"{_FOLDER}.update_columns")
-
-
-_NO_LIMIT = 1 << 62
 
 
 def _absent(field: Field, held: Collection[int]) -> Iterator[int]:
@@ -125,7 +123,7 @@ class LanceFragment(ArrowInstance):
             dataset_uri,
             schema,
             mode=mode,
-            **{**options, "max_rows_per_file": _NO_LIMIT, "max_bytes_per_file": _NO_LIMIT},
+            **{**options, "max_rows_per_file": NO_LIMIT, "max_bytes_per_file": NO_LIMIT},
         )
         if not isinstance(written, list) or len(written) != 1:
             raise SchemaMismatchError("a fragment cannot be made of no rows")

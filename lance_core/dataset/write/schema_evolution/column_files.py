@@ -24,7 +24,12 @@ from lance_core.dataset.read.window_sizing import WindowBytes, WindowSizer, fixe
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import NewFiles
-from lance_core.dataset.write.fragment_writer import BlobOptions, WriteOptions, write_fragments
+from lance_core.dataset.write.fragment_writer import (
+    NO_LIMIT,
+    BlobOptions,
+    WriteOptions,
+    write_fragments,
+)
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -41,8 +46,6 @@ BATCH_BYTES = 8 << 20
 FIRST_ROWS = 1 << 13
 MAX_ROWS = 1 << 18
 """Bytes of a batch of new values; its rows if their width is unknown, and at most."""
-
-_NO_LIMIT = 1 << 62
 
 
 def plan_of_fragments(plan: ScanPlan, snapshot: Snapshot, *fragments: Fragment) -> ScanPlan:
@@ -135,7 +138,7 @@ class ColumnFiles:
             rows = snapshot.reader(fragment.files[0]).rows_per_group
             files = replace(files, max_rows_per_group=rows or files.max_rows_per_group)
         blobs = BlobOptions.of_moved_rows(snapshot.manifest.base_paths)
-        return WriteOptions(files, _NO_LIMIT, _NO_LIMIT, blobs=blobs)
+        return WriteOptions(files, NO_LIMIT, NO_LIMIT, blobs=blobs)
 
     def with_new(self, fragment: Fragment, new: Sequence[DataFile]) -> Fragment:
         """``fragment`` with the files ``new``; see `with_files`."""
