@@ -73,14 +73,14 @@ def _candidates(
 ) -> Iterator[tuple[int, _Candidate | None]]:
     """The id of each fragment, ascending, with None if it is not worth rewriting."""
     counts = snapshot.manifest.fragments.counts
-    rows = zip(counts.ids, counts.physical_rows, counts.deleted_rows, strict=True)
-    for id_, known, known_deleted in sorted(rows, key=lambda row: row[0]):
-        if known is None or known_deleted is None:  # tables of 0.8 and earlier
+    columns = counts.ids, counts.are_known, counts.physical_rows, counts.deleted_rows
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for id_, is_known, *known in sorted(rows):
+        physical, deleted = known
+        if not is_known:  # tables of 0.8 and earlier
             fragment = snapshot.fragment(id_)
             physical = snapshot.physical_rows(fragment)
             deleted = physical - snapshot.live_rows(fragment)
-        else:
-            physical, deleted = known, known_deleted
         share = deleted / physical if physical else 0.0
         threshold = settings.materialize_deletions_threshold
         alone = settings.materialize_deletions and deleted > 0 and share > threshold
@@ -158,7 +158,7 @@ class _Coverage:
         """
         found = parse_index_section(snapshot.file.index_section)
         versions = reuse_versions(snapshot)
-        ids = snapshot.manifest.fragments.counts.ids
+        ids = snapshot.manifest.fragments.ids
         bitmaps, left_out = [], set[int]()
         stable = snapshot.manifest.uses_stable_row_ids
         for index in found:

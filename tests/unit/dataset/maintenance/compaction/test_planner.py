@@ -152,3 +152,4 @@ def test_fragments_without_known_rows_are_counted_from_their_files(uri: str) -> 
     file = dataclasses.replace(snapshot.file, manifest=manifest)
     dataset.move_to(dataclasses.replace(snapshot, file=file))
     assert planned(dataset, {"target_rows_per_fragment": 20}) == [[0, 1]]
+    assert planned(dataset, {"target_rows_per_fragment": 10}) == []
