@@ -12,6 +12,7 @@ from lance_core.datafile.binary_copy.pieces import CopiedPages
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.binary_copy.varints import Ints
 from lance_core.datafile.footer import ALIGNMENT
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange, ObjectStore
 
@@ -99,10 +100,8 @@ class PageCopies:
         table = self._table
         pages = np.concatenate([np.empty(0, np.int64), *self._pages])
         starts, stops = table.first_buffer[pages], table.first_buffer[pages + 1]
-        counts = stops - starts
-        edges = np.cumsum(counts)
-        buffers = np.repeat(starts - (edges - counts), counts) + np.arange(counts.sum())
-        new = self._copy_buffers(output, files, buffers, np.repeat(pages, counts))
+        buffers = spans_index(starts, stops)
+        new = self._copy_buffers(output, files, buffers, np.repeat(pages, stops - starts))
         self.num_bytes = int(table.sizes[buffers].sum())
         shifts = np.concatenate([np.empty(0, np.int64), *self._shifts])
         priorities = np.maximum(table.priorities[pages] + shifts, 0)

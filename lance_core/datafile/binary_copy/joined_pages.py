@@ -13,9 +13,10 @@ from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.pieces import EncodedRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.binary_copy.varints import Ints
+from lance_core.datafile.binary_copy.varints import Ints, edges_of
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, memory_pool
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import (
@@ -115,15 +116,17 @@ class JoinedPages:
         for start, stop in zip(starts, stops, strict=True):
             kinds.append(numbers.setdefault(raw[start:stop], len(numbers)))
         counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
-        edges = np.zeros(len(pages) + 1, np.int64)
-        np.cumsum(counts, out=edges[1:])
-        buffers = np.repeat(table.first_buffer[pages] - edges[:-1], counts) + np.arange(edges[-1])
+        buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         owners = np.searchsorted(table.file_pages, np.repeat(pages, counts), "right") - 1
         begins = table.offsets[buffers] + self._ranges.bases[owners]
         rows = table.rows[pages]
         arrays = PageArrays(
             [self._encoding(one) for one in numbers],
-            *(np.array(kinds, np.int64), rows, edges, begins, begins + table.sizes[buffers]),
+            np.array(kinds, np.int64),
+            rows,
+            edges_of(counts),
+            begins,
+            begins + table.sizes[buffers],
         )
         return Column(arrays, (), _VALUES, [0, *np.cumsum(rows).tolist()])
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.binary_copy.varints import Ints
+from lance_core.datafile.binary_copy.varints import Ints, edges_of
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
@@ -120,8 +121,7 @@ def pieces_of_field(
     is_small = units.is_copied & (size < MERGE_BYTES * count) & (values < MERGE_ROWS * count)
     is_small &= merges
     encoded = _encoded(units.is_copied, is_small, count, len(layout.data_columns))
-    rows = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum(units.live, out=rows[1:])
+    rows = edges_of(units.live)
     edges = [0, *(np.flatnonzero(np.diff(encoded)) + 1).tolist(), len(encoded)]
     pieces: list[Piece] = []
     for start, stop in pairwise(edges):
@@ -150,7 +150,7 @@ def _encoded_rows(
     pages = None
     if units.has_pages.all():
         columns = range(len(layout.columns))
-        pages = tuple(_page_numbers(units.first[:, n], units.last[:, n])[0] for n in columns)
+        pages = tuple(spans_index(units.first[:, n], units.last[:, n]) for n in columns)
     deleted, base = [np.empty(0, np.int64)], 0
     for source, start, stop in parts if num_rows < sum(stops) - sum(starts) else ():
         gone = sources[source].deleted
@@ -158,14 +158,6 @@ def _encoded_rows(
         deleted.append(gone[first:last] + (base - start))
         base += stop - start
     return EncodedRows(parts, first_row, num_rows, num_pages, pages, np.concatenate(deleted))
-
-
-def _page_numbers(first: Ints, last: Ints) -> tuple[Ints, Ints]:
-    """The numbers from each ``first`` to each ``last``, and how many they are of each."""
-    lengths = last - first
-    edges = np.cumsum(lengths)
-    total = int(edges[-1]) if len(edges) else 0
-    return np.repeat(first - (edges - lengths), lengths) + np.arange(total), lengths
 
 
 def _encoded(
@@ -293,8 +285,7 @@ def _copied(
             inside = table.row_ends[last] - table.row_ends[first]
             header = int((inside if column.scale is None else units.live[at]).sum())
             last = first
-        numbers, lengths = _page_numbers(first, last)
-        pages.append(numbers)
-        shifts.append(np.repeat(shift, lengths))
+        pages.append(spans_index(first, last))
+        shifts.append(np.repeat(shift, last - first))
         headers.append(header)
     return CopiedPages(tuple(pages), tuple(shifts), tuple(headers))

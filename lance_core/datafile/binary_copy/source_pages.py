@@ -14,7 +14,13 @@ from itertools import accumulate
 import numpy as np
 
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.binary_copy.varints import Bytes, Ints, packed_varints, varints_at
+from lance_core.datafile.binary_copy.varints import (
+    Bytes,
+    Ints,
+    edges_of,
+    packed_varints,
+    varints_at,
+)
 from lance_core.datafile.column_metadata import (
     COLUMN_ENCODING_TAG,
     COLUMN_PAGES_TAG,
@@ -69,12 +75,12 @@ class SourcePages:
     @cached_property
     def row_ends(self) -> Ints:
         """The total rows of all pages before each page, and of all pages."""
-        return _ends(self.rows)
+        return edges_of(self.rows)
 
     @cached_property
     def byte_ends(self) -> Ints:
         """The total bytes of the buffers of all pages before each page, and of all pages."""
-        return _ends(self.sizes)[self.first_buffer]
+        return edges_of(self.sizes)[self.first_buffer]
 
 
 def source_pages(files: Sequence[FileMetadata], paths: Sequence[str]) -> SourcePages:
@@ -205,7 +211,7 @@ class _Pages:
         self.sizes, others = packed_varints(data, *sizes)
         if (counts != others).any():
             raise CorruptFileError("a page has unequal numbers of buffer offsets and sizes")
-        self.first_buffer = _ends(counts)
+        self.first_buffer = edges_of(counts)
 
     def _bytes_field(self, at: Ints, tag: int) -> tuple[tuple[Ints, Ints], Ints]:
         """The range of each page's field with this tag, and the position after it."""
@@ -222,12 +228,6 @@ class _Pages:
         present = (self._data[at] == tag) & (at < self._stops)
         values, stops = varints_at(self._data, at + 1)
         return np.where(present, values, 0), np.where(present, stops, at)
-
-
-def _ends(values: Ints) -> Ints:
-    ends = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(values, out=ends[1:])
-    return ends
 
 
 def _check_inside(offsets: Ints, sizes: Ints, ends: Ints) -> None:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.errors import CorruptFileError
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -50,13 +51,11 @@ def packed_varints(data: Bytes, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
     Raises `CorruptFileError` if a range ends within a varint, or for one of 2**63 or more.
     """
     body = gather(data, starts, stops)
-    edges = _edges(stops - starts)
+    edges = edges_of(stops - starts)
     is_last = body < 0x80
     if len(body) and not is_last[edges[1:][edges[1:] > edges[:-1]] - 1].all():
         raise CorruptFileError("a list of numbers of the column metadata ends within a number")
-    before = np.zeros(len(body) + 1, np.int64)
-    np.cumsum(is_last, out=before[1:])
-    counts = np.diff(before[edges])
+    counts = np.diff(edges_of(is_last)[edges])
     if not len(body):
         return np.zeros(0, np.int64), counts
     ends = np.flatnonzero(is_last)
@@ -76,7 +75,7 @@ def encode(values: Ints) -> Ragged:
         if not longer.any():
             break
         lengths += longer
-    edges = _edges(lengths)
+    edges = edges_of(lengths)
     body = np.empty(edges[-1], np.uint8)
     rest, at, lasts = values, edges[:-1], edges[1:] - 1
     while len(rest):
@@ -89,7 +88,7 @@ def encode(values: Ints) -> Ragged:
 def tagged(tag: int, item: Ragged, present: npt.NDArray[np.bool_]) -> Ragged:
     """Each item after the byte ``tag``; nothing for items that are not ``present``."""
     kept = np.where(present, item[1], 0)
-    edges = _edges(item[1])
+    edges = edges_of(item[1])
     body = gather(item[0], edges[:-1], edges[:-1] + kept)
     tags = np.full(int(present.sum()), tag, np.uint8)
     return concatenated([(tags, present.astype(np.int64)), (body, kept)])
@@ -98,31 +97,27 @@ def tagged(tag: int, item: Ragged, present: npt.NDArray[np.bool_]) -> Ragged:
 def concatenated(parts: Sequence[Ragged]) -> Ragged:
     """Item by item, the bytes of all ``parts`` one after the other."""
     total = np.sum([lengths for _, lengths in parts], axis=0)
-    edges = _edges(total)
+    edges = edges_of(total)
     body = np.empty(edges[-1], np.uint8)
     at = edges[:-1].copy()
     for piece, lengths in parts:
-        body[_indices(at, lengths)] = piece
+        body[spans_index(at, at + lengths)] = piece
         at += lengths
     return body, total
 
 
 def merged(item: Ragged, counts: Ints) -> Ragged:
     """Ragged bytes of groups of ``counts`` items each."""
-    return item[0], np.diff(_edges(item[1])[_edges(counts)])
+    return item[0], np.diff(edges_of(item[1])[edges_of(counts)])
 
 
 def gather(data: Bytes, starts: Ints, stops: Ints) -> Bytes:
     """The bytes of all ranges one after the other."""
-    return data[_indices(starts, stops - starts)]
+    return data[spans_index(starts, stops)]
 
 
-def _indices(starts: Ints, lengths: Ints) -> Ints:
-    edges = _edges(lengths)
-    return np.repeat(starts - edges[:-1], lengths) + np.arange(edges[-1])
-
-
-def _edges(lengths: Ints) -> Ints:
+def edges_of(lengths: Ints) -> Ints:
+    """The start of each of consecutive items with these lengths, then the end of the last one."""
     edges = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=edges[1:])
     return edges
