@@ -189,20 +189,27 @@ def add_to_fragment(
         return adding.one_fragment(fragment), adding.added.schema
 
 
-class Adding:
+class NewColumns:
+    """Columns that are added to ``snapshot``, and the writer of their files."""
+
+    def __init__(self, snapshot: Snapshot, files: NewFiles, new: pa.Schema) -> None:
+        first_id = snapshot.next_field_id
+        self.added = added_fields(snapshot, new, first_id)
+        self.preserves_nullability = rows_may_lack(self.added.new, first_id)
+        self._snapshot = snapshot
+        self._files = ColumnFiles(snapshot, files, self.added.new, self.added.schema)
+        self._files.check()
+
+
+class Adding(NewColumns):
     """New columns for the fragments of one version."""
 
     def __init__(
         self, snapshot: Snapshot, files: NewFiles, new: pa.Schema, transform: Transform
     ) -> None:
-        first_id = snapshot.next_field_id
-        self.added = added_fields(snapshot, new, first_id)
-        self.preserves_nullability = rows_may_lack(self.added.new, first_id)
-        self._snapshot = snapshot
+        super().__init__(snapshot, files, new)
         self._transform = transform
-        self._files = ColumnFiles(snapshot, files, self.added.new, self.added.schema)
         self._plan: ScanPlan | None = None
-        self._files.check()
 
     @classmethod
     def of(

@@ -232,3 +232,9 @@ def _until(failed: Sequence[BaseException], batches: Batches) -> Iterator[pa.Rec
         if failed:
             raise failed[0]
         yield batch
+
+
+def nullable_batch(columns: Iterable[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """A batch whose columns may have nulls, also those that are not nullable in ``schema``."""
+    nullable = pa.schema([field.with_nullable(True) for field in schema])
+    return pa.RecordBatch.from_arrays(list(columns), schema=nullable)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -12,16 +12,16 @@ from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
-from lance_core.dataset.write.schema_evolution.add_columns import added_fields
+from lance_core.dataset.write.schema_evolution.add_columns import NewColumns
 from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
     Batches,
-    ColumnFiles,
+    nullable_batch,
 )
 from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError
-from lance_core.schema.evolution import Added, rows_may_lack
+from lance_core.schema.evolution import Added
 from lance_core.schema.extension import storage_of
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
@@ -60,7 +60,7 @@ def merge_fragment(
         return written, joining.added
 
 
-class _Joining:
+class _Joining(NewColumns):
     """The new columns of a join."""
 
     def __init__(
@@ -76,13 +76,8 @@ class _Joining:
         for name in other.columns.column_names:
             if name in snapshot.schema.names:
                 raise SchemaMismatchError(f"Column {name} exists in both sides of the dataset")
-        first_id = snapshot.next_field_id
-        self.added = added_fields(snapshot, other.columns.schema, first_id)
-        self.preserves_nullability = rows_may_lack(self.added.new, first_id)
+        super().__init__(snapshot, files, other.columns.schema)
         self._other = other
-        self._version = snapshot.storage_version
-        self._files = ColumnFiles(snapshot, files, self.added.new, self.added.schema)
-        self._files.check()
 
     def all(self) -> list[Fragment]:
         """All fragments with a new file each."""
@@ -96,8 +91,9 @@ class _Joining:
     def _rows(self, positions: pa.Array) -> Batches:
         for start in range(0, len(positions), BATCH_ROWS):
             rows = self._other.columns.take(positions.slice(start, BATCH_ROWS))
-            _check_nulls(rows, self._version)
-            yield _batch(rows.columns, rows.schema)
+            _check_nulls(rows, self._snapshot.storage_version)
+            # Nulls of rows without a match are checked when the file is written.
+            yield nullable_batch(map(combine_chunks, rows.columns), rows.schema)
 
 
 def _check_nulls(rows: pa.Table, version: FileVersion) -> None:
@@ -118,9 +114,3 @@ def _check_nulls(rows: pa.Table, version: FileVersion) -> None:
 
 
 _NULLS_IN_0_1 = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
-
-
-def _batch(columns: Iterable[pa.ChunkedArray], schema: pa.Schema) -> pa.RecordBatch:
-    # Nulls of rows without a match are checked when the file is written.
-    nullable = pa.schema([field.with_nullable(True) for field in schema])
-    return pa.RecordBatch.from_arrays(list(map(combine_chunks, columns)), schema=nullable)

@@ -18,6 +18,7 @@ from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
     ColumnFiles,
+    nullable_batch,
     plan_of_fragments,
 )
 from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows
@@ -117,5 +118,4 @@ def _updated(
             pa.concat_arrays([old, combine_chunks(values)]).take(pa.array(source))
             for old, values in zip(batch.columns, new.columns, strict=True)
         ]
-        nullable = pa.schema([field.with_nullable(True) for field in batch.schema])
-        yield pa.RecordBatch.from_arrays(columns, schema=nullable)
+        yield nullable_batch(columns, batch.schema)
