@@ -38,6 +38,16 @@ class JoinedRanges:
         """The end of the last file."""
         return int(self.bases[-1] + self._ends[-1]) if len(self._ends) else 0
 
+    def locate(self, ranges: Sequence[ByteRange]) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """The number of the file of each range, and the start and end in the file."""
+        flat = np.fromiter(chain.from_iterable(ranges), np.int64, 2 * len(ranges))
+        owners = self.bases.searchsorted(flat[::2], "right") - 1
+        bases = self.bases[owners]
+        starts, stops = flat[::2] - bases, flat[1::2] - bases
+        if (stops > self._ends[owners]).any():
+            raise CorruptFileError("a range of bytes ends after the data of its file")
+        return owners, starts, stops
+
     def get(
         self,
         ranges: Sequence[ByteRange],
@@ -46,12 +56,7 @@ class JoinedRanges:
         """The bytes of ``ranges``, with one call of ``read`` for each file, given its number."""
         if not ranges:
             return []
-        flat = np.fromiter(chain.from_iterable(ranges), np.int64, 2 * len(ranges))
-        starts, stops = flat[::2], flat[1::2]
-        owners = self.bases.searchsorted(starts, "right") - 1
-        starts, stops = starts - self.bases[owners], stops - self.bases[owners]
-        if (stops > self._ends[owners]).any():
-            raise CorruptFileError("a range of bytes ends after the data of its file")
+        owners, starts, stops = self.locate(ranges)
         order = owners.argsort(kind="stable")
         inner = byte_ranges(starts[order].tolist(), stops[order].tolist())
         sorted_owners = owners[order]

@@ -33,7 +33,6 @@ from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.store.base import ByteRange
-from lance_core.store.ranges import slice_ranges
 
 _VALUES = ColumnEncoding(values=Empty())
 
@@ -137,12 +136,13 @@ class JoinedPages:
         return found
 
     def _get(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        return self._ranges.get(ranges, self._read)
+        if not self._has_views:
+            return self._ranges.get(ranges, self._read)
+        found = zip(*(array.tolist() for array in self._ranges.locate(ranges)), strict=True)
+        return [self._view(file).slice(start, stop - start) for file, start, stop in found]
 
     def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         file = self._files[number]
-        if self._has_views:
-            return slice_ranges(self._view(number), ranges, file.path)
         return file.store.get_ranges(file.path, ranges)
 
     def _view(self, owner: int) -> pa.Buffer:

@@ -55,7 +55,7 @@ def packed_varints(data: Bytes, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
     is_last = body < 0x80
     if len(body) and not is_last[edges[1:][edges[1:] > edges[:-1]] - 1].all():
         raise CorruptFileError("a list of numbers of the column metadata ends within a number")
-    counts = np.diff(edges_of(is_last)[edges])
+    counts: Ints = np.diff(edges_of(is_last)[edges])
     if not len(body):
         return np.zeros(0, np.int64), counts
     ends = np.flatnonzero(is_last)
@@ -116,7 +116,7 @@ def gather(data: Bytes, starts: Ints, stops: Ints) -> Bytes:
     return data[spans_index(starts, stops)]
 
 
-def edges_of(lengths: Ints) -> Ints:
+def edges_of(lengths: Ints | npt.NDArray[np.bool_]) -> Ints:
     """The start of each of consecutive items with these lengths, then the end of the last one."""
     edges = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=edges[1:])
