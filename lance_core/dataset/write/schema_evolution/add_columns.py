@@ -189,7 +189,7 @@ def add_to_fragment(
         return adding.one_fragment(fragment), adding.added.schema
 
 
-class NewColumns:
+class AddedColumns:
     """Columns that are added to ``snapshot``, and the writer of their files."""
 
     def __init__(self, snapshot: Snapshot, files: NewFiles, new: pa.Schema) -> None:
@@ -201,7 +201,7 @@ class NewColumns:
         self._files.check()
 
 
-class Adding(NewColumns):
+class Adding(AddedColumns):
     """New columns for the fragments of one version."""
 
     def __init__(

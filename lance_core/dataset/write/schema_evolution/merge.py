@@ -12,7 +12,7 @@ from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
-from lance_core.dataset.write.schema_evolution.add_columns import NewColumns
+from lance_core.dataset.write.schema_evolution.add_columns import AddedColumns
 from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
     Batches,
@@ -60,7 +60,7 @@ def merge_fragment(
         return written, joining.added
 
 
-class _Joining(NewColumns):
+class _Joining(AddedColumns):
     """The new columns of a join."""
 
     def __init__(
