@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import Rows
+    from lance_core.encodings.decoding import Int64Array, Rows
     from lance_core.encodings.page import Column, Page
 
 
@@ -59,3 +59,16 @@ def _split_range(starts: list[int], rows: RowRange) -> list[tuple[int, Rows]]:
             parts.append((page, RowRange(start - starts[page], stop - starts[page])))
         start, page = stop, page + 1
     return parts
+
+
+def rows_in_pages(column: Column, pages: Int64Array, rows: Rows) -> Rows:
+    """``rows``, which are in ``pages`` only, counted as if the column had no other pages.
+
+    All pages from the first to the last row of a range are among ``pages``, except empty ones.
+    """
+    if isinstance(rows, RowRange):
+        return rows.moved(-column.starts[int(pages[0])])
+    starts = np.asarray(column.starts)
+    firsts, counts = starts[pages], starts[pages + 1] - starts[pages]
+    owners = firsts.searchsorted(rows.values, "right") - 1
+    return packed_rows(rows.values - (firsts - (np.cumsum(counts) - counts))[owners])

@@ -9,10 +9,10 @@ import numpy as np
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
+from lance_core.encodings.decoding import run_interleaved
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.page_rows import split_rows, with_page
+from lance_core.encodings.page_rows import rows_in_pages, split_rows, with_page
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
 from lance_core.encodings.v2_0.page_run import (
@@ -74,7 +74,9 @@ class ColumnPlan(FieldPlan):
         run = self._run([number for number, _ in parts])
         if run is not None:
             try:
-                return (yield from run.decode(_joined_rows(parts, run), context))
+                return (
+                    yield from run.decode(rows_in_pages(self.column, run.numbers, rows), context)
+                )
             except (CorruptFileError, ResultTooLargeError):
                 pass  # Decode each page alone, so that the error names the damaged page.
         results = yield from run_interleaved([self.decode_page(*part, context) for part in parts])
@@ -124,18 +126,6 @@ class ColumnPlan(FieldPlan):
         if not isinstance(encoding, ArrayEncoding):
             raise CorruptFileError("the page does not have an array encoding")
         return plan_array(encoding, page_scope(self.column, page, self.type, context))
-
-
-def _joined_rows(parts: Sequence[tuple[int, Rows]], run: ArrayRun) -> Rows:
-    """The rows of all pages, counted from the start of the first page of the run."""
-    counts = run.table.num_rows[run.numbers]
-    bases = (np.cumsum(counts) - counts).tolist()
-    rows = [part.moved(base) for (_, part), base in zip(parts, bases, strict=True)]
-    if all(isinstance(part, RowRange) for part in rows):
-        first, last = rows[0], rows[-1]
-        if last.last + 1 - first.first == sum(map(len, rows)):
-            return RowRange(first.first, last.last + 1)
-    return packed_rows(np.concatenate([part.numbers for part in rows]))
 
 
 def page_scope(column: Column, page: Page, type_: pa.DataType, context: DecodeContext) -> PlanScope:

@@ -16,7 +16,7 @@ from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.page_rows import with_page
+from lance_core.encodings.page_rows import rows_in_pages, with_page
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
@@ -160,7 +160,7 @@ class LeafColumn:
         if isinstance(rows, RowRange):
             return [self._range(rows, pages[a:b]) for a, b in groups]
         values, ends = rows.values, cuts.tolist()
-        return [self._indices(values[ends[a] : ends[b]], pages[a:b]) for a, b in groups]
+        return [self._stretch(RowIndices(values[ends[a] : ends[b]]), pages[a:b]) for a, b in groups]
 
     def pages_of(self, rows: Rows) -> tuple[Int64Array, Int64Array]:
         """The pages that hold some of ``rows``, and the cuts between the rows of each.
@@ -182,16 +182,11 @@ class LeafColumn:
         """The part of a range that is in consecutive ``pages``."""
         base = self.column.starts[int(pages[0])]
         end = self.column.starts[int(pages[-1]) + 1]
-        inner = RowRange(max(rows.start, base) - base, min(rows.stop, end) - base)
-        return Stretch(tuple(pages.tolist()), inner)
+        inner = RowRange(max(rows.start, base), min(rows.stop, end))
+        return self._stretch(inner, pages)
 
-    def _indices(self, rows: Int64Array, pages: Int64Array) -> Stretch:
-        """Single rows that are in ``pages``, counted as if there were no other pages."""
-        firsts = np.asarray(self.column.starts)[pages]
-        counts = self.pages.num_rows[pages]
-        owners = firsts.searchsorted(rows, "right") - 1
-        moved = rows - (firsts - (np.cumsum(counts) - counts))[owners]
-        return Stretch(tuple(pages.tolist()), packed_rows(moved))
+    def _stretch(self, rows: Rows, pages: Int64Array) -> Stretch:
+        return Stretch(tuple(pages.tolist()), rows_in_pages(self.column, pages, rows))
 
     def _groups(self, pages: Int64Array) -> Iterator[tuple[int, int]]:
         """The first and last (exclusive) position in ``pages`` of each group of alike pages."""
