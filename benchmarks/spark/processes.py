@@ -44,7 +44,7 @@ class PeakMemory(threading.Thread):
     def run(self) -> None:
         while not self._done.wait(INTERVAL):
             for pid, _ in _processes():
-                if pid != os.getpid() and _is_python(pid):
+                if pid != os.getpid() and _is_worker(pid):
                     self._bytes = max(self._bytes, _resident(pid))
 
 
@@ -63,7 +63,7 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
         yield pid, found[pid]
 
 
-def _is_python(pid: int) -> bool:
+def _is_worker(pid: int) -> bool:
     """Whether it is a daemon of PySpark or one of its workers."""
     try:
         return "\0-m\0pyspark." in Path(f"/proc/{pid}/cmdline").read_text()
