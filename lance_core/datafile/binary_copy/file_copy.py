@@ -13,7 +13,7 @@ from lance_core.datafile.aligned_output import AlignedOutput
 from lance_core.datafile.binary_copy.copied_pages import PageCopies, SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.joined_pages import JoinedPages
-from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece
+from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece, SourceRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import (
     WrittenPage,
@@ -67,11 +67,11 @@ class CopyCounts:
 
 @dataclass(frozen=True, slots=True)
 class CopyInput:
-    """The files to copy pages from, in the order of ``table``, and a reader of their rows."""
+    """Files from which pages can be copied, their pages, and the rows of each fragment."""
 
-    table: SourcePages
     files: Sequence[SourceFile]
-    read: RowReader
+    table: SourcePages
+    rows: Sequence[SourceRows]
 
 
 @dataclass(slots=True)
@@ -114,13 +114,15 @@ class FileCopy:
     def write(
         self,
         source: CopyInput,
+        read: RowReader,
         pieces: Sequence[Sequence[Piece]],
         num_rows: int,
         counts: CopyCounts,
     ) -> FileWriteResult:
         """Write the ``pieces`` of each field, and add to ``counts``.
 
-        The caller aborts the writer after an error.
+        ``read`` reads the rows of pages that are not copied. The caller aborts the writer after an
+        error.
         """
         copies = PageCopies(source.table)
         places = {
@@ -130,7 +132,7 @@ class FileCopy:
             if isinstance(piece, CopiedPages)
         }
         copies.copy(self._output, source.files)
-        encoded = self._encode(source, pieces)
+        encoded = self._encode(source, read, pieces)
         columns: list[_Column] = []
         for field, (layout, of_field) in enumerate(zip(self._layouts, pieces, strict=True)):
             added = [_Column() for _ in layout.columns]
@@ -160,7 +162,7 @@ class FileCopy:
             column.chunks.append(serialize_pages(pages[index]))
 
     def _encode(
-        self, source: CopyInput, pieces: Sequence[Sequence[Piece]]
+        self, source: CopyInput, read: RowReader, pieces: Sequence[Sequence[Piece]]
     ) -> dict[tuple[int, int], list[list[WrittenPage]]]:
         """The pages of all `EncodedRows`, by the numbers of field and piece."""
         jobs: dict[tuple[Parts, bool], list[tuple[int, int, EncodedRows]]] = {}
@@ -178,9 +180,9 @@ class FileCopy:
                 fields = [layout.field for layout in layouts]
                 if joins:
                     arrays = joined.read(layouts, [piece for _, _, piece in group])
-                    self._encode_group(_named(arrays, source.read, fields, parts), rows)
+                    self._encode_group(_named(arrays, read, fields, parts), rows)
                 else:
-                    self._encode_group(source.read(fields, parts), rows)
+                    self._encode_group(read(fields, parts), rows)
                 for (field, number, _), one in zip(group, rows, strict=True):
                     found[field, number] = one.pages
         return found

@@ -9,7 +9,7 @@ from dataclasses import field
 import pyarrow as pa
 
 from lance_core.datafile.binary_copy.field_layout import field_layouts
-from lance_core.datafile.binary_copy.file_copy import CopyCounts, CopyInput, FileCopy, Parts
+from lance_core.datafile.binary_copy.file_copy import CopyCounts, FileCopy, Parts
 from lance_core.datafile.binary_copy.pieces import pieces_of_field
 from lance_core.datafile.column_map import column_of
 from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
@@ -180,8 +180,7 @@ def _copy(
     writer = root.store.open_writer(data_file_path(name))
     try:
         file = FileCopy(writer, schema, version, root.registry, layouts)
-        source = CopyInput(inputs.table, inputs.files, read)
-        written = file.write(source, pieces, rows, counts)
+        written = file.write(inputs, read, pieces, rows, counts)
     except BaseException:
         writer.abort()
         raise

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lance_core.concurrency.pools import IO_THREADS, in_order
 from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.file_copy import STANDARD_ENCODING
+from lance_core.datafile.binary_copy.file_copy import STANDARD_ENCODING, CopyInput
 from lance_core.datafile.binary_copy.pieces import NO_COPY, SourceRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages, source_pages
 from lance_core.datafile.binary_copy.varints import Ints
@@ -18,19 +18,9 @@ from lance_core.datafile.reader import FileReader
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import COPY_BYTES
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
-
-
-@dataclass(frozen=True, slots=True)
-class CopyInputs:
-    """Files from which pages can be copied, their pages, and the rows of each fragment."""
-
-    files: Sequence[SourceFile]
-    table: SourcePages
-    rows: Sequence[SourceRows]
 
 
 def copy_inputs(
@@ -41,7 +31,7 @@ def copy_inputs(
     *,
     is_strict: bool,
     batch_bytes: int = COPY_BYTES,
-) -> CopyInputs:
+) -> CopyInput:
     """Open the files of ``fragments`` and parse the metadata of their pages.
 
     A file from which pages cannot be copied raises `UnsupportedFeatureError` if ``is_strict``;
@@ -73,7 +63,7 @@ def copy_inputs(
         SourceFile(snapshot.store_of(snapshot.base(file.base_id)), found[file].path, batch_bytes)
         for file in kept
     ]
-    return CopyInputs(files, table, rows)
+    return CopyInput(files, table, rows)
 
 
 def _readers(
