@@ -1,0 +1,51 @@
+"""Ranges of several files are read with one call for each file, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lance_core.datafile.footer import ALIGNMENT
+from lance_core.datafile.joined_ranges import GAP, JoinedRanges
+from lance_core.errors import CorruptFileError
+from lance_core.store.base import ByteRange
+from lance_core.store.ranges import slice_ranges
+
+FILES = [bytes([number]) * 50 + bytes(range(50)) for number in range(3)]
+
+
+def joined() -> JoinedRanges:
+    return JoinedRanges(np.array([len(file) for file in FILES]))
+
+
+def test_each_file_is_read_once_and_the_bytes_have_the_order_of_the_ranges() -> None:
+    ranges, calls = joined(), []
+
+    def read(number: int, wanted: Sequence[ByteRange]) -> list[pa.Buffer]:
+        calls.append((number, len(wanted)))
+        return slice_ranges(pa.py_buffer(FILES[number]), wanted, str(number))
+
+    places = [(2, 40, 60), (0, 0, 5), (2, 0, 0), (1, 90, 100), (0, 50, 52)]
+    bases = ranges.bases.tolist()
+    wanted = [ByteRange(bases[file] + start, bases[file] + stop) for file, start, stop in places]
+    found = [buffer.to_pybytes() for buffer in ranges.get(wanted, read)]
+    assert found == [FILES[file][start:stop] for file, start, stop in places]
+    assert calls == [(0, 2), (1, 1), (2, 2)]
+    assert ranges.get([], read) == []
+
+
+def test_files_are_aligned_and_further_apart_than_a_gap() -> None:
+    bases = joined().bases
+    assert not (bases % ALIGNMENT).any()
+    assert (np.diff(bases) > 100 + GAP).all()
+    assert joined().end == int(bases[-1]) + 100
+    assert JoinedRanges(np.array([], np.int64)).end == 0
+
+
+def test_a_range_that_ends_after_its_file_is_refused() -> None:
+    base = int(joined().bases[1])
+    with pytest.raises(CorruptFileError, match="ends after the data of its file"):
+        joined().locate([ByteRange(base, base + 101)])
