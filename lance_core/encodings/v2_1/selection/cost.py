@@ -14,6 +14,8 @@ from lance_core.lazy_dataclass import dataclass
 
 _CHUNK_VALUES = 4096
 _SAMPLE = 64
+_BLOCK_HEAD = 8
+"""Bytes of a run-length encoded block besides its entries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,16 +72,24 @@ class Integers:
         """The number of runs of equal values, of any length."""
         return max(1, int(self.kernels.count_runs(self.words, max(1, len(self.words))).sum()))
 
+    @property
+    def most_block_runs(self) -> int:
+        """The most runs of equal values for which `runs_beat` may be true for a block."""
+        return self._most_runs(self.block_size, _BLOCK_HEAD)
+
+    def _most_runs(self, most: int, head: int) -> int:
+        """The number of (value, length) entries in less than `size` and at most ``most`` bytes."""
+        return (min(most, self.size - 1) - head) // (self.words.itemsize + 1)
+
     def runs_beat(self, most: int, in_chunks: bool) -> bool:
         """True if run-length encoding takes less than `size` and at most ``most`` bytes.
 
         A stored run has at most 255 values. In chunks, runs end at multiples of 4096 values. A
         block has 8 bytes in addition.
         """
-        # The limit as a number of (value, length) entries. Count runs of any length first: there
-        # are at most as many of them as entries, and they usually decide the comparison.
-        each, head = self.words.itemsize + 1, 0 if in_chunks else 8
-        room = (min(most, self.size - 1) - head) // each
+        # Count runs of any length first: there are at most as many of them as entries, and they
+        # usually decide the comparison.
+        room = self._most_runs(most, 0 if in_chunks else _BLOCK_HEAD)
         if self.run_count > room:
             return False
         cuts = slice(None, None, _CHUNK_VALUES) if in_chunks else None

@@ -12,7 +12,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.blob_payloads import DESCRIPTION
-from lance_core.encodings.v2_1.levels.shred import shred
+from lance_core.encodings.v2_1.levels.shred import Leaf, shred
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder, has_blobs
@@ -58,12 +58,13 @@ class TopLevelEncoder:
         for encoder in self._leaves:
             yield from encoder.flush()
 
-    def plain_values(self, most_bytes: int) -> tuple[pa.Array, int] | None:
-        """The waiting values and their first row, if they are at most ``most_bytes`` of numbers.
+    def plain_leaf(self, most_bytes: int) -> tuple[Leaf, int] | None:
+        """The waiting rows and the first of them, if their values take at most ``most_bytes``.
 
-        None for numbers with nulls, options, or structs and lists around them.
+        None unless they are numbers or texts without options, and without structs and lists around
+        them.
         """
-        return self._leaves[0].plain_values(most_bytes) if self._root.is_leaf else None
+        return self._leaves[0].plain_leaf(most_bytes) if self._root.is_leaf else None
 
     def discard_waiting(self) -> None:
         """Remove the rows that wait for `flush`."""

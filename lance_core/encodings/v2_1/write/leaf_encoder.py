@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from lance_core.encodings.arrow.dictionary_items import copied
+from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.levels.repdef import ListLayer
 from lance_core.encodings.v2_1.levels.shred import Leaf, joined
@@ -95,17 +96,18 @@ class LeafEncoder:
             yield from self._split(leaf, _num_bytes(leaf.values), row)
             row += leaf.layers[0].count // self._scale
 
-    def plain_values(self, most_bytes: int) -> tuple[pa.Array, int] | None:
-        """See `lance_core.encodings.v2_1.write.field_encoder.TopLevelEncoder.plain_values`."""
+    def plain_leaf(self, most_bytes: int) -> tuple[Leaf, int] | None:
+        """See `lance_core.encodings.v2_1.write.field_encoder.TopLevelEncoder.plain_leaf`."""
         waiting, leaves = self._waiting, self._waiting.leaves
         limit = min(most_bytes, self._context.max_page_bytes)
         if not leaves or waiting.num_bytes > limit or not self._encoder.is_plain:
             return None
-        if any(len(leaf.layers) != 1 or leaf.layers[0].valid is not None for leaf in leaves):
+        type_ = leaves[0].values.type
+        if len(leaves[0].layers) != 1 or not (pa.types.is_primitive(type_) or is_variable(type_)):
             return None
-        if not pa.types.is_primitive(leaves[0].values.type):
-            return None
-        return joined(leaves).values, waiting.row
+        if len(leaves) > 1:
+            waiting.leaves = leaves = [joined(leaves)]
+        return leaves[0], waiting.row
 
     def discard_waiting(self) -> None:
         """Remove the buffered rows."""

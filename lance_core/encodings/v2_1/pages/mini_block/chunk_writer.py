@@ -72,10 +72,15 @@ def chunk_bytes(form: ChunkForm, chunks: Chunks, kernels: Kernels) -> tuple[pa.B
     return kernels.interleave_chunks([header.reshape(-1), *octets], sizes, _ALIGNMENT, _FILL)
 
 
-def chunk_words(sizes: Int64Array, counts: Int64Array, large: bool) -> pa.Buffer:
-    """The chunk words (page buffer 0) for chunks of ``sizes`` bytes and ``counts`` values."""
+def chunk_words(
+    sizes: Int64Array, counts: Int64Array, large: bool, lasts: Int64Array | int = -1
+) -> pa.Buffer:
+    """The chunk words (page buffer 0) for chunks of ``sizes`` bytes and ``counts`` values.
+
+    ``lasts``: the last chunk of the page, or of each of several pages.
+    """
     logs = np.log2(np.maximum(counts, 1)).astype(np.int64)
-    logs[-1] = 0
+    logs[lasts] = 0
     words = (sizes // _ALIGNMENT - 1) << 4 | logs
     return pa.py_buffer(words.astype("<u4" if large else "<u2"))
 

@@ -20,6 +20,35 @@ VERSIONS = [FileVersion.V2_1, FileVersion.V2_2]
 TYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
 
 
+def _nulls(random: np.random.Generator, rows: int) -> dict[str, np.ndarray]:
+    """Masks of nulls at random, in two patterns of levels, and of all but one value."""
+    return {
+        "some": random.random(rows) < 0.1,
+        "half": random.random(rows) < 0.5,
+        "few": np.arange(rows) % 100 == 7,
+        "most": np.arange(rows) != rows // 2,
+        "every": np.ones(rows, np.bool_),
+    }
+
+
+def _texts(random: np.random.Generator, rows: int) -> dict[str, list[str | None]]:
+    few = [f"{value:03}" for value in random.integers(0, 20, rows)]
+    different = [f"text {value}" for value in range(rows)]
+    found: dict[str, list[str | None]] = {
+        "few": [*few],
+        "different": [*different],
+        "short": [text[-3:] for text in different],
+        "one": ["same"] * rows,
+        "empty": [""] * rows,
+        "long": [text * 20 if number % 9 else text * 100 for number, text in enumerate(few)],
+    }
+    for name, nulls in _nulls(random, rows).items():
+        for kind, texts in (("few", few), ("different", different), ("one", ["same"] * rows)):
+            pairs = zip(texts, nulls.tolist(), strict=True)
+            found[f"{name} null {kind}"] = [None if null else text for text, null in pairs]
+    return found
+
+
 def _table(rows: int) -> pa.Table:
     random = np.random.default_rng(rows)
     columns = {}
@@ -34,10 +63,15 @@ def _table(rows: int) -> pa.Table:
         for number, values in enumerate(kinds):
             columns[f"{type_}.{number}"] = pa.array(values.astype(type_))
             columns[f"again {type_}.{number}"] = pa.array(values[::-1].astype(type_))
+            for name, nulls in _nulls(random, rows).items():
+                columns[f"{name} {type_}.{number}"] = pa.array(values.astype(type_), mask=nulls)
     columns["time"] = pa.array(random.integers(0, 1 << 40, rows), pa.timestamp("us"))
     columns["wide"] = pa.array(random.integers(0, 1 << 60, rows))
     columns["null"] = pa.nulls(rows, pa.int32())
-    columns["text"] = pa.array([f"text {value}" for value in range(rows)])
+    for name, texts in _texts(random, rows).items():
+        for type_ in (pa.string(), pa.large_string(), pa.binary()):
+            columns[f"{name} {type_}"] = pa.array(texts, type_)
+            columns[f"again {name} {type_}"] = pa.array(texts[::-1], type_)
     columns["flag"] = pa.array(np.arange(rows) % 3 == 0)
     columns["list"] = pa.array([[value] for value in range(rows)])
     table = pa.table({name.replace(".", "_"): values for name, values in columns.items()})
@@ -58,7 +92,7 @@ def _written(table: pa.Table, version: FileVersion, **options: int) -> bytes:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("rows", [1, 99, 100, 1000, 1024, 1025, 5000])
+@pytest.mark.parametrize("rows", [1, 60, 99, 100, 1000, 1024, 1025, 5000])
 def test_bytes_do_not_depend_on_the_group(
     monkeypatch: pytest.MonkeyPatch, version: FileVersion, rows: int
 ) -> None:
@@ -79,7 +113,7 @@ def test_numbers_of_one_type_are_encoded_in_one_pass(monkeypatch: pytest.MonkeyP
     random = np.random.default_rng(1)
     table = pa.table({f"c{n}": pa.array(random.integers(0, 99, 900)) for n in range(200)})
     passes, alone = [], []
-    stored, flush = column_group._stored, LeafEncoder.flush
+    stored, flush = column_group.fixed_values, LeafEncoder.flush
 
     def counted(*arguments: object) -> object:
         passes.append(arguments)
@@ -89,8 +123,23 @@ def test_numbers_of_one_type_are_encoded_in_one_pass(monkeypatch: pytest.MonkeyP
         alone.append(encoder)
         return flush(encoder)
 
-    monkeypatch.setattr(column_group, "_stored", counted)
+    monkeypatch.setattr(column_group, "fixed_values", counted)
     monkeypatch.setattr(LeafEncoder, "flush", flushed)
     _written(table, FileVersion.V2_1)
     assert len(passes) == -(-200 // column_group.WINDOW)
     assert not alone
+
+
+def test_all_kinds_of_small_columns_are_encoded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(2)
+    columns = {}
+    for number in range(10):
+        columns[f"dictionary {number}"] = pa.array(random.integers(0, 9, 900))
+        columns[f"null {number}"] = pa.array(random.random(900), mask=random.random(900) < 0.1)
+        words = [f"{value:05}" for value in random.integers(0, 9, 900)]
+        columns[f"words {number}"] = pa.array(words)
+        texts = [f"{value:05}" for value in random.integers(0, 9999, 900)]
+        columns[f"texts {number}"] = pa.array(texts)
+        columns[f"null texts {number}"] = pa.array(texts, mask=random.random(900) < 0.1)
+    monkeypatch.setattr(LeafEncoder, "flush", None)
+    assert _written(pa.table(columns), FileVersion.V2_2)
