@@ -142,8 +142,8 @@ class _Group:
         """For each column, if it has values, and levels that `group_pages` supports."""
         if self._valid is None:
             return np.ones(len(self._columns), np.bool_)
-        has_values: npt.NDArray[np.bool_] = self._valid.any(axis=1)
-        return has_values & ~may_have_runs(_definition(self._valid), self._context)
+        has_runs = may_have_runs(_definition(self._valid), self._context)
+        return np.asarray(self._valid.any(axis=1) & ~has_runs)
 
     def _are_constant(self, values: Words) -> npt.NDArray[np.bool_]:
         """For each column, if all values that are not null are equal."""
