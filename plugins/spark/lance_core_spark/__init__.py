@@ -3,9 +3,30 @@
 `compact` and `LanceTable` compact tables. `upsert_batches` upserts the batches of a stream.
 """
 
-from lance_core_spark.source import LanceSource
-from lance_core_spark.stream.upsert import upsert_batches
-from lance_core_spark.table.compact import compact
-from lance_core_spark.table.lance_table import LanceTable
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lance_core_spark.source import LanceSource
+    from lance_core_spark.stream.upsert import upsert_batches
+    from lance_core_spark.table.compact import compact
+    from lance_core_spark.table.lance_table import LanceTable
 
 __all__ = ["LanceSource", "LanceTable", "compact", "upsert_batches"]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name on first access: Spark's planning processes need few of the modules."""
+    modules = {
+        "LanceSource": "source",
+        "LanceTable": "table.lance_table",
+        "compact": "table.compact",
+        "upsert_batches": "stream.upsert",
+    }
+    if name not in modules:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"lance_core_spark.{modules[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

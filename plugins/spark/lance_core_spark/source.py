@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
@@ -14,8 +15,9 @@ from lance_core_spark.read.reader import LanceReader
 from lance_core_spark.read.schema import read_schema
 from lance_core_spark.stream.change_feed import with_change_columns
 from lance_core_spark.table_ref import TableVersion, keep_open, open_version
-from lance_core_spark.write.plan import plan_write
-from lance_core_spark.write.writer import LanceWriter
+
+if TYPE_CHECKING:
+    from lance_core_spark.write.writer import LanceWriter
 
 
 class LanceSource:
@@ -53,6 +55,9 @@ class LanceSource:
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """A writer of rows with the columns ``schema``."""
+        from lance_core_spark.write.plan import plan_write  # Processes that plan reads skip these.
+        from lance_core_spark.write.writer import LanceWriter
+
         return LanceWriter(plan_write(self._options, schema, overwrite, self._newest()))
 
     def _newest(self) -> lance_core.LanceDataset | None:

@@ -2,61 +2,85 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from itertools import pairwise
 
-import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-import lance_core
-from lance_core_spark.read.partitions import TableSize, batch_rows, partition_rows, partitions
+from lance_core_spark.read.partitions import (
+    MAX_PARTITION_BYTES,
+    MIN_PARTITION_BYTES,
+    FragmentRows,
+    LancePartition,
+    batch_rows,
+    equal_partitions,
+    partition_count,
+    small_partitions,
+)
+
+FRAGMENTS = some.lists(some.tuples(some.integers(1, 50), some.floats(8, 1e6)), max_size=12).map(
+    lambda sizes: [FragmentRows(i, rows, size) for i, (rows, size) in enumerate(sizes)]
+)
 
 
-@dataclass(frozen=True)
-class Fragment:
-    """As much of a fragment as planning looks at."""
-
-    fragment_id: int
-    physical_rows: int
-    num_deletions: int = 0
+def rows_of(partition: LancePartition) -> int:
+    return sum(stop - start for _, start, stop in partition.ranges)
 
 
-@given(some.lists(some.integers(0, 50), max_size=12), some.integers(1, 60))
-def test_every_row_is_in_exactly_one_partition(rows: list[int], most: int) -> None:
-    planned = partitions([Fragment(i, n) for i, n in enumerate(rows)], most)  # type: ignore[misc]
-    covered = [(f, r) for p in planned for f, start, stop in p.ranges for r in range(start, stop)]
-    assert covered == [(f, r) for f, n in enumerate(rows) for r in range(n)]
-    sizes = [sum(stop - start for _, start, stop in p.ranges) for p in planned]
-    assert max(sizes) <= most
-    # No two neighbours of whole fragments would have fitted into one.
-    assert planned
+@given(FRAGMENTS, some.integers(1, 60))
+def test_every_row_is_in_exactly_one_partition(fragments: list[FragmentRows], most: int) -> None:
+    every = [(fragment.fragment_id, row) for fragment in fragments for row in range(fragment.rows)]
+    for planned in (small_partitions(fragments, most), equal_partitions(fragments, most)):
+        covered = [
+            (f, r) for p in planned for f, start, stop in p.ranges for r in range(start, stop)
+        ]
+        assert covered == every
+        assert planned
+    assert max(map(rows_of, small_partitions(fragments, most))) <= most
+    assert len(equal_partitions(fragments, most)) <= most
 
 
 def test_small_fragments_share_a_partition_and_large_ones_are_split_evenly() -> None:
-    planned = partitions([Fragment(i, 10) for i in range(9)] + [Fragment(9, 95)], 50)  # type: ignore[list-item]
-    assert [len(p.ranges) for p in planned] == [5, 4, 1, 1]
-    assert planned[2].ranges == ((9, 0, 47),)
-    assert planned[3].ranges == ((9, 47, 95),)
+    fragments = [FragmentRows(i, 9, 8) for i in range(10)] + [FragmentRows(10, 90, 8)]
+    planned = equal_partitions(fragments, 4)
+    assert [len(p.ranges) for p in planned] == [5, 5, 1, 1]
+    assert [p.ranges for p in planned[2:]] == [((10, 0, 45),), ((10, 45, 90),)]
 
 
-def test_an_empty_table_has_one_empty_partition() -> None:
-    assert [p.ranges for p in partitions([], 10)] == [()]
-    assert [p.ranges for p in partitions([Fragment(0, 5, 5)], 10)] == [()]  # type: ignore[list-item]
+def test_partitions_have_equal_bytes_rather_than_equal_rows() -> None:
+    fragments = [FragmentRows(0, 1000, 8), FragmentRows(1, 3, 8000)]
+    assert [rows_of(p) for p in equal_partitions(fragments, 4)] == [1000, 1, 1, 1]
 
 
-def test_wide_rows_make_small_batches_and_partitions() -> None:
-    narrow, wide = TableSize(1_000_000, 8_000_000), TableSize(1000, 1 << 30)
-    assert batch_rows(narrow) == 1 << 16
-    assert partition_rows(narrow) == 1 << 18
-    assert batch_rows(wide) == 64
-    assert partition_rows(wide) == 62
-    assert batch_rows(TableSize(0, 0)) > 0
+def test_a_partition_ends_with_a_fragment_if_that_is_near() -> None:
+    fragments = [FragmentRows(i, rows, 8) for i, rows in enumerate((105, 100, 95, 60))]
+    planned = equal_partitions(fragments, 4)
+    assert [p.ranges[0] for p in planned] == [(0, 0, 90), (0, 90, 105), (1, 75, 100), (2, 65, 95)]
+    assert [len(p.ranges) for p in equal_partitions(fragments[:3], 3)] == [1, 1, 1]
 
 
-def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
-    table = pa.table({"x": pa.array(range(1000))})
-    dataset = lance_core.write_dataset(table, tmp_path / "t.lance", max_rows_per_file=300)
-    sizes = TableSize.of(dataset.get_fragments())
-    assert sizes.rows == 1000
-    assert sizes.bytes == sum(f.stat().st_size for f in (tmp_path / "t.lance" / "data").iterdir())
+@pytest.mark.parametrize("cut", [small_partitions, equal_partitions])
+def test_an_empty_table_has_one_empty_partition(cut: object) -> None:
+    assert [p.ranges for p in cut([], 10)] == [()]  # type: ignore[operator]
+
+
+def test_the_number_of_partitions_depends_on_bytes() -> None:
+    def count(total: float, parallelism: int) -> int:
+        return partition_count([FragmentRows(0, 1000, total / 1000)], parallelism)
+
+    assert partition_count([], 4) == 1
+    assert count(MIN_PARTITION_BYTES * 1.9, 4) == 1
+    assert count(MIN_PARTITION_BYTES * 3.1, 4) == 3
+    assert count(MAX_PARTITION_BYTES * 3.9, 4) == 4
+    # All rounds are full, so that no processor waits for the last tasks.
+    assert count(MAX_PARTITION_BYTES * 4.1, 4) == 8
+    assert count(MAX_PARTITION_BYTES * 80, 4) == 80
+
+
+def test_wide_rows_make_small_batches() -> None:
+    assert batch_rows([FragmentRows(0, 1_000_000, 100)]) == 1 << 16
+    assert batch_rows([FragmentRows(0, 10, 8), FragmentRows(1, 10, 1 << 20)]) == 64
+    sizes = [batch_rows([FragmentRows(0, 10, float(8**i))]) for i in range(1, 8)]
+    assert all(left >= right for left, right in pairwise(sizes))
+    assert batch_rows([]) > 0

@@ -46,7 +46,7 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_partitions_cover_the_table_exactly(spark: SparkSession, uri: str) -> None:
     frame = read(spark, uri, rows_per_partition=20, batch_size=7)
-    assert frame.rdd.getNumPartitions() == 6
+    assert frame.rdd.getNumPartitions() == 5
     assert [row["id"] for row in frame.collect()] == list(range(100))
     assert read(spark, uri).rdd.getNumPartitions() == 1
 

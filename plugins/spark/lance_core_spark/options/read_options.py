@@ -34,6 +34,7 @@ class LanceReadOptions:
     limit: int | None = None
     batch_size: int | None = None
     rows_per_partition: int | None = None
+    min_partitions: int | None = None
     blob_handling: str | None = None
     meta_columns: tuple[str, ...] = ()
     push_filters: bool = False
@@ -54,6 +55,7 @@ class LanceReadOptions:
             limit=options.number("limit", 0),
             batch_size=options.number("batch_size", 1),
             rows_per_partition=options.number("rows_per_partition", 1),
+            min_partitions=options.number("min_partitions", 1),
             blob_handling=options.text("blob_handling"),
             meta_columns=tuple(
                 column for name, column in META_COLUMNS.items() if options.flag(name)

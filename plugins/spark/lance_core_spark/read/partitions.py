@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from pyspark.sql.datasource import InputPartition
 
-import lance_core
+MAX_PARTITION_BYTES = 256 << 20
+"""Maximum bytes of the rows of a partition in memory, estimated."""
 
-MAX_PARTITION_ROWS = 1 << 18
-PARTITION_BYTES = 64 << 20
-"""Default maximum rows and stored bytes of a partition; both limits apply."""
+MIN_PARTITION_BYTES = 32 << 20
+"""Bytes below which more tasks take longer: each costs Spark as much as some megabytes of rows."""
 
 MAX_BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20
-"""Default maximum rows and stored bytes of a batch; both limits apply."""
+"""Default maximum rows and estimated bytes of a batch; both limits apply."""
 
 MIN_BATCH_ROWS = 64
+
+SNAP = 0.1
+"""The share of a partition by which it may be smaller or larger to end where a fragment ends."""
 
 RowRange = tuple[int, int, int]
 """Fragment id, first physical row, end of the physical rows (exclusive)."""
@@ -31,65 +37,87 @@ class LancePartition(InputPartition):
 
 
 @dataclass(frozen=True, slots=True)
-class TableSize:
-    """The rows of a table, including deleted ones, and the bytes of their files."""
+class FragmentRows:
+    """The physical rows of a fragment that has live rows, and the estimated bytes of each."""
 
+    fragment_id: int
     rows: int
-    bytes: int
-
-    @classmethod
-    def of(cls, fragments: Sequence[lance_core.LanceFragment]) -> TableSize:
-        """The sum over ``fragments``. A file of unknown size counts as empty."""
-        rows = stored = 0
-        for fragment in fragments:
-            metadata = fragment.metadata
-            rows += metadata.physical_rows
-            stored += sum(file.file_size_bytes or 0 for file in metadata.files)
-        return cls(rows, stored)
-
-    def rows_in(self, size: int) -> int:
-        """The number of rows that take about ``size`` bytes, at least one."""
-        return max(1, size * max(self.rows, 1) // max(self.bytes, 1))
+    row_bytes: float
 
 
-def batch_rows(size: TableSize) -> int:
+def batch_rows(fragments: Sequence[FragmentRows]) -> int:
     """The default maximum rows of a batch."""
-    return max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, size.rows_in(BATCH_BYTES)))
+    widest = max((fragment.row_bytes for fragment in fragments), default=1)
+    return max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, int(BATCH_BYTES / max(widest, 1))))
 
 
-def partition_rows(size: TableSize) -> int:
-    """The default maximum rows of a partition."""
-    return max(1, min(MAX_PARTITION_ROWS, size.rows_in(PARTITION_BYTES)))
+def partition_count(fragments: Sequence[FragmentRows], parallelism: int) -> int:
+    """The default number of partitions: limited by bytes, and a multiple of ``parallelism``.
 
-
-def partitions(
-    fragments: Sequence[lance_core.LanceFragment], max_rows: int
-) -> list[LancePartition]:
-    """Partitions with all physical rows of ``fragments``, in order, at most ``max_rows`` in each.
-
-    Large fragments are split into equal ranges; small adjacent fragments share a partition. There
-    is at least one partition, which may be empty.
+    There are fewer than ``parallelism`` if they would have less than `MIN_PARTITION_BYTES` each.
     """
-    planned: list[LancePartition] = []
-    current: list[RowRange] = []
-    current_rows = 0
-    for row_range in _row_ranges(fragments, max_rows):
-        rows = row_range[2] - row_range[1]
-        if current and current_rows + rows > max_rows:
-            planned.append(LancePartition(tuple(current)))
-            current, current_rows = [], 0
-        current.append(row_range)
-        current_rows += rows
-    if current or not planned:
-        planned.append(LancePartition(tuple(current)))
-    return planned
+    total = sum(fragment.rows * fragment.row_bytes for fragment in fragments)
+    rounds = math.ceil(total / (parallelism * MAX_PARTITION_BYTES))
+    if rounds > 1:
+        return rounds * parallelism
+    return max(1, min(parallelism, int(total / MIN_PARTITION_BYTES)))
 
 
-def _row_ranges(fragments: Sequence[lance_core.LanceFragment], max_rows: int) -> Iterator[RowRange]:
-    for fragment in fragments:
-        rows = fragment.physical_rows
-        if rows <= fragment.num_deletions:
-            continue
-        count = -(-rows // max_rows)
-        for i in range(count):
-            yield fragment.fragment_id, rows * i // count, rows * (i + 1) // count
+def equal_partitions(fragments: Sequence[FragmentRows], count: int) -> list[LancePartition]:
+    """At most ``count`` partitions of about the same bytes, with all rows in order.
+
+    They end where fragments end if that makes little difference (`SNAP`).
+    """
+    ends = [0.0, *accumulate(fragment.rows * fragment.row_bytes for fragment in fragments)]
+    size = ends[-1] / count
+    cuts = (_nearest(ends, size * i, SNAP * size) for i in range(1, count))
+    return _cut(fragments, ends, [0.0, *cuts, ends[-1]])
+
+
+def small_partitions(fragments: Sequence[FragmentRows], max_rows: int) -> list[LancePartition]:
+    """Partitions of about the same rows, at most ``max_rows`` in each, with all rows in order."""
+    counted = [FragmentRows(each.fragment_id, each.rows, 1) for each in fragments]
+    ends = [0, *accumulate(fragment.rows for fragment in counted)]
+    count = max(1, -(-ends[-1] // max_rows))
+    return _cut(counted, ends, [ends[-1] * i // count for i in range(count + 1)])
+
+
+def _nearest(ends: Sequence[float], cut: float, tolerance: float) -> float:
+    """The end of a fragment that is within ``tolerance`` of ``cut``, else ``cut``."""
+    place = bisect_left(ends, cut)
+    near = min(ends[max(place - 1, 0) : place + 1], key=lambda end: abs(end - cut))
+    return near if abs(near - cut) <= tolerance else cut
+
+
+def _cut(
+    fragments: Sequence[FragmentRows], ends: Sequence[float], cuts: Sequence[float]
+) -> list[LancePartition]:
+    """Partitions between consecutive ``cuts``; ``ends`` are the ends of fragments after a 0.
+
+    There is at least one partition, which may be empty.
+    """
+    starts = [_row_at(fragments, ends, cut) for cut in cuts]
+    found = [tuple(_ranges(fragments, start, stop)) for start, stop in pairwise(starts)]
+    return [LancePartition(ranges) for ranges in found if ranges] or [LancePartition(())]
+
+
+def _row_at(
+    fragments: Sequence[FragmentRows], ends: Sequence[float], cut: float
+) -> tuple[int, int]:
+    """The index of the fragment that has the position ``cut``, and the row in it."""
+    place = max(bisect_left(ends, cut) - 1, 0)
+    if place == len(fragments):
+        return place, 0
+    fragment = fragments[place]
+    return place, min(fragment.rows, round((cut - ends[place]) / fragment.row_bytes))
+
+
+def _ranges(
+    fragments: Sequence[FragmentRows], start: tuple[int, int], stop: tuple[int, int]
+) -> Iterator[RowRange]:
+    for place in range(start[0], min(stop[0] + 1, len(fragments))):
+        fragment = fragments[place]
+        first = start[1] if place == start[0] else 0
+        end = stop[1] if place == stop[0] else fragment.rows
+        if first < end:
+            yield fragment.fragment_id, first, end

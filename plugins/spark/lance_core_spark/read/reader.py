@@ -10,22 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 import lance_core
+from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.errors import InvalidInputError
 from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.read import partitions as planning
-from lance_core_spark.read.filters import condition
+from lance_core_spark.read.row_bytes import row_bytes
 from lance_core_spark.read.schema import FRAGMENT_ID, ROW_ADDRESS, check_schema
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_type
 from lance_core_spark.types.convert import convert_batch, split_batch
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
 
 
 class _PushFilters:
@@ -74,20 +78,36 @@ class LanceReader(DataSourceReader):
         options = self._options
         if not options.push_filters or options.limit is not None or options.filter is not None:
             return
+        from lance_core_spark.read.filters import condition  # Imports all functions of Arrow.
+
         dataset = self._dataset()
         pushed = condition(filters, dataset.schema, partial(_is_supported, dataset))
         if pushed is not None:
             self._pushed = pushed if self._pushed is None else self._pushed & pushed
 
     def partitions(self) -> list[InputPartition]:
-        fragments = self._dataset().get_fragments()
-        size = planning.TableSize.of(fragments)
+        fragments = self._fragments()
         if self._options.batch_size is None:
-            self._batch_rows = planning.batch_rows(size)
-        rows = self._options.rows_per_partition or planning.partition_rows(size)
+            self._batch_rows = planning.batch_rows(fragments)
         if self._options.limit is not None:
-            rows = max(1, size.rows)  # One task, which stops at the limit.
-        return list(planning.partitions(fragments, rows))
+            return list(planning.equal_partitions(fragments, 1))  # One task stops at the limit.
+        if self._options.rows_per_partition is not None:
+            return list(planning.small_partitions(fragments, self._options.rows_per_partition))
+        parallelism = self._options.min_partitions or cpu_count()
+        count = planning.partition_count(fragments, parallelism)
+        return list(planning.equal_partitions(fragments, count))
+
+    def _fragments(self) -> list[planning.FragmentRows]:
+        """The fragments with live rows."""
+        dataset = self._dataset()
+        fragments = [f for f in dataset.get_fragments() if f.physical_rows > f.num_deletions]
+        names, condition = set(self._schema.names), self._options.filter or ""
+        filtered = [f for f in dataset.schema if f.name in condition and f.name not in names]
+        sizes = row_bytes(fragments, dataset.schema, [*self._schema, *filtered])
+        return [
+            planning.FragmentRows(fragment.fragment_id, fragment.physical_rows, size)
+            for fragment, size in zip(fragments, sizes, strict=True)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, planning.LancePartition)
@@ -117,6 +137,8 @@ class LanceReader(DataSourceReader):
 
 
 def _fragment_ids(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow.compute as pc
+
     return pc.shift_right(batch.column(ROW_ADDRESS), pa.scalar(32, pa.uint64()))
 
 

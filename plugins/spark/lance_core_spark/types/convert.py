@@ -27,7 +27,8 @@ def convert_batch(columns: Sequence[pa.Array], schema: pa.Schema, num_rows: int)
     Raises `InvalidInputError` for a value that the type in ``schema`` cannot hold.
     """
     if not schema.names:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * num_rows, pa.struct([])))
+        empty = pa.StructArray.from_buffers(pa.struct([]), num_rows, [None])
+        return pa.RecordBatch.from_struct_array(empty)
     arrays = [
         convert(column, field.type, (field.name,))
         for column, field in zip(columns, schema, strict=True)

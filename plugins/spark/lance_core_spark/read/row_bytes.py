@@ -1,0 +1,68 @@
+"""Estimates of the bytes of a row in memory, from the manifest alone.
+
+Values of fixed width count as much as they take. The manifest has the sizes of files, not of
+columns: texts, lists and other values of variable size share equally what remains of their file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+import lance_core
+from lance_core_spark.types.arrow_types import struct_fields
+
+ROW_BYTES = 8
+"""What a row counts in addition to its values, since Spark converts it."""
+
+MIN_VARIABLE_BYTES = 16
+"""The minimum that a value of variable size counts: compressed texts are larger in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """The bytes of values of fixed width in a row, and the number of values of variable size."""
+
+    fixed: float
+    variable: int
+
+    @classmethod
+    def of(cls, fields: Iterable[pa.Field]) -> Width:
+        """The width of a row of ``fields``."""
+        widths = [_width(field.type) for field in fields]
+        return cls(sum(width.fixed for width in widths), sum(width.variable for width in widths))
+
+
+def row_bytes(
+    fragments: Sequence[lance_core.LanceFragment], schema: pa.Schema, columns: Iterable[pa.Field]
+) -> list[float]:
+    """The bytes of a row of each fragment, if ``columns`` of a table of ``schema`` are read.
+
+    A file of unknown size counts as empty.
+    """
+    table, read = Width.of(schema), Width.of(columns)
+    return [_fragment_row_bytes(fragment, table, read) for fragment in fragments]
+
+
+def _fragment_row_bytes(fragment: lance_core.LanceFragment, table: Width, read: Width) -> float:
+    metadata = fragment.metadata
+    stored = sum(file.file_size_bytes or 0 for file in metadata.files)
+    per_row = stored / max(metadata.physical_rows, 1)
+    variable = max(MIN_VARIABLE_BYTES, (per_row - table.fixed) / max(table.variable, 1))
+    return ROW_BYTES + read.fixed + read.variable * variable
+
+
+def _width(arrow: pa.DataType) -> Width:
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _width(arrow.storage_type)
+    if pa.types.is_struct(arrow):
+        return Width.of(struct_fields(arrow))
+    if pa.types.is_fixed_size_list(arrow):
+        item = _width(arrow.value_type)
+        return Width(item.fixed * arrow.list_size, item.variable)
+    try:
+        return Width(arrow.bit_width / 8, 0)
+    except ValueError:
+        return Width(0, 1)
