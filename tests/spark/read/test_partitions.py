@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from lance_core_spark.read.partitions import (
     MAX_PARTITION_BYTES,
     MIN_PARTITION_BYTES,
-    FragmentRows,
+    FragmentSize,
     LancePartition,
     batch_rows,
     equal_partitions,
@@ -20,7 +20,7 @@ from lance_core_spark.read.partitions import (
 )
 
 FRAGMENTS = some.lists(some.tuples(some.integers(1, 50), some.floats(8, 1e6)), max_size=12).map(
-    lambda sizes: [FragmentRows(i, rows, size) for i, (rows, size) in enumerate(sizes)]
+    lambda sizes: [FragmentSize(i, rows, size) for i, (rows, size) in enumerate(sizes)]
 )
 
 
@@ -29,7 +29,7 @@ def rows_of(partition: LancePartition) -> int:
 
 
 @given(FRAGMENTS, some.integers(1, 60))
-def test_every_row_is_in_exactly_one_partition(fragments: list[FragmentRows], most: int) -> None:
+def test_every_row_is_in_exactly_one_partition(fragments: list[FragmentSize], most: int) -> None:
     every = [(fragment.fragment_id, row) for fragment in fragments for row in range(fragment.rows)]
     for planned in (small_partitions(fragments, most), equal_partitions(fragments, most)):
         covered = [
@@ -42,19 +42,19 @@ def test_every_row_is_in_exactly_one_partition(fragments: list[FragmentRows], mo
 
 
 def test_small_fragments_share_a_partition_and_large_ones_are_split_evenly() -> None:
-    fragments = [FragmentRows(i, 9, 8) for i in range(10)] + [FragmentRows(10, 90, 8)]
+    fragments = [FragmentSize(i, 9, 8) for i in range(10)] + [FragmentSize(10, 90, 8)]
     planned = equal_partitions(fragments, 4)
     assert [len(p.ranges) for p in planned] == [5, 5, 1, 1]
     assert [p.ranges for p in planned[2:]] == [((10, 0, 45),), ((10, 45, 90),)]
 
 
 def test_partitions_have_equal_bytes_rather_than_equal_rows() -> None:
-    fragments = [FragmentRows(0, 1000, 8), FragmentRows(1, 3, 8000)]
+    fragments = [FragmentSize(0, 1000, 8), FragmentSize(1, 3, 8000)]
     assert [rows_of(p) for p in equal_partitions(fragments, 4)] == [1000, 1, 1, 1]
 
 
 def test_a_partition_ends_with_a_fragment_if_that_is_near() -> None:
-    fragments = [FragmentRows(i, rows, 8) for i, rows in enumerate((105, 100, 95, 60))]
+    fragments = [FragmentSize(i, rows, 8) for i, rows in enumerate((105, 100, 95, 60))]
     planned = equal_partitions(fragments, 4)
     assert [p.ranges[0] for p in planned] == [(0, 0, 90), (0, 90, 105), (1, 75, 100), (2, 65, 95)]
     assert [len(p.ranges) for p in equal_partitions(fragments[:3], 3)] == [1, 1, 1]
@@ -67,7 +67,7 @@ def test_an_empty_table_has_one_empty_partition(cut: object) -> None:
 
 def test_the_number_of_partitions_depends_on_bytes() -> None:
     def count(total: float, parallelism: int) -> int:
-        return partition_count([FragmentRows(0, 1000, total / 1000)], parallelism)
+        return partition_count([FragmentSize(0, 1000, total / 1000)], parallelism)
 
     assert partition_count([], 4) == 1
     assert count(MIN_PARTITION_BYTES * 1.9, 4) == 1
@@ -79,8 +79,8 @@ def test_the_number_of_partitions_depends_on_bytes() -> None:
 
 
 def test_wide_rows_make_small_batches() -> None:
-    assert batch_rows([FragmentRows(0, 1_000_000, 100)]) == 1 << 16
-    assert batch_rows([FragmentRows(0, 10, 8), FragmentRows(1, 10, 1 << 20)]) == 64
-    sizes = [batch_rows([FragmentRows(0, 10, float(8**i))]) for i in range(1, 8)]
+    assert batch_rows([FragmentSize(0, 1_000_000, 100)]) == 1 << 16
+    assert batch_rows([FragmentSize(0, 10, 8), FragmentSize(1, 10, 1 << 20)]) == 64
+    sizes = [batch_rows([FragmentSize(0, 10, float(8**i))]) for i in range(1, 8)]
     assert all(left >= right for left, right in pairwise(sizes))
     assert batch_rows([]) > 0

@@ -37,7 +37,7 @@ class LancePartition(InputPartition):
 
 
 @dataclass(frozen=True, slots=True)
-class FragmentRows:
+class FragmentSize:
     """The physical rows of a fragment that has live rows, and the estimated bytes of each."""
 
     fragment_id: int
@@ -45,13 +45,13 @@ class FragmentRows:
     row_bytes: float
 
 
-def batch_rows(fragments: Sequence[FragmentRows]) -> int:
+def batch_rows(fragments: Sequence[FragmentSize]) -> int:
     """The default maximum rows of a batch."""
     widest = max((fragment.row_bytes for fragment in fragments), default=1)
     return max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, int(BATCH_BYTES / max(widest, 1))))
 
 
-def partition_count(fragments: Sequence[FragmentRows], parallelism: int) -> int:
+def partition_count(fragments: Sequence[FragmentSize], parallelism: int) -> int:
     """The default number of partitions: limited by bytes, and a multiple of ``parallelism``.
 
     There are fewer than ``parallelism`` if they would have less than `MIN_PARTITION_BYTES` each.
@@ -63,7 +63,7 @@ def partition_count(fragments: Sequence[FragmentRows], parallelism: int) -> int:
     return max(1, min(parallelism, int(total / MIN_PARTITION_BYTES)))
 
 
-def equal_partitions(fragments: Sequence[FragmentRows], count: int) -> list[LancePartition]:
+def equal_partitions(fragments: Sequence[FragmentSize], count: int) -> list[LancePartition]:
     """At most ``count`` partitions of about the same bytes, with all rows in order.
 
     They end where fragments end if that makes little difference (`SNAP`).
@@ -74,9 +74,9 @@ def equal_partitions(fragments: Sequence[FragmentRows], count: int) -> list[Lanc
     return _cut(fragments, ends, [0.0, *cuts, ends[-1]])
 
 
-def small_partitions(fragments: Sequence[FragmentRows], max_rows: int) -> list[LancePartition]:
+def small_partitions(fragments: Sequence[FragmentSize], max_rows: int) -> list[LancePartition]:
     """Partitions of about the same rows, at most ``max_rows`` in each, with all rows in order."""
-    counted = [FragmentRows(each.fragment_id, each.rows, 1) for each in fragments]
+    counted = [FragmentSize(each.fragment_id, each.rows, 1) for each in fragments]
     ends = [0, *accumulate(fragment.rows for fragment in counted)]
     count = max(1, -(-ends[-1] // max_rows))
     return _cut(counted, ends, [ends[-1] * i // count for i in range(count + 1)])
@@ -90,7 +90,7 @@ def _nearest(ends: Sequence[float], cut: float, tolerance: float) -> float:
 
 
 def _cut(
-    fragments: Sequence[FragmentRows], ends: Sequence[float], cuts: Sequence[float]
+    fragments: Sequence[FragmentSize], ends: Sequence[float], cuts: Sequence[float]
 ) -> list[LancePartition]:
     """Partitions between consecutive ``cuts``; ``ends`` are the ends of fragments after a 0.
 
@@ -102,7 +102,7 @@ def _cut(
 
 
 def _row_at(
-    fragments: Sequence[FragmentRows], ends: Sequence[float], cut: float
+    fragments: Sequence[FragmentSize], ends: Sequence[float], cut: float
 ) -> tuple[int, int]:
     """The index of the fragment that has the position ``cut``, and the row in it."""
     place = max(bisect_left(ends, cut) - 1, 0)
@@ -113,7 +113,7 @@ def _row_at(
 
 
 def _ranges(
-    fragments: Sequence[FragmentRows], start: tuple[int, int], stop: tuple[int, int]
+    fragments: Sequence[FragmentSize], start: tuple[int, int], stop: tuple[int, int]
 ) -> Iterator[RowRange]:
     for place in range(start[0], min(stop[0] + 1, len(fragments))):
         fragment = fragments[place]

@@ -97,7 +97,7 @@ class LanceReader(DataSourceReader):
         count = planning.partition_count(fragments, parallelism)
         return list(planning.equal_partitions(fragments, count))
 
-    def _fragments(self) -> list[planning.FragmentRows]:
+    def _fragments(self) -> list[planning.FragmentSize]:
         """The fragments with live rows."""
         dataset = self._dataset()
         fragments = [f for f in dataset.get_fragments() if f.physical_rows > f.num_deletions]
@@ -105,7 +105,7 @@ class LanceReader(DataSourceReader):
         filtered = [f for f in dataset.schema if f.name in condition and f.name not in names]
         sizes = row_bytes(fragments, dataset.schema, [*self._schema, *filtered])
         return [
-            planning.FragmentRows(fragment.fragment_id, fragment.physical_rows, size)
+            planning.FragmentSize(fragment.fragment_id, fragment.physical_rows, size)
             for fragment, size in zip(fragments, sizes, strict=True)
         ]
 

@@ -35,21 +35,21 @@ class Width:
         return cls(sum(width.fixed for width in widths), sum(width.variable for width in widths))
 
 
+def stored_bytes(fragment: lance_core.LanceFragment) -> int:
+    """The bytes of a fragment's data files. A file of unknown size counts as empty."""
+    return sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
+
+
 def row_bytes(
     fragments: Sequence[lance_core.LanceFragment], schema: pa.Schema, columns: Iterable[pa.Field]
 ) -> list[float]:
-    """The bytes of a row of each fragment, if ``columns`` of a table of ``schema`` are read.
-
-    A file of unknown size counts as empty.
-    """
+    """The bytes of a row of each fragment, if ``columns`` of a table of ``schema`` are read."""
     table, read = Width.of(schema), Width.of(columns)
     return [_fragment_row_bytes(fragment, table, read) for fragment in fragments]
 
 
 def _fragment_row_bytes(fragment: lance_core.LanceFragment, table: Width, read: Width) -> float:
-    metadata = fragment.metadata
-    stored = sum(file.file_size_bytes or 0 for file in metadata.files)
-    per_row = stored / max(metadata.physical_rows, 1)
+    per_row = stored_bytes(fragment) / max(fragment.physical_rows, 1)
     variable = max(MIN_VARIABLE_BYTES, (per_row - table.fixed) / max(table.variable, 1))
     return ROW_BYTES + read.fixed + read.variable * variable
 

@@ -14,13 +14,14 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.read.partitions import (
+    FragmentSize,
     LancePartition,
     RowRange,
-    TableSize,
-    partition_rows,
+    partition_count,
 )
 from lance_core_spark.read.reader import LanceReader
 from lance_core_spark.stream.admission import Allowance, default_limit
@@ -121,7 +122,7 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for version in self._history.versions(first, newest, last.version)
             if not version.is_empty
         ]
-        return list(_partitions(versions, first, last, self._options.read.rows_per_partition))
+        return list(_partitions(versions, first, last, _partition_rows(versions, self._options)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, StreamPartition)
@@ -162,12 +163,19 @@ def _check_options(options: DataSourceOptions) -> None:
             raise InvalidInputError(f"a stream cannot have the option {what}")
 
 
+def _partition_rows(versions: Sequence[VersionRows], options: DataSourceOptions) -> int:
+    """The maximum rows of a partition."""
+    if options.read.rows_per_partition is not None:
+        return options.read.rows_per_partition
+    rows = max(1, sum(version.rows for version in versions))
+    size = FragmentSize(0, rows, sum(version.bytes for version in versions) / rows)
+    return -(-rows // partition_count([size], options.read.min_partitions or cpu_count()))
+
+
 def _partitions(
-    versions: Sequence[VersionRows], start: StreamOffset, end: StreamOffset, rows: int | None
+    versions: Sequence[VersionRows], start: StreamOffset, end: StreamOffset, limit: int
 ) -> Iterator[StreamPartition]:
-    """Partitions with the rows of ``versions`` between two offsets, about ``rows`` in each."""
-    size = TableSize(sum(one.rows for one in versions), sum(one.bytes for one in versions))
-    limit = rows or partition_rows(size)
+    """Partitions with the rows of ``versions`` between two offsets, at most ``limit`` in each."""
     parts: list[VersionPart] = []
     used = 0
     for version in versions:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import lance_core
 from lance_core import LanceOperation, Transaction
 from lance_core.errors import UnsupportedFeatureError
-from lance_core_spark.read.partitions import TableSize
+from lance_core_spark.read.row_bytes import stored_bytes
 from lance_core_spark.table_ref import TableVersion
 
 Operation = LanceOperation.BaseOperation
@@ -139,7 +139,7 @@ def _last(dataset: lance_core.LanceDataset, count: int) -> tuple[FragmentRows, .
     """The fragments with the ``count`` highest ids: a commit gives ascending ids to new ones."""
     fragments = sorted(dataset.get_fragments(), key=lambda one: one.fragment_id)
     return tuple(
-        FragmentRows(one.fragment_id, one.physical_rows, TableSize.of([one]).bytes)
+        FragmentRows(one.fragment_id, one.physical_rows, stored_bytes(one))
         for one in fragments[len(fragments) - count :]
     )
 
