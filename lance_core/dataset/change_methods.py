@@ -181,7 +181,8 @@ class ChangeMethods(Opened):
 
         Raises `InvalidInputError` for results that do not fit together, `CommitUnknownError` if it
         is unknown whether the rows are changed, and another `CommitError` if they are not; after
-        all but `CommitUnknownError` the files of the results are removed.
+        all but `CommitUnknownError`, and after an error of ``work``, the files of the results that
+        it has returned are removed.
         """
         self._snapshot, counts = row_changes.change_rows(
             self._snapshot,

@@ -68,9 +68,10 @@ class ChangedRows:
         repeated = moved[1:][moved[1:] == moved[:-1]]
         twice = np.concatenate([repeated, np.intersect1d(moved, self.deleted)])
         if len(twice):
+            fragment, row = divmod(int(twice[0]), 1 << 32)
             raise MergeError(
-                f"several rows of the source change the same row of the table, at address "
-                f"{int(twice[0])}: it is ambiguous which of them is used"
+                f"several rows of the source change the same row of the table, row {row} of "
+                f"fragment {fragment}: it is ambiguous which of them is used"
             )
 
     def batches(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -176,6 +177,10 @@ def _old(old: pa.Table | None, field: Field, rows: int) -> pa.Array:
 
 def _choose(is_new: npt.NDArray[np.bool_], new: pa.Array, old: pa.Array) -> pa.Array:
     """``new`` where ``is_new``, else ``old``."""
+    if isinstance(new, pa.ExtensionArray):
+        new = new.storage
+    if isinstance(old, pa.ExtensionArray):
+        old = old.storage
     both = pa.concat_arrays([new if new.type == old.type else new.cast(old.type), old])
     rows = np.arange(len(is_new))
     return both.take(from_numpy(np.where(is_new, rows, rows + len(is_new))))

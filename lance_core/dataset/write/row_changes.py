@@ -132,9 +132,10 @@ def change_rows(
 
     def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, RowChangeCounts]:
         options = dataclasses.replace(options, age_of_files=environment.stopwatch())
-        changes = list(work(version))
+        changes = []
         with discard_on_failure(version.root) as files:
-            for change in changes:
+            for change in work(version):
+                changes.append(change)
                 files.data += [one.to_fragment() for one in change.new_fragments]
                 files.deletions += [one.to_fragment() for one in change.updated_fragments]
             return _commit(version, changes, how, files, options, environment)

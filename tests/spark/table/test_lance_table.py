@@ -17,7 +17,7 @@ def test_a_table_in_another_store_is_compacted(spark: SparkSession, tmp_path: Pa
     uri = f"vault://{tmp_path}/numbers"
     for start in (0, 10, 20):
         write(spark.range(start, start + 10, 1, 1), uri)
-    table = LanceTable.for_path(spark, uri, **{"storage.vault_timeout": "20"})
+    table = LanceTable.forPath(spark, uri, **{"storage.vault_timeout": "20"})
     metrics = table.optimize(target_rows_per_fragment=100)
     assert (metrics.fragments_removed, metrics.fragments_added) == (3, 1)
     assert len(lance_core.dataset(uri).get_fragments()) == 1
@@ -26,7 +26,7 @@ def test_a_table_in_another_store_is_compacted(spark: SparkSession, tmp_path: Pa
 
 def test_options_of_the_store_do_not_show(spark: SparkSession) -> None:
     options = {"storage.secret_access_key": "tiger", "aws_region": "here"}
-    table = LanceTable.for_path(spark, "s3://user:lion@bucket/t", **options)
+    table = LanceTable.forPath(spark, "s3://user:lion@bucket/t", **options)
     assert "tiger" not in repr((table, vars(table)))
     assert "lion" not in repr((table, vars(table)))
     assert "bucket" in repr(table)
@@ -34,4 +34,4 @@ def test_options_of_the_store_do_not_show(spark: SparkSession) -> None:
 
 def test_unknown_options_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="colour"):
-        LanceTable.for_path(spark, tmp_path, colour="red")
+        LanceTable.forPath(spark, tmp_path, colour="red")

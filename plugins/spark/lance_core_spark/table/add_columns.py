@@ -1,0 +1,154 @@
+"""Add computed columns to a table: Spark computes the values, each task writes some fragments."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyspark.sql.functions as sf
+from pyspark.accumulators import Accumulator
+
+import lance_core
+from lance_core import LanceOperation
+from lance_core.errors import (
+    CommitUnknownError,
+    InvalidInputError,
+    LanceError,
+    OutcomeUnknownError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+from lance_core.fragment import FragmentMetadata, discard_fragments
+from lance_core.schema import LanceSchema
+from lance_core_spark.job_progress import job_description, row_progress
+from lance_core_spark.table.change_task import ADDRESS, PLACE, RESULT, numbered, quoted
+from lance_core_spark.table.expressions import (
+    Expression,
+    analysed,
+    as_column,
+    checked_assignments,
+    mentioned,
+)
+from lance_core_spark.table.target import Target, fragment_of
+from lance_core_spark.table_ref import TableRef, TableVersion, open_version
+from lance_core_spark.task_threads import limit_threads_to_task
+from lance_core_spark.types.convert import convert_batch
+from lance_core_spark.types.stored_fields import stored_field
+
+Added = tuple[FragmentMetadata, LanceSchema]
+"""A fragment with a new file, and the schema with the new columns."""
+
+
+def add_columns(target: Target, values: Mapping[str, Expression]) -> None:
+    """Add columns with ``values`` and commit them as one version; see `LanceTable.addColumns`."""
+    given = checked_assignments(values, "addColumns")
+    dataset = target.table.open()
+    names = dataset.schema.names
+    for name in given:
+        if name.lower() in {known.lower() for known in names}:
+            raise SchemaMismatchError(f"addColumns: the table has a column {name!r} already")
+    frame = target.load(mentioned(names, given.values()), dataset.version)
+    address = sf.col(quoted(ADDRESS))
+    columns = [as_column(value, f"addColumns: {name!r}") for name, value in given.items()]
+    with analysed("addColumns", names):
+        rows = frame.select(
+            address,
+            fragment_of(address).alias(PLACE),
+            *(value.alias(name) for name, value in zip(given, columns, strict=True)),
+        )
+        fields = [stored_field(field).with_nullable(True) for field in rows.schema.fields[2:]]
+    if not dataset.get_fragments():
+        dataset.add_columns(pa.schema(fields))
+        return
+    with job_description(target.spark, f"add columns {target.table}"):
+        pinned = TableVersion.of(dataset)
+        with row_progress(target.spark, "add columns") as count:
+            task = AddColumnsTask(target.table, pinned, pa.schema(fields), count)
+            placed = rows.repartition(sf.col(PLACE)).select(address, *numbered(list(given)))
+            ordered = placed.sortWithinPartitions(address)
+            collected = ordered.mapInArrow(task, RESULT).collect()
+        results = [pickle.loads(row[0]) for row in collected]  # noqa: S301  # of our own tasks
+        _commit(target.table, dataset, results)
+
+
+def _commit(
+    table: TableRef, dataset: lance_core.LanceDataset, results: list[list[Added] | LanceError]
+) -> None:
+    added = [one for result in results if isinstance(result, list) for one in result]
+    try:
+        for result in results:
+            if isinstance(result, LanceError):
+                raise result
+        fragments = {fragment.id: fragment for fragment, _ in added}
+        ids = [fragment.fragment_id for fragment in dataset.get_fragments()]
+        if sorted(fragments) != sorted(ids) or len(added) != len(ids):
+            raise LanceError(f"the new columns of some fragments of {table} are missing")
+        operation = LanceOperation.Merge([fragments[id_] for id_ in ids], added[0][1], True)
+        lance_core.LanceDataset.commit(dataset, operation, dataset.version)
+    except (CommitUnknownError, OutcomeUnknownError):
+        raise  # A version may reference the files.
+    except LanceError:
+        _discard(dataset, [fragment for fragment, _ in added])
+        raise
+
+
+def _discard(dataset: lance_core.LanceDataset, fragments: list[FragmentMetadata]) -> None:
+    """Remove the new files of ``fragments``; the others belong to the table."""
+    known = {file.path for one in dataset.get_fragments() for file in one.data_files()}
+    new = [
+        replace(fragment, files=[file for file in fragment.files if file.path not in known])
+        for fragment in fragments
+    ]
+    discard_fragments(new, dataset)
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumnsTask:
+    """The function of a task. ``columns``: the fields of the new columns.
+
+    A task gets all rows of some fragments, ordered by address. It returns an error of its input
+    instead of raising it, so that Spark does not run it again.
+    """
+
+    table: TableRef
+    version: TableVersion
+    columns: pa.Schema
+    count: Accumulator[int] | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        limit_threads_to_task()
+        result: list[Added] | LanceError
+        added: list[Added] = []
+        dataset = open_version(self.table, self.version)
+        pieces = (piece for batch in batches for piece in _by_fragment(batch))
+        try:
+            for fragment_id, group in itertools.groupby(pieces, lambda piece: piece[0]):
+                values = (self._converted(batch) for _, batch in group)
+                reader = pa.RecordBatchReader.from_batches(self.columns, values)
+                fragment = lance_core.LanceFragment(dataset, fragment_id)
+                added.append(fragment.merge_columns(reader))
+            result = added
+        except BaseException as error:
+            _discard(dataset, [fragment for fragment, _ in added])
+            if not isinstance(error, InvalidInputError | UnsupportedFeatureError):
+                raise
+            result = error
+        yield pa.record_batch({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self.count is not None:
+            self.count.add(batch.num_rows)
+        return convert_batch(batch.columns[1:], self.columns, batch.num_rows)
+
+
+def _by_fragment(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of ``batch``, which are ordered by address, by the ids of their fragments."""
+    fragments = batch.column(ADDRESS).to_numpy() >> 32
+    cuts = [0, *(np.flatnonzero(np.diff(fragments)) + 1).tolist(), len(fragments)]
+    for start, stop in itertools.pairwise(cuts):
+        if stop > start:
+            yield int(fragments[start]), batch.slice(start, stop - start)

@@ -1,0 +1,72 @@
+"""Delete and update the rows of a table that satisfy a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyspark.sql.functions as sf
+from pyspark.sql import Column, DataFrame
+
+import lance_core
+from lance_core.fragment import RowChangeCommit
+from lance_core_spark.table.change_task import ACTION, ADDRESS, PLACE, quoted
+from lance_core_spark.table.expressions import (
+    Expression,
+    analysed,
+    as_column,
+    assigned,
+    checked_assignments,
+    mentioned,
+    resolve_name,
+)
+from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
+
+
+def delete(target: Target, condition: Expression) -> int:
+    """Delete the rows for which ``condition`` is true, and return their number."""
+    wanted = as_column(condition, "the condition")
+    text = condition if isinstance(condition, str) else str(condition)
+
+    def plan(version: lance_core.LanceDataset) -> Changes:
+        names = mentioned(version.schema.names, [condition])
+        rows = _chosen(target.load(names, version.version), wanted, version.schema.names)
+        return Changes(rows.select(*_keys()), (None,))
+
+    counts = target.change(target.table.open(), plan, RowChangeCommit("delete", text))
+    return counts["num_deleted_rows"]
+
+
+def update(target: Target, condition: Expression | None, values: Mapping[str, Expression]) -> int:
+    """Set columns to ``values`` where ``condition`` is true; return the number of rows."""
+    wanted = None if condition is None else as_column(condition, "the condition")
+    checked = checked_assignments(values, "set")
+    given = {name: as_column(value, "set") for name, value in checked.items()}
+
+    def plan(version: lance_core.LanceDataset) -> Changes:
+        names = version.schema.names
+        new = {resolve_name(n, names, target.alias, "set"): value for n, value in given.items()}
+        texts = [*values.values(), *([] if condition is None else [condition])]
+        frame = target.load(mentioned(names, texts), version.version)
+        cast = assigned(frame, new, column_types(version, names), "set")
+        rows = frame if wanted is None else _chosen(frame, wanted, names)
+        columns = [value.alias(name) for name, value in cast.items()]
+        return Changes(rows.select(*_keys(), *columns), (frozenset(new),), tuple(new))
+
+    dataset = target.table.open()
+    modified = tuple(
+        resolve_name(name, dataset.schema.names, target.alias, "set") for name in given
+    )
+    how = RowChangeCommit("update", modified=modified)
+    return target.change(dataset, plan, how)["num_updated_rows"]
+
+
+def _chosen(frame: DataFrame, condition: Column, names: Sequence[str]) -> DataFrame:
+    with analysed("the condition", names):
+        rows = frame.where(condition)
+        _ = rows.schema  # Spark Connect resolves columns only now.
+    return rows
+
+
+def _keys() -> list[Column]:
+    address = sf.col(quoted(ADDRESS))
+    return [address, sf.lit(0).alias(ACTION), fragment_of(address).alias(PLACE)]

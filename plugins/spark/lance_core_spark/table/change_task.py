@@ -1,0 +1,89 @@
+"""Changes of rows as a job of Spark: each task writes those of some fragments.
+
+A task returns an error of its input instead of raising it, so that Spark does not run it again;
+other errors make Spark run the task again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyspark.sql.functions as sf
+from pyspark.accumulators import Accumulator
+from pyspark.sql import Column, DataFrame
+
+from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
+from lance_core.fragment import RowChanges
+from lance_core_spark.table_ref import TableRef, TableVersion, open_version
+from lance_core_spark.task_threads import limit_threads_to_task
+from lance_core_spark.types.convert import convert_batch
+
+ADDRESS = "_rowaddr"
+ACTION = "_action"
+PLACE = "__lance_place"
+"""The column with the id of the fragment; rows of one fragment are changed by one task."""
+
+RESULT = "result binary"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTask:
+    """The function of a task. ``columns``: the fields of its rows from the third on."""
+
+    table: TableRef
+    version: TableVersion
+    actions: Sequence[Collection[str] | None]
+    columns: pa.Schema
+    count: Accumulator[int] | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next((batch for batch in batches if batch.num_rows), None)
+        if first is None:
+            return
+        limit_threads_to_task()
+        result: RowChanges | LanceError
+        try:
+            dataset = open_version(self.table, self.version)
+            rows = map(self._converted, itertools.chain([first], batches))
+            result = dataset.write_row_changes(rows, self.actions)
+        except (InvalidInputError, UnsupportedFeatureError) as error:
+            result = error
+        yield pa.record_batch({"result": pa.array([pickle.dumps(result)], pa.binary())})
+
+    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the table's types."""
+        if self.count is not None:
+            self.count.add(batch.num_rows)
+        values = convert_batch(batch.columns[2:], self.columns, batch.num_rows)
+        arrays = [batch.column(ADDRESS), batch.column(ACTION), *values.columns]
+        return pa.RecordBatch.from_arrays(arrays, names=[ADDRESS, ACTION, *self.columns.names])
+
+
+def run_changes(rows: DataFrame, task: ChangeTask) -> Iterator[RowChanges]:
+    """Run ``task`` on ``rows``: `ADDRESS`, `ACTION`, `PLACE` and columns with new values.
+
+    The results of all successful tasks come first; then the first error of a task is raised.
+    """
+    values = numbered(task.columns.names)
+    placed = rows.repartition(sf.col(PLACE)).select(ADDRESS, ACTION, *values)
+    ordered = placed.sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
+    collected = ordered.mapInArrow(task, RESULT).collect()
+    results = [pickle.loads(row[0]) for row in collected]  # noqa: S301  # of our own tasks
+    yield from (result for result in results if isinstance(result, RowChanges))
+    for result in results:
+        if not isinstance(result, RowChanges):
+            raise result
+
+
+def numbered(names: Sequence[str]) -> list[Column]:
+    """The columns under other names: PySpark's ``mapInArrow`` fails for some special characters."""
+    return [sf.col(quoted(name)).alias(f"_{i}") for i, name in enumerate(names)]
+
+
+def quoted(name: str) -> str:
+    """The column name in backticks."""
+    return "`" + name.replace("`", "``") + "`"

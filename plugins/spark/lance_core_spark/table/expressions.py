@@ -1,0 +1,169 @@
+"""Conditions and new values, as SQL text or as columns of Spark's DataFrame API.
+
+Spark resolves and evaluates them, so they have the meaning that they have in Spark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import pyspark.sql.functions as sf
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import types as st
+
+from lance_core.errors import InvalidInputError, InvalidTypeError, SchemaMismatchError
+from lance_core.suggestions import hint
+from lance_core_spark.types.spark_types import is_compatible
+
+Expression: TypeAlias = str | Column
+
+_STAR = re.compile(r"\*\s*(?:\)|,|$|except\b)|unresolvedstar|\.\.\.", re.IGNORECASE)
+"""A star for all columns, which is not followed by an operand, or a text that is cut off."""
+
+
+def as_column(expression: object, what: str) -> Column:
+    """``expression`` as a column; ``what`` names it in errors.
+
+    Raises `InvalidTypeError` for other types and `InvalidInputError` for empty text. Spark parses
+    SQL later, when it resolves it.
+    """
+    if isinstance(expression, Column):
+        return expression
+    if not isinstance(expression, str):
+        raise InvalidTypeError(
+            f"{what} must be SQL text or a Column of Spark, not {type(expression).__name__}"
+        )
+    if not expression.strip():
+        raise InvalidInputError(f"{what} is empty")
+    return sf.expr(expression)
+
+
+def checked_assignments(values: object, what: str) -> dict[str, Expression]:
+    """The new values of columns, by the names that the user gave.
+
+    Raises `InvalidTypeError` unless ``values`` maps text to expressions, and `InvalidInputError` if
+    it is empty.
+    """
+    if not isinstance(values, Mapping):
+        raise InvalidTypeError(
+            f"{what} must map names of columns to SQL or columns, not {type(values).__name__}"
+        )
+    if not values:
+        raise InvalidInputError(f"{what} is empty: name at least one column")
+    for name, value in values.items():
+        as_column(value, f"{what}: the value of {name!r}")
+    return dict(values)
+
+
+@contextlib.contextmanager
+def analysed(what: str, names: Sequence[str] = ()) -> Iterator[None]:
+    """A context in which Spark's errors about an expression are raised as `InvalidInputError`.
+
+    ``names``: the columns that the expression may use, for a suggestion.
+    """
+    try:
+        yield
+    except AnalysisException as error:  # also of its parser
+        parameters = error.getMessageParameters() or {}
+        if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+            given = parameters.get("objectName", "").replace("`", "")
+            similar = hint(given.rpartition(".")[2], list(names)) if names else ""
+            raise InvalidInputError(f"{what}: there is no column {given!r}{similar}") from error
+        lines = (error.getMessage() or str(error)).strip().splitlines()
+        raise InvalidInputError(f"{what}: {lines[0] if lines else 'malformed'}") from error
+
+
+def mentioned(names: Sequence[str], expressions: Iterable[Expression]) -> list[str]:
+    """The ``names`` that occur in the text of ``expressions``, at least those that they need."""
+    texts = [str(one).lower().replace("``", "`") for one in expressions]
+    if any(_STAR.search(text) for text in texts):
+        return list(names)
+    return [name for name in names if any(name.lower() in text for text in texts)]
+
+
+def resolve_name(given: object, names: Sequence[str], alias: str | None, what: str) -> str:
+    """The column of ``names`` that ``given`` means: in any case, maybe with the table's alias.
+
+    Raises `InvalidInputError` for another name.
+    """
+    if not isinstance(given, str):
+        raise InvalidTypeError(f"{what}: a column is named by text, not {type(given).__name__}")
+    texts = [given]
+    if alias is not None and given.lower().startswith(f"{alias.lower()}."):
+        texts.append(given[len(alias) + 1 :])
+    for text in texts:
+        plain = text[1:-1].replace("``", "`") if re.fullmatch(r"`.*`", text) else text
+        same = [name for name in names if name == plain]
+        found = same or [name for name in names if name.lower() == plain.lower()]
+        if len(found) == 1:
+            return found[0]
+    if given.split(".")[0] in names:
+        raise InvalidInputError(f"{what}: {given!r} is a nested field; set the whole column")
+    raise InvalidInputError(f"{what}: the table has no column {given!r}{hint(given, list(names))}")
+
+
+def assigned(
+    frame: DataFrame, values: Mapping[str, Column], types: Mapping[str, st.DataType], what: str
+) -> dict[str, Column]:
+    """``values`` for the columns of a table with ``types``, cast as Spark does when it stores them.
+
+    Raises `SchemaMismatchError` for a type that is not stored in the column without an explicit
+    cast, and `InvalidInputError` for columns that ``frame`` does not have.
+    """
+    with analysed(what, list(types)):
+        numbered = [value.alias(f"_{i}") for i, value in enumerate(values.values())]
+        schema = frame.select(*numbered).schema
+    cast = {}
+    for (name, value), field in zip(values.items(), schema, strict=True):
+        target = types[name]
+        if _is_same(field.dataType, target):
+            cast[name] = value
+        elif _is_stored_as(field.dataType, target):
+            cast[name] = _cast(frame, value, target, name)
+        else:
+            raise SchemaMismatchError(
+                f"{what}: column {name!r} is {target.simpleString()}, its new value is "
+                f"{field.dataType.simpleString()}: cast it"
+            )
+    return cast
+
+
+def _cast(frame: DataFrame, value: Column, target: st.DataType, name: str) -> Column:
+    """``value`` as ``target``; a value outside of the type is an error in every mode of Spark."""
+    if frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true":
+        return value.cast(target)
+    cast = value.try_cast(target)
+    failure = sf.raise_error(sf.lit(f"column {name!r}: a value does not fit the column's type"))
+    return sf.when(value.isNull() | cast.isNotNull(), cast).otherwise(failure.cast(target))
+
+
+def _is_same(given: st.DataType, target: st.DataType) -> bool:
+    both = (given, target), (target, given)
+    return all(is_compatible(one, other, check_nulls=False) for one, other in both)
+
+
+_NUMBERS = (st.NumericType,)
+_DATES = (st.DateType, st.TimestampType, st.TimestampNTZType)
+
+
+def _is_stored_as(given: st.DataType, target: st.DataType) -> bool:
+    """True if Spark casts ``given`` by itself when it stores it as ``target``."""
+    if isinstance(given, st.NullType) or given == target:
+        return True
+    for kinds in (_NUMBERS, _DATES):
+        if isinstance(given, kinds) and isinstance(target, kinds):
+            return True
+    if isinstance(target, st.StringType):
+        return isinstance(given, st.AtomicType) and not isinstance(given, st.BinaryType)
+    if isinstance(given, st.ArrayType) and isinstance(target, st.ArrayType):
+        return _is_stored_as(given.elementType, target.elementType)
+    if isinstance(given, st.StructType) and isinstance(target, st.StructType):
+        return given.names == target.names and all(
+            _is_stored_as(one.dataType, other.dataType)
+            for one, other in zip(given, target, strict=True)
+        )
+    return False

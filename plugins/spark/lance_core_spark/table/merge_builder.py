@@ -1,0 +1,123 @@
+"""`LanceMergeBuilder`: merge a data frame into a table, in the words of ``DeltaTable.merge``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+
+import lance_core
+from lance_core.dataset.write.row_changes import RowChangeCounts
+from lance_core.errors import InvalidInputError
+from lance_core.fragment import RowChangeCommit
+from lance_core_spark.table.expressions import Expression
+from lance_core_spark.table.merge_clauses import Clause, Rows, clause, with_clause
+from lance_core_spark.table.merge_plan import MergePlan, MergeSource
+from lance_core_spark.table.target import Changes, Target
+
+Values = Mapping[str, Expression]
+
+
+@dataclass(frozen=True, slots=True)
+class LanceMergeBuilder:
+    """A merge of a source into a table; `LanceTable.merge` makes one, `execute` runs it.
+
+    Each method returns a builder with one more clause. For each row the first clause that applies
+    is used: its kind fits the row and its condition is true. Conditions and values name columns by
+    the aliases of the table and of the source. Only the last clause of a kind may have no
+    condition. Rows for which the merge condition is null do not match.
+
+    The methods raise `InvalidInputError` for a clause that never applies and for missing values.
+    """
+
+    _target: Target
+    _source: DataFrame
+    _condition: Expression
+    _clauses: tuple[Clause, ...] = ()
+
+    def whenMatchedUpdate(  # noqa: N802
+        self, condition: Expression | None = None, set: Values | None = None
+    ) -> LanceMergeBuilder:
+        """Set columns of matched rows: ``set`` maps columns to values."""
+        return self._with(clause(Rows.MATCHED, "Update", condition, _given("set", set)))
+
+    def whenMatchedUpdateAll(  # noqa: N802
+        self, condition: Expression | None = None
+    ) -> LanceMergeBuilder:
+        """Set all columns of matched rows to those of the source with the same names."""
+        return self._with(clause(Rows.MATCHED, "UpdateAll", condition))
+
+    def whenMatchedDelete(  # noqa: N802
+        self, condition: Expression | None = None
+    ) -> LanceMergeBuilder:
+        """Delete matched rows."""
+        return self._with(clause(Rows.MATCHED, "Delete", condition, deletes=True))
+
+    def whenNotMatchedInsert(  # noqa: N802
+        self, condition: Expression | None = None, values: Values | None = None
+    ) -> LanceMergeBuilder:
+        """Insert source rows without a match: ``values`` maps columns to values, others are null.
+
+        ``condition`` and ``values`` use columns of the source only.
+        """
+        new = clause(Rows.NOT_MATCHED, "Insert", condition, _given("values", values))
+        return self._with(new)
+
+    def whenNotMatchedInsertAll(  # noqa: N802
+        self, condition: Expression | None = None
+    ) -> LanceMergeBuilder:
+        """Insert source rows without a match, with the columns of the same names."""
+        return self._with(clause(Rows.NOT_MATCHED, "InsertAll", condition))
+
+    def whenNotMatchedBySourceUpdate(  # noqa: N802
+        self, condition: Expression | None = None, set: Values | None = None
+    ) -> LanceMergeBuilder:
+        """Set columns of the table's rows without a match; uses columns of the table only."""
+        new = clause(Rows.NOT_MATCHED_BY_SOURCE, "Update", condition, _given("set", set))
+        return self._with(new)
+
+    def whenNotMatchedBySourceDelete(  # noqa: N802
+        self, condition: Expression | None = None
+    ) -> LanceMergeBuilder:
+        """Delete the table's rows without a match; ``condition`` uses columns of the table only."""
+        return self._with(clause(Rows.NOT_MATCHED_BY_SOURCE, "Delete", condition, deletes=True))
+
+    def execute(self) -> RowChangeCounts:
+        """Run the merge, commit it as one version, and return the numbers of changed rows.
+
+        The keys are ``num_inserted_rows``, ``num_updated_rows`` and ``num_deleted_rows``. The
+        source is computed once and kept by Spark until the merge ends. If another writer changes
+        the same rows, or adds rows while this merge inserts some, the merge is computed again on
+        the newest version. Without a row to change nothing is committed.
+
+        Raises `InvalidInputError` without clauses and for expressions that Spark cannot resolve,
+        `SchemaMismatchError` for columns and values that do not fit the table, both before any job
+        runs; `MergeError` if several source rows would update the same row, or one would update it
+        and another one delete it; `CommitUnknownError` if the outcome is unknown, another
+        `CommitError` if nothing has changed.
+        """
+        if not self._clauses:
+            raise InvalidInputError("a merge needs a clause: call whenMatchedUpdateAll or another")
+        source: list[MergeSource] = []
+
+        def plan(version: lance_core.LanceDataset) -> Changes:
+            merge = MergePlan(self._target, version, self._condition, self._clauses)
+            if not source:
+                given = MergeSource.of(self._source)
+                merge.changes(given)  # Checks the expressions before the source is computed.
+                source.append(given.computed())
+            return merge.changes(source[0])
+
+        inserts = any(one.rows is Rows.NOT_MATCHED for one in self._clauses)
+        how = RowChangeCommit("merge", rejects_added_rows=inserts)
+        return self._target.change(self._target.table.open(), plan, how)
+
+    def _with(self, new: Clause) -> LanceMergeBuilder:
+        return replace(self, _clauses=with_clause(self._clauses, new))
+
+
+def _given(argument: str, values: Values | None) -> Values:
+    if values is None:
+        raise InvalidInputError(f"the argument {argument!r} is missing: it maps columns to values")
+    return values

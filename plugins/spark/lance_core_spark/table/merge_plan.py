@@ -1,0 +1,234 @@
+"""The changed rows of a merge, computed by joins of Spark.
+
+Pairs of rows come first: only the columns of the condition are joined, and the ids of source rows;
+few source rows are sent to all tasks, so that the table is not shuffled. Then the whole source is
+joined with the pairs by these ids, which also finds the source rows without a pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyspark.sql.functions as sf
+from pyspark.sql import Column, DataFrame
+
+import lance_core
+from lance_core.errors import SchemaMismatchError
+from lance_core_spark.table.change_task import ACTION, ADDRESS, PLACE, quoted
+from lance_core_spark.table.expressions import (
+    Expression,
+    analysed,
+    as_column,
+    assigned,
+    mentioned,
+    resolve_name,
+)
+from lance_core_spark.table.merge_clauses import Clause, Rows
+from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
+
+SOURCE_ROW = "__lance_source_row"
+PAIR_ROW = "__lance_pair_row"
+PAIR_ADDRESS = "__lance_address"
+
+BROADCAST_ROWS = 1 << 19
+"""Maximum number of source rows whose condition columns are sent to all tasks."""
+
+INSERT_PLACES = 64
+"""Groups of new rows; Spark joins small ones into one task."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSource:
+    """The source rows, each with an id in `SOURCE_ROW`. ``rows``: their number if known."""
+
+    frame: DataFrame
+    rows: int | None = None
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> MergeSource:
+        """The rows of ``frame``, which are computed by each job."""
+        return cls(frame.withColumn(SOURCE_ROW, sf.monotonically_increasing_id()))
+
+    def computed(self) -> MergeSource:
+        """The same rows, kept by Spark: computing them again could give them other ids."""
+        kept = self.frame.localCheckpoint()
+        return MergeSource(kept, kept.count())
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name in self.frame.columns if name != SOURCE_ROW]
+
+
+class MergePlan:
+    """A merge of one version of the table."""
+
+    def __init__(
+        self,
+        target: Target,
+        version: lance_core.LanceDataset,
+        condition: Expression,
+        clauses: Sequence[Clause],
+    ) -> None:
+        self._target = target
+        self._condition = condition
+        self._clauses = clauses
+        self._names = version.schema.names
+        self._types = column_types(version, self._names)
+        self._required = {field.name for field in version.schema if not field.nullable}
+        texts = [condition, *(text for one in clauses for text in one.expressions())]
+        needed = mentioned(self._names, texts)
+        self._table = target.load(needed, version.version).withColumnRenamed(ADDRESS, PAIR_ADDRESS)
+        if target.alias is not None:
+            self._table = self._table.alias(target.alias)
+
+    def changes(self, source: MergeSource) -> Changes:
+        """The changed rows; all expressions are resolved before any job runs.
+
+        Raises `InvalidInputError` for expressions that Spark cannot resolve, and
+        `SchemaMismatchError` for columns and values that do not fit the table.
+        """
+        pairs = self._pairs(source)
+        by_source = any(one.rows is Rows.NOT_MATCHED_BY_SOURCE for one in self._clauses)
+        kept: tuple[DataFrame, ...] = ()
+        if by_source and source.rows is not None:
+            kept = (pairs.persist(),)  # Both parts use the pairs.
+        both = self._joined(source, pairs)
+        parts = [self._part(both, source, Rows.MATCHED, Rows.NOT_MATCHED)]
+        if by_source:
+            matched = pairs.select(sf.col(PAIR_ADDRESS).alias(PAIR_ROW))
+            others = self._table.join(
+                matched, sf.col(PAIR_ADDRESS) == sf.col(PAIR_ROW), "left_anti"
+            ).withColumn(SOURCE_ROW, sf.lit(None).cast("long"))
+            if self._target.alias is not None:
+                others = others.alias(self._target.alias)
+            parts.append(self._part(others, source, Rows.NOT_MATCHED_BY_SOURCE))
+        columns = self._columns(source)
+        rows = reduce(DataFrame.union, parts)
+        actions = tuple(
+            None if one.deletes else frozenset(self._assigned_names(one, source))
+            for one in self._clauses
+        )
+        return Changes(rows, actions, columns, kept)
+
+    def _pairs(self, source: MergeSource) -> DataFrame:
+        """The matched pairs: needed columns of the table, addresses, and ids of source rows."""
+        names = mentioned(source.names, [self._condition])
+        keys = source.frame.select(*(source.frame[quoted(n)] for n in names), SOURCE_ROW)
+        keys = keys.withColumnRenamed(SOURCE_ROW, PAIR_ROW)
+        if source.rows is not None and source.rows <= BROADCAST_ROWS:
+            keys = sf.broadcast(keys)
+        condition = as_column(self._condition, "the merge condition")
+        with analysed("the merge condition", [*self._names, *source.names]):
+            joined = self._table.join(keys, condition, "inner")
+            table = [self._table[quoted(name)] for name in self._table.columns]
+            pairs = joined.select(*table, sf.col(PAIR_ROW))
+            _ = pairs.schema
+        return pairs
+
+    def _joined(self, source: MergeSource, pairs: DataFrame) -> DataFrame:
+        """All source rows with their pairs, or those with a pair if no clause is for others."""
+        alias = self._target.alias
+        named = pairs if alias is None else pairs.alias(alias)
+        inserts = any(one.rows is Rows.NOT_MATCHED for one in self._clauses)
+        same = sf.col(SOURCE_ROW) == sf.col(PAIR_ROW)
+        return source.frame.join(named, same, "left" if inserts else "inner")
+
+    def _part(self, frame: DataFrame, source: MergeSource, *kinds: Rows) -> DataFrame:
+        """The rows of ``frame`` that a clause of ``kinds`` changes, with action and new values."""
+        action = self._action(frame, source, kinds)
+        frame = frame.withColumn(ACTION, action).where(sf.col(ACTION).isNotNull())
+        address = sf.col(PAIR_ADDRESS)
+        new = -1 - sf.pmod(sf.col(SOURCE_ROW), sf.lit(INSERT_PLACES))
+        place = sf.when(address.isNotNull(), fragment_of(address)).otherwise(new)
+        values = self._values(frame, source, kinds)
+        return frame.select(
+            address.alias(ADDRESS), sf.col(ACTION), place.cast("long").alias(PLACE), *values
+        )
+
+    def _action(self, frame: DataFrame, source: MergeSource, kinds: tuple[Rows, ...]) -> Column:
+        """The number of the first clause that applies, null without one."""
+        matched = sf.col(PAIR_ADDRESS).isNotNull() & sf.col(SOURCE_ROW).isNotNull()
+        is_of = {
+            Rows.MATCHED: matched,
+            Rows.NOT_MATCHED: sf.col(PAIR_ADDRESS).isNull(),
+            Rows.NOT_MATCHED_BY_SOURCE: sf.col(SOURCE_ROW).isNull(),
+        }
+        action: Column | None = None
+        for number, one in enumerate(self._clauses):
+            if one.rows not in kinds:
+                continue
+            applies, condition = is_of[one.rows], one.condition_column()
+            if condition is not None:
+                known = source.frame if one.rows is Rows.NOT_MATCHED else frame
+                with analysed(f"the condition of {one.name}", self._known(one, source)):
+                    _ = known.where(condition).schema
+                applies = applies & condition
+            action = sf.when(applies, number) if action is None else action.when(applies, number)
+        return sf.lit(None).cast("int") if action is None else action
+
+    def _known(self, one: Clause, source: MergeSource) -> list[str]:
+        """The columns that the expressions of a clause may use."""
+        table = [] if one.rows is Rows.NOT_MATCHED else self._names
+        return [*table, *([] if one.rows is Rows.NOT_MATCHED_BY_SOURCE else source.names)]
+
+    def _values(
+        self, frame: DataFrame, source: MergeSource, kinds: tuple[Rows, ...]
+    ) -> list[Column]:
+        """The new values of all columns that a clause of the merge sets."""
+        chosen: dict[str, list[tuple[int, Column]]] = {}
+        for number, one in enumerate(self._clauses):
+            if one.rows in kinds and not one.deletes:
+                known = source.frame if one.rows is Rows.NOT_MATCHED else frame
+                for name, value in self._assigned(one, known, source).items():
+                    chosen.setdefault(name, []).append((number, value))
+        columns = []
+        for name in self._columns(source):
+            value = sf.lit(None).cast(self._types[name])
+            for number, one_value in reversed(chosen.get(name, [])):
+                value = sf.when(sf.col(ACTION) == number, one_value).otherwise(value)
+            columns.append(value.alias(name))
+        return columns
+
+    def _assigned(self, one: Clause, frame: DataFrame, source: MergeSource) -> dict[str, Column]:
+        """The new values of a clause by the table's columns, with the types of these columns."""
+        if one.values is None:
+            names = self._assigned_names(one, source)
+            given = {name: source.frame[quoted(other)] for name, other in names.items()}
+        else:
+            given = {
+                resolve_name(name, self._names, self._target.alias, one.name): as_column(
+                    value, f"{one.name}: the value of {name!r}"
+                )
+                for name, value in one.values.items()
+            }
+        if one.rows is Rows.NOT_MATCHED:
+            missing = sorted(self._required - given.keys())
+            if missing:
+                raise SchemaMismatchError(
+                    f"{one.name}: column {missing[0]!r} cannot be null and gets no value"
+                )
+        return assigned(frame, given, self._types, one.name)
+
+    def _assigned_names(self, one: Clause, source: MergeSource) -> dict[str, str]:
+        """The columns that a clause sets, each with the source column of an ``All`` clause."""
+        if one.values is not None:
+            alias = self._target.alias
+            return {resolve_name(n, self._names, alias, one.name): n for n in one.values}
+        found = {}
+        by_name = {name.lower(): name for name in source.names}
+        for name in self._names:
+            other = name if name in source.names else by_name.get(name.lower())
+            if other is None:
+                raise SchemaMismatchError(
+                    f"{one.name}: the source has no column {name!r}; name the columns to set with "
+                    f"{one.name.removesuffix('All')}"
+                )
+            found[name] = other
+        return found
+
+    def _columns(self, source: MergeSource) -> tuple[str, ...]:
+        """All columns that some clause sets, in the order of the table."""
+        names = {n for c in self._clauses if not c.deletes for n in self._assigned_names(c, source)}
+        return tuple(name for name in self._names if name in names)

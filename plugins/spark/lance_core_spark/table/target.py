@@ -1,0 +1,106 @@
+"""The table that a verb changes: one version of it, and the columns that expressions need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pyarrow as pa
+import pyspark.sql.functions as sf
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import types as st
+
+import lance_core
+from lance_core.dataset.write.row_changes import RowChangeCounts
+from lance_core.fragment import RowChangeCommit, RowChanges
+from lance_core.store.secret import plain
+from lance_core_spark.job_progress import job_description, row_progress
+from lance_core_spark.table.change_task import ADDRESS, ChangeTask, quoted, run_changes
+from lance_core_spark.table_ref import TableRef, TableVersion
+from lance_core_spark.types.blobs import with_bytes
+from lance_core_spark.types.spark_types import spark_field
+
+RETRY_TIMEOUT = timedelta(hours=6)
+"""Time after which a change is not computed again; the number of retries is the usual limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table, the session that changes it, and the alias that expressions name it by."""
+
+    spark: SparkSession
+    table: TableRef
+    alias: str | None = None
+
+    def load(self, columns: Sequence[str] | None = None, version: int | None = None) -> DataFrame:
+        """A data frame of the table at ``version``, by default the newest.
+
+        With ``columns`` it also has the column `ADDRESS`.
+        """
+        reader = self.spark.read.format("lance")
+        for name, value in self.table.storage_options:
+            reader = reader.option(f"storage.{name}", plain(value))
+        if version is not None:
+            reader = reader.option("version", version)
+        if columns is not None:
+            if not columns:
+                address = st.StructField(ADDRESS, st.LongType(), False)
+                reader = reader.schema(st.StructType([address]))
+            else:
+                reader = reader.option("with_row_address", True)
+                reader = reader.option("columns", ",".join(map(quoted, columns)))
+        frame = reader.load(self.table.uri)
+        return frame if self.alias is None else frame.alias(self.alias)
+
+    def change(
+        self,
+        dataset: lance_core.LanceDataset,
+        plan: Callable[[lance_core.LanceDataset], Changes],
+        how: RowChangeCommit,
+    ) -> RowChangeCounts:
+        """Run the changes that ``plan`` computes for a version, and commit them as one version.
+
+        After a conflict with another writer they are computed again. Returns the numbers of rows,
+        with the keys of `LanceDataset.change_rows`.
+        """
+
+        def work(version: lance_core.LanceDataset) -> Iterator[RowChanges]:
+            changes = plan(version)
+            schema = pa.schema([with_bytes(version.schema.field(n)) for n in changes.columns])
+            with row_progress(self.spark, how.verb) as count:
+                pinned = TableVersion.of(version)
+                task = ChangeTask(self.table, pinned, changes.actions, schema, count)
+                try:
+                    yield from run_changes(changes.rows, task)
+                finally:
+                    for frame in changes.kept:
+                        frame.unpersist()
+
+        with job_description(self.spark, f"{how.verb} {self.table}"):
+            return dataset.change_rows(work, how, retry_timeout=RETRY_TIMEOUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The changed rows of a version; see `run_changes` for the columns of ``rows``.
+
+    ``actions``: see `LanceDataset.write_row_changes`. ``columns``: those that ``rows`` have new
+    values for. ``kept``: data frames that Spark keeps until the changes are written.
+    """
+
+    rows: DataFrame
+    actions: tuple[frozenset[str] | None, ...]
+    columns: tuple[str, ...] = ()
+    kept: tuple[DataFrame, ...] = ()
+
+
+def column_types(dataset: lance_core.LanceDataset, names: Iterable[str]) -> dict[str, st.DataType]:
+    """The types that new values of columns have in Spark; blobs are binary."""
+    fields = {name: with_bytes(dataset.schema.field(name)) for name in names}
+    return {name: spark_field(field).dataType for name, field in fields.items()}
+
+
+def fragment_of(address: Column) -> Column:
+    """The id of the fragment of a row."""
+    return sf.shiftright(address, 32)
