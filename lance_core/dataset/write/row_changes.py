@@ -7,7 +7,9 @@ deletion files. `commit_row_changes` commits the results of all workers as one v
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypedDict
 
@@ -35,7 +37,7 @@ from lance_core.table.transactions.operations import Delete, Operation, Update
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """What a worker has written for a change of rows. It can be pickled.
+    """What a worker has written for a change of rows. It can be pickled, and has a JSON form.
 
     ``affected_rows``: the physical offsets of the updated and deleted rows, by fragment id.
     """
@@ -48,6 +50,39 @@ class RowChanges:
     num_updated_rows: int
     num_deleted_rows: int
     num_inserted_rows: int
+
+    def to_json(self) -> str:
+        """The JSON text for another process; `from_json` parses it."""
+        names = [one.name for one in dataclasses.fields(RowChanges)]
+        rows = {
+            id_: base64.b64encode(offsets.astype("<u4").tobytes()).decode()
+            for id_, offsets in self.affected_rows.items()
+        }
+        return json.dumps(
+            {
+                **{name: getattr(self, name) for name in names},
+                "updated_fragments": [one.to_json() for one in self.updated_fragments],
+                "new_fragments": [one.to_json() for one in self.new_fragments],
+                "affected_rows": rows,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> RowChanges:
+        """The changes with the JSON ``text``; raises `InvalidInputError` for other text."""
+        try:
+            tree = json.loads(text)
+            for name in ("updated_fragments", "new_fragments"):
+                fragments = (FragmentMetadata.from_json(json.dumps(one)) for one in tree[name])
+                tree[name] = tuple(fragments)
+            tree["removed_fragment_ids"] = tuple(tree["removed_fragment_ids"])
+            tree["affected_rows"] = {
+                int(id_): np.frombuffer(base64.b64decode(rows, validate=True), "<u4")
+                for id_, rows in tree["affected_rows"].items()
+            }
+            return RowChanges(**tree)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InvalidInputError(f"not the JSON form of changes of rows: {error}") from error
 
 
 class RowChangeCounts(TypedDict):

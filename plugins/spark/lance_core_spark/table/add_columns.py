@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import pickle
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -14,6 +14,7 @@ from pyspark.accumulators import Accumulator
 
 import lance_core
 from lance_core import LanceOperation
+from lance_core.dataset.write.schema_evolution.add_columns import added_fields
 from lance_core.errors import (
     CommitUnknownError,
     InvalidInputError,
@@ -25,7 +26,15 @@ from lance_core.errors import (
 from lance_core.fragment import FragmentMetadata, discard_fragments
 from lance_core.schema import LanceSchema
 from lance_core_spark.job_progress import job_description, row_progress
-from lance_core_spark.table.change_task import ADDRESS, PLACE, RESULT, numbered, quoted
+from lance_core_spark.table.change_task import (
+    ADDRESS,
+    PLACE,
+    RESULT,
+    numbered,
+    quoted,
+    report,
+    reports,
+)
 from lance_core_spark.table.expressions import (
     Expression,
     analysed,
@@ -38,9 +47,6 @@ from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.convert import convert_batch
 from lance_core_spark.types.stored_fields import stored_field
-
-Added = tuple[FragmentMetadata, LanceSchema]
-"""A fragment with a new file, and the schema with the new columns."""
 
 
 def add_columns(target: Target, values: Mapping[str, Expression]) -> None:
@@ -70,29 +76,33 @@ def add_columns(target: Target, values: Mapping[str, Expression]) -> None:
             task = AddColumnsTask(target.table, pinned, pa.schema(fields), count)
             placed = rows.repartition(sf.col(PLACE)).select(address, *numbered(list(given)))
             ordered = placed.sortWithinPartitions(address)
-            collected = ordered.mapInArrow(task, RESULT).collect()
-        results = [pickle.loads(row[0]) for row in collected]  # noqa: S301  # of our own tasks
-        _commit(target.table, dataset, results)
+            done, failed = reports(ordered.mapInArrow(task, RESULT))
+        added = [FragmentMetadata.from_json(text) for text in done]
+        _commit(target.table, dataset, task.columns, added, failed)
 
 
 def _commit(
-    table: TableRef, dataset: lance_core.LanceDataset, results: list[list[Added] | LanceError]
+    table: TableRef,
+    dataset: lance_core.LanceDataset,
+    columns: pa.Schema,
+    added: list[FragmentMetadata],
+    failed: LanceError | None,
 ) -> None:
-    added = [one for result in results if isinstance(result, list) for one in result]
     try:
-        for result in results:
-            if isinstance(result, LanceError):
-                raise result
-        fragments = {fragment.id: fragment for fragment, _ in added}
+        if failed is not None:
+            raise failed
+        fragments = {fragment.id: fragment for fragment in added}
         ids = [fragment.fragment_id for fragment in dataset.get_fragments()]
         if sorted(fragments) != sorted(ids) or len(added) != len(ids):
             raise LanceError(f"the new columns of some fragments of {table} are missing")
-        operation = LanceOperation.Merge([fragments[id_] for id_ in ids], added[0][1], True)
+        snapshot = dataset.snapshot
+        schema = added_fields(snapshot, columns, snapshot.next_field_id).schema
+        operation = LanceOperation.Merge([fragments[id_] for id_ in ids], LanceSchema(schema), True)
         lance_core.LanceDataset.commit(dataset, operation, dataset.version)
     except (CommitUnknownError, OutcomeUnknownError):
         raise  # A version may reference the files.
     except LanceError:
-        _discard(dataset, [fragment for fragment, _ in added])
+        _discard(dataset, added)
         raise
 
 
@@ -121,8 +131,7 @@ class AddColumnsTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
-        result: list[Added] | LanceError
-        added: list[Added] = []
+        added: list[FragmentMetadata] = []
         dataset = open_version(self.table, self.version)
         pieces = (piece for batch in batches for piece in _by_fragment(batch))
         try:
@@ -130,14 +139,13 @@ class AddColumnsTask:
                 values = (self._converted(batch) for _, batch in group)
                 reader = pa.RecordBatchReader.from_batches(self.columns, values)
                 fragment = lance_core.LanceFragment(dataset, fragment_id)
-                added.append(fragment.merge_columns(reader))
-            result = added
-        except BaseException as error:
-            _discard(dataset, [fragment for fragment, _ in added])
-            if not isinstance(error, InvalidInputError | UnsupportedFeatureError):
-                raise
-            result = error
-        yield pa.record_batch({"result": pa.array([pickle.dumps(result)], pa.binary())})
+                added.append(fragment.merge_columns(reader)[0])
+        except (InvalidInputError, UnsupportedFeatureError) as error:
+            _discard(dataset, added)
+            yield report(error)
+            return
+        for one in added:
+            yield report(json.dumps(one.to_json()))
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.count is not None:

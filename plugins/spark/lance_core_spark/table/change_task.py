@@ -7,7 +7,7 @@ other errors make Spark run the task again.
 from __future__ import annotations
 
 import itertools
-import pickle
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +16,13 @@ import pyspark.sql.functions as sf
 from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
 
-from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
+from lance_core.errors import (
+    InvalidInputError,
+    LanceError,
+    MergeError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 from lance_core.fragment import RowChanges
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
@@ -27,7 +33,8 @@ ACTION = "_action"
 PLACE = "__lance_place"
 """The column with the id of the fragment; rows of one fragment are changed by one task."""
 
-RESULT = "result binary"
+RESULT = "result string"
+"""The column of a task's result: JSON, see `report`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +52,12 @@ class ChangeTask:
         if first is None:
             return
         limit_threads_to_task()
-        result: RowChanges | LanceError
         try:
             dataset = open_version(self.table, self.version)
             rows = map(self._converted, itertools.chain([first], batches))
-            result = dataset.write_row_changes(rows, self.actions)
+            yield report(dataset.write_row_changes(rows, self.actions).to_json())
         except (InvalidInputError, UnsupportedFeatureError) as error:
-            result = error
-        yield pa.record_batch({"result": pa.array([pickle.dumps(result)], pa.binary())})
+            yield report(error)
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with the table's types."""
@@ -71,12 +76,35 @@ def run_changes(rows: DataFrame, task: ChangeTask) -> Iterator[RowChanges]:
     values = numbered(task.columns.names)
     placed = rows.repartition(sf.col(PLACE)).select(ADDRESS, ACTION, *values)
     ordered = placed.sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
-    collected = ordered.mapInArrow(task, RESULT).collect()
-    results = [pickle.loads(row[0]) for row in collected]  # noqa: S301  # of our own tasks
-    yield from (result for result in results if isinstance(result, RowChanges))
-    for result in results:
-        if not isinstance(result, RowChanges):
-            raise result
+    done, failed = reports(ordered.mapInArrow(task, RESULT))
+    yield from map(RowChanges.from_json, done)
+    if failed is not None:
+        raise failed
+
+
+def report(result: str | LanceError) -> pa.RecordBatch:
+    """The batch with which a task reports its result or its error to the driver."""
+    if isinstance(result, LanceError):
+        result = json.dumps({"error": type(result).__name__, "reason": str(result)})
+    return pa.record_batch({"result": pa.array([result], pa.string())})
+
+
+def reports(job: DataFrame) -> tuple[list[str], LanceError | None]:
+    """Run ``job``, and return the results of its tasks and the first error of a task."""
+    done, failed = [], None
+    for (text,) in job.collect():
+        tree = json.loads(text)
+        if isinstance(tree, dict) and "error" in tree:
+            failed = failed or _ERRORS.get(tree["error"], InvalidInputError)(tree["reason"])
+        else:
+            done.append(text)
+    return done, failed
+
+
+_ERRORS: dict[str, type[LanceError]] = {
+    one.__name__: one
+    for one in (InvalidInputError, MergeError, SchemaMismatchError, UnsupportedFeatureError)
+}
 
 
 def numbered(names: Sequence[str]) -> list[Column]:

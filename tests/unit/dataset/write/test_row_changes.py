@@ -56,7 +56,8 @@ def work(*parts: Iterable[pa.RecordBatch]) -> Callable[[lance.LanceDataset], lis
 
     def write(dataset: lance.LanceDataset) -> list[RowChanges]:
         done = [dataset.write_row_changes(part, ACTIONS) for part in parts]
-        return [pickle.loads(pickle.dumps(one)) for one in done]
+        sent = [pickle.loads(pickle.dumps(one)) for one in done]
+        return [RowChanges.from_json(one.to_json()) for one in sent]
 
     return write
 
@@ -149,6 +150,12 @@ def test_bad_changes_leave_nothing(
     with pytest.raises(error, match=match):
         table.change_rows(work(rows))
     assert (table.latest_version, files(path)) == (2, before)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"new_fragments": 3}', "null"])
+def test_other_text_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="changes of rows"):
+        RowChanges.from_json(text)
 
 
 def test_unknown_columns_are_refused(tmp_path: Path) -> None:
