@@ -1,6 +1,7 @@
 """Lance tables for PySpark. Spark imports `pyspark_lance`; reads and writes need no other import.
 
-`compact` and `LanceTable` compact tables. `upsert_batches` upserts the batches of a stream.
+`create_table` writes a data frame as a table. `compact` and `LanceTable` compact tables.
+`upsert_batches` upserts the batches of a stream.
 """
 
 import importlib
@@ -11,8 +12,9 @@ if TYPE_CHECKING:
     from lance_core_spark.stream.upsert import upsert_batches
     from lance_core_spark.table.compact import compact
     from lance_core_spark.table.lance_table import LanceTable
+    from lance_core_spark.write.create_table import create_table
 
-__all__ = ["LanceSource", "LanceTable", "compact", "upsert_batches"]
+__all__ = ["LanceSource", "LanceTable", "compact", "create_table", "upsert_batches"]
 
 
 def __getattr__(name: str) -> object:
@@ -21,6 +23,7 @@ def __getattr__(name: str) -> object:
         "LanceSource": "source",
         "LanceTable": "table.lance_table",
         "compact": "table.compact",
+        "create_table": "write.create_table",
         "upsert_batches": "stream.upsert",
     }
     if name not in modules:

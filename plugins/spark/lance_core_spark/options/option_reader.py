@@ -21,6 +21,8 @@ from lance_core.plugins.store_cache import (
 )
 from lance_core.store.secret import Secret, plain
 from lance_core.store.uri import parse_uri
+from lance_core.suggestions import did_you_mean
+from lance_core_spark.options.column_options import ColumnOptions, parse_name
 
 STORAGE_PREFIX = "storage."
 
@@ -29,7 +31,6 @@ _IGNORED = frozenset(
     {
         "block_size",
         "index_cache_size",
-        "max_rows_per_group",
         "metadata_cache_size",
         "queue_depth",
         "topn_push_down",
@@ -41,7 +42,7 @@ _IGNORED = frozenset(
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of streaming queries that Spark passes on to the data source."""
 
-_UNSUPPORTED = {"tag", "branch", "replace_where", "table_id", "namespace_impl"}
+_UNSUPPORTED = {"tag", "branch", "table_id", "namespace_impl"}
 
 
 class OptionReader:
@@ -73,6 +74,16 @@ class OptionReader:
         if text not in ("true", "false"):
             raise InvalidInputError(f"option {name!r} must be 'true' or 'false', not {text!r}")
         return text == "true"
+
+    def columns(self) -> ColumnOptions:
+        """Read the options of single columns."""
+        columns: dict[str, dict[str, str]] = {}
+        for name in list(self._unread):
+            found = parse_name(name)
+            text = None if found is None else self.text(name)
+            if found is not None and text is not None:
+                columns.setdefault(found[0], {})[found[1]] = text
+        return columns
 
     def uri(self) -> str:
         """Read the path that the user passed to ``load`` or ``save``."""
@@ -109,8 +120,9 @@ class OptionReader:
             if name in _UNSUPPORTED:
                 raise UnsupportedFeatureError(f"the option {name!r} is not supported yet")
             raise InvalidInputError(
-                f"unknown option {name!r}. Options are {', '.join(sorted(self._known))}; an option "
-                f"of the store is given as '{STORAGE_PREFIX}{name}'"
+                f"unknown option {name!r}{did_you_mean(name, self._known)}. Options are "
+                f"{', '.join(sorted(self._known))}; an option of the store is given as "
+                f"'{STORAGE_PREFIX}{name}'"
             )
 
 

@@ -58,6 +58,11 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: DataSourceOptions, schema: StructType, overwrite: bool) -> None:
         if options.write.if_exists != IF_EXISTS[0]:
             raise InvalidInputError("option 'if_exists': a stream always writes to the table")
+        if options.write.transaction is not None:
+            raise InvalidInputError(
+                "options 'txn_app_id' and 'txn_version' are for one write; micro-batches have the "
+                "id of their query and their own numbers"
+            )
         self._options = options
         self._schema = schema
         self._overwrite = overwrite

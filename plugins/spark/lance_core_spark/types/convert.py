@@ -90,12 +90,12 @@ def _dictionary(values: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _struct(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Array:
-    children = [
-        convert(
-            array.field(array.type.get_field_index(field.name)), field.type, (*path, field.name)
-        )
-        for field in struct_fields(target)
-    ]
+    children = []
+    for field in struct_fields(target):
+        index = array.type.get_field_index(field.name)
+        missing = index < 0
+        child = pa.nulls(len(array), field.type) if missing else array.field(index)
+        children.append(convert(child, field.type, (*path, field.name)))
     if not children:
         return pa.array([{}] * len(array), target, mask=_mask(array, as_numpy=True))
     return pa.StructArray.from_arrays(children, fields=struct_fields(target), mask=_mask(array))
@@ -195,11 +195,17 @@ def _leaf(array: pa.Array, target: pa.DataType, path: tuple[str, ...]) -> pa.Arr
     is_moment = pa.types.is_timestamp(source) or pa.types.is_duration(source)
     if is_moment and source.unit == "ns" and target.unit == "us":
         return _truncate_to_microseconds(array).cast(target)
-    if source == pa.float32() and target == pa.float16():
+    if pa.types.is_floating(source) and pa.types.is_floating(target):
         rounded = array.cast(target)
-        if pc.sum(pc.is_inf(rounded.cast(source))).as_py() != pc.sum(pc.is_inf(array)).as_py():
-            raise InvalidInputError(f"column {format_path(path)}: a value overflows float16")
+        is_narrower = target.bit_width < source.bit_width
+        back = rounded.cast(source)
+        if is_narrower and pc.sum(pc.is_inf(back)).as_py() != pc.sum(pc.is_inf(array)).as_py():
+            name = f"float{target.bit_width}"
+            raise InvalidInputError(f"column {format_path(path)}: a value overflows {name}")
         return rounded
+    if pa.types.is_integer(source) and pa.types.is_decimal(target):
+        # Arrow refuses a decimal type that could not hold every integer, whatever the values are.
+        return array.cast(pa.decimal128(38, target.scale)).cast(target)
     return array.cast(target)
 
 

@@ -1,19 +1,31 @@
 """Stored fields for Spark columns.
 
 A Spark column's metadata may select another Arrow type than the default of its Spark type: by the
-field that the column was read from (`ARROW_FIELD_KEY`), or by the keys of the JVM connector.
+field that the column was read from (`ARROW_FIELD_KEY`), or by the keys in `column_options`.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 from pyspark.sql import types as st
 
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.schema import BLOB_KEY, format_path, json_to_schema
+from lance_core.schema.evolution import can_cast
+from lance_core.suggestions import hint
+from lance_core_spark.options.column_options import (
+    ARROW_TYPE,
+    ENCODING,
+    FLOAT16,
+    LARGE_STRING,
+    LIST_SIZE,
+    STORED_KEYS,
+)
 from lance_core_spark.types.arrow_types import arrow_type, is_any_list, struct_fields
 from lance_core_spark.types.spark_types import (
     ARROW_FIELD_KEY,
@@ -22,45 +34,78 @@ from lance_core_spark.types.spark_types import (
     spark_type,
 )
 
-LIST_SIZE = "arrow.fixed-size-list.size"
-FLOAT16 = "arrow.float16"
-LARGE_STRING = "arrow.large_var_char"
-"""Keys in a column's metadata that select a type in the JVM connector."""
-
-_STORED_KEYS = ("lance-encoding:", "lance-schema:")
+_STORED_PREFIXES = ("lance-encoding:", "lance-schema:")
 """Prefixes of the keys in a Spark column's metadata that the stored field keeps."""
 
 
-def stored_field(field: st.StructField) -> pa.Field:
-    """The field of a new table for a Spark column.
+def stored_field(field: st.StructField, parents: tuple[str, ...] = ()) -> pa.Field:
+    """The field of a new table for a Spark column, which may be a member of ``parents``.
 
-    Uses the type in the column's metadata if it still fits the column.
+    Uses the type in the column's metadata if it still fits the column. Raises `InvalidInputError`
+    for a malformed key of a type or an encoding, and `UnsupportedFeatureError` for a type that
+    tables do not have; both name the column.
     """
-    path = (field.name,)
-    default = pa.field(field.name, arrow_type(field.dataType, path), field.nullable)
+    path = (*parents, field.name)
+    default = pa.field(field.name, _stored_type(field.dataType, path), field.nullable)
+    metadata = _stored_metadata(field, path)
     read_from = _read_from(field)
-    stored_metadata = _stored_metadata(field)
     if read_from is not None:
         arrow = _with_nullability(read_from.type, default.type)
-        metadata = {**(read_from.metadata or {}), **stored_metadata}
+        metadata = {**(read_from.metadata or {}), **metadata}
         return default.with_type(arrow).with_metadata(metadata or None)
-    if isinstance(field.dataType, st.StructType):
-        inner = [stored_field(member) for member in field.dataType]
-        return default.with_type(pa.struct(inner)).with_metadata(stored_metadata or None)
     arrow = _requested_type(default.type, field.metadata or {}, path)
-    if BLOB_KEY in stored_metadata and arrow == pa.binary():
+    if BLOB_KEY in metadata and arrow == pa.binary():
         arrow = pa.large_binary()
-    return default.with_type(arrow).with_metadata(stored_metadata or None)
+    return default.with_type(arrow).with_metadata(metadata or None)
 
 
-def _stored_metadata(field: st.StructField) -> dict[str, str]:
+def _stored_type(spark: st.DataType, path: tuple[str, ...]) -> pa.DataType:
+    """The type of a new column; the metadata of members of structs selects their types."""
+    if isinstance(spark, st.StructType):
+        return pa.struct([stored_field(member, path) for member in spark])
+    if isinstance(spark, st.ArrayType):
+        item = _stored_type(spark.elementType, (*path, "element"))
+        return pa.list_(pa.field("item", item, spark.containsNull))
+    if isinstance(spark, st.MapType):
+        key = _stored_type(spark.keyType, (*path, "key"))
+        value = _stored_type(spark.valueType, (*path, "value"))
+        return pa.map_(key, pa.field("value", value, spark.valueContainsNull))
+    return arrow_type(spark, path)
+
+
+def _stored_metadata(field: st.StructField, path: tuple[str, ...]) -> dict[str, str]:
     """The part of the column's metadata that the file writer uses."""
-    return {
-        # Spark's metadata may contain booleans.
-        key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in (field.metadata or {}).items()
-        if key.startswith(_STORED_KEYS)
-    }
+    found = {key: _as_text(value) for key, value in (field.metadata or {}).items()}
+    stored = {key: text for key, text in found.items() if key.startswith(_STORED_PREFIXES)}
+    for key, text in found.items():
+        if key in STORED_KEYS:
+            if not _IS_VALID[key](text):
+                raise InvalidInputError(f"column {format_path(path)}: {key} is {text!r}")
+            stored[STORED_KEYS[key]] = text
+    encoding = found.get(ENCODING)
+    if encoding is not None:
+        if encoding != "blob" or not isinstance(field.dataType, st.BinaryType):
+            raise InvalidInputError(
+                f"column {format_path(path)}: {ENCODING} is {encoding!r}; the only encoding is "
+                "'blob', of a binary column"
+            )
+        stored[BLOB_KEY] = "true"
+    return stored
+
+
+def _as_text(value: object) -> str:
+    """A value of Spark's metadata, which may contain booleans and numbers."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_IS_VALID: Mapping[str, Callable[[str], bool]] = {
+    "lance.compression": lambda text: text in ("zstd", "lz4", "fsst", "none"),
+    "lance.compression-level": lambda text: text.isdigit(),
+    "lance.structural-encoding": lambda text: text in ("miniblock", "fullzip"),
+    "lance.rle-threshold": lambda text: bool(re.fullmatch(r"0?\.[0-9]*[1-9][0-9]*|1(\.0*)?", text)),
+    "lance.bss": lambda text: text in ("off", "on", "auto"),
+}
+"""Checks of the values for the file writer, which ignores others."""
 
 
 def _read_from(field: st.StructField) -> pa.Field | None:
@@ -108,25 +153,72 @@ def _field_with_nullability(field: pa.Field, model: pa.Field) -> pa.Field:
 
 
 def _requested_type(
-    arrow: pa.DataType, metadata: dict[str, object], path: tuple[str, ...]
+    arrow: pa.DataType, metadata: Mapping[str, object], path: tuple[str, ...]
 ) -> pa.DataType:
-    """The type that the keys of the JVM connector select.
+    """The type that the keys of a column select.
 
-    Raises `InvalidInputError` for a malformed value.
+    Raises `InvalidInputError` for a malformed value, and for a key that the column cannot have.
     """
-    size = metadata.get(LIST_SIZE)
-    float16 = str(metadata.get(FLOAT16, "")).lower() == "true"
-    if pa.types.is_list(arrow):
-        item = arrow.value_field
-        if float16 and item.type == pa.float32():
-            item = item.with_type(pa.float16())
-        if size is None:
-            return pa.list_(item)
-        if not str(size).isdigit() or int(str(size)) < 1:
-            raise InvalidInputError(f"column {format_path(path)}: {LIST_SIZE} is {size!r}")
-        return pa.list_(item, int(str(size)))
-    if float16 and arrow == pa.float32():
-        return pa.float16()
-    if str(metadata.get(LARGE_STRING, "")).lower() == "true" and arrow == pa.string():
+    float16 = _flag(metadata, FLOAT16, path)
+    item = arrow.value_field if pa.types.is_list(arrow) else None
+    number = arrow if item is None else item.type
+    if float16 and number != pa.float32():
+        raise InvalidInputError(f"column {format_path(path)}: {FLOAT16} is for float, not {number}")
+    if item is not None:
+        return _requested_list(item.with_type(pa.float16()) if float16 else item, metadata, path)
+    if LIST_SIZE in metadata:
+        raise InvalidInputError(f"column {format_path(path)}: {LIST_SIZE} is for arrays")
+    if _flag(metadata, LARGE_STRING, path):
+        if arrow != pa.string():
+            raise InvalidInputError(f"column {format_path(path)}: {LARGE_STRING} is for strings")
         return pa.large_string()
-    return arrow
+    return pa.float16() if float16 else _named_type(arrow, metadata, path)
+
+
+def _flag(metadata: Mapping[str, object], key: str, path: tuple[str, ...]) -> bool:
+    text = _as_text(metadata.get(key, "false")).lower()
+    if text not in ("true", "false"):
+        raise InvalidInputError(f"column {format_path(path)}: {key} is {text!r}, not true or false")
+    return text == "true"
+
+
+def _requested_list(
+    item: pa.Field, metadata: Mapping[str, object], path: tuple[str, ...]
+) -> pa.DataType:
+    size = metadata.get(LIST_SIZE)
+    if size is None:
+        return pa.list_(item)
+    if not str(size).isdigit() or int(str(size)) < 1:
+        raise InvalidInputError(f"column {format_path(path)}: {LIST_SIZE} is {size!r}")
+    return pa.list_(item, int(str(size)))
+
+
+def _named_type(
+    arrow: pa.DataType, metadata: Mapping[str, object], path: tuple[str, ...]
+) -> pa.DataType:
+    """The type that `ARROW_TYPE` names; values that do not fit it fail the task."""
+    name = metadata.get(ARROW_TYPE)
+    if name is None:
+        return arrow
+    try:
+        wanted = pa.type_for_alias(str(name))
+    except ValueError:
+        raise InvalidInputError(
+            f"column {format_path(path)}: {ARROW_TYPE} is {name!r}{hint(str(name), _ALIASES)}"
+        ) from None
+    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(arrow):
+        wanted = pa.timestamp(wanted.unit, arrow.tz)
+    if not can_cast(arrow, wanted) and arrow != arrow_type(spark_type(wanted, path), path):
+        raise InvalidInputError(
+            f"column {format_path(path)}: {ARROW_TYPE} is {name!r}, which is no type for {arrow}"
+        )
+    return wanted
+
+
+_ALIASES = (
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "large_string", "large_binary", "date64"),
+    *(f"{kind}[{unit}]" for kind in ("timestamp", "duration") for unit in ("s", "ms", "us", "ns")),
+    *("time32[s]", "time32[ms]", "time64[us]", "time64[ns]"),
+)
+"""Names of types that an error lists."""

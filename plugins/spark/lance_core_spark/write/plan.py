@@ -11,52 +11,57 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 import lance_core
 from lance_core import LanceOperation
-from lance_core.errors import DatasetExistsError, SchemaMismatchError
+from lance_core.dataset.expressions.filters import as_filter
+from lance_core.errors import DatasetExistsError, InvalidInputError, UnsupportedFeatureError
 from lance_core.fragment import FragmentMetadata, write_fragments
 from lance_core_spark.options.data_source_options import DataSourceOptions
-from lance_core_spark.table_ref import TableRef
-from lance_core_spark.types.blobs import check_no_descriptions, with_bytes
-from lance_core_spark.types.spark_types import is_compatible, spark_field
-from lance_core_spark.types.stored_fields import stored_field
+from lance_core_spark.options.stream_options import LOOK_BACK
+from lance_core_spark.options.write_options import LanceWriteOptions
+from lance_core_spark.table_ref import TableRef, TableVersion, keep_open, open_version
 from lance_core_spark.write.idempotent_commit import CommitKey
-from lance_core_spark.write.legacy_dictionaries import (
-    LEGACY_VERSIONS,
-    table_dictionaries,
-    without_dictionaries,
-)
+from lance_core_spark.write.legacy_dictionaries import LEGACY_VERSIONS, table_dictionaries
+from lance_core_spark.write.schema import new_schema, table_schema
+
+TXN_APP_ID = "lance_core.txn_app_id"
+TXN_VERSION = "lance_core.txn_version"
+"""Transaction properties with the application and the version of a write."""
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
     """The plan of a write, complete before its first task.
 
-    ``mode``: see `lance_core.write_dataset`. ``schema``: the schema of the rows in data files.
-    ``read_version``: the version that the write is based on, 0 if there is no table.
-    ``dictionaries``: the allowed values by column. ``operation``: the operation to commit, without
-    its fragments; None skips the write because the table exists. ``transaction_uuid`` is part of
-    the plan, so that committing the transaction twice creates one version. ``key``: identifies a
-    change that other plans may have committed, see `CommitKey`.
+    ``schema``: the schema of the rows in data files. ``mode``: see `lance_core.write_dataset`.
+    ``base``: the version that the write is based on, None if there is no table. ``options``: as the
+    user gave them. ``dictionaries``: the allowed values by column. ``condition_schema``: the
+    columns that ``replace_where`` may use. ``operation``: the operation to commit, without its
+    fragments; None skips the write because the table or the change exists. ``key``: the identity of
+    the change, so that it is committed once. ``transaction_uuid`` is part of the plan, so that
+    committing the transaction twice creates one version.
     """
 
     table: TableRef
     schema: pa.Schema
     mode: str
-    read_version: int = 0
-    files: Mapping[str, int | str] = field(default_factory=dict)
-    commit: Mapping[str, Any] = field(default_factory=dict)
-    message: str | None = None
+    base: TableVersion | None = None
+    options: LanceWriteOptions = field(default_factory=LanceWriteOptions)
     dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)
+    condition_schema: pa.Schema | None = None
     operation: LanceOperation.BaseOperation | None = None
-    transaction_uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     key: CommitKey | None = None
+    transaction_uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
     def is_skipped(self) -> bool:
         return self.operation is None
+
+    @property
+    def read_version(self) -> int:
+        return 0 if self.base is None else self.base.number
 
 
 def plan_write(
@@ -68,77 +73,112 @@ def plan_write(
     """The plan for writing rows of ``schema``, based on ``base`` (None if there is no table).
 
     Raises `SchemaMismatchError` naming the column, `UnsupportedFeatureError` for types that cannot
-    be stored, and `DatasetExistsError`.
+    be stored, `InvalidInputError` for options that do not fit, and `DatasetExistsError`.
     """
     table, write = options.table, options.write
+    replaces = write.replace_where is not None
+    _check_options(write, overwrite)
     if base is not None and write.if_exists == "error":
         raise DatasetExistsError(f"there is a table at {table} already")
-    mode = "create" if base is None else "overwrite" if overwrite else "append"
+    mode = "create" if base is None else "overwrite" if overwrite and not replaces else "append"
+    dictionaries: Mapping[str, pa.Array] = {}
     if base is None or mode == "overwrite":
         version = write.files.get("data_storage_version", base and base.data_storage_version)
-        stored, dictionaries = _new_schema(schema, version in LEGACY_VERSIONS), {}
+        stored = new_schema(schema, write, version in LEGACY_VERSIONS)
     else:
-        stored = _table_fields(schema, base)
+        stored = table_schema(schema, base, write)
         dictionaries = table_dictionaries(base, stored)
     plan = WritePlan(
         table,
         stored,
         mode,
-        0 if base is None else base.version,
-        write.files,
-        write.commit,
-        write.message,
+        None if base is None else keep_open(table, base),
+        write,
         dictionaries,
+        _condition_schema(write, stored if base is None else base.schema),
+        key=None if write.transaction is None else _key(*write.transaction),
     )
-    if base is not None and write.if_exists == "ignore":
+    if base is not None and (write.if_exists == "ignore" or _is_committed(plan, base)):
         return plan
     # Without rows, this only checks the schema and the options.
-    checked = write_files(plan, [], return_transaction=True, base=base)
-    assert isinstance(checked, lance_core.Transaction)
-    return replace(plan, operation=checked.operation)
+    checked = planned_transaction(plan, base)
+    operation = checked.operation
+    if isinstance(operation, LanceOperation.Merge):
+        # The commit adds the fragments of its base; tasks need not carry them.
+        operation = replace(operation, fragments=[])
+    return replace(plan, operation=operation)
 
 
-def write_files(
+def _check_options(write: LanceWriteOptions, overwrite: bool) -> None:
+    if write.replace_where is not None and not overwrite:
+        raise InvalidInputError("the option 'replace_where' needs the mode 'overwrite'")
+    if write.replace_where is not None and write.merge_schema:
+        raise UnsupportedFeatureError(
+            "'merge_schema' cannot be combined with 'replace_where': the format has no change that "
+            "deletes rows and adds columns at once. Add the columns first"
+        )
+    if write.merge_schema and overwrite:
+        raise InvalidInputError(
+            "'merge_schema' is for the mode 'append': an overwrite replaces the schema"
+        )
+
+
+def _condition_schema(write: LanceWriteOptions, schema: pa.Schema) -> pa.Schema | None:
+    """The columns for ``replace_where``; raises `InvalidInputError` if they do not fit it."""
+    if write.replace_where is None:
+        return None
+    try:
+        as_filter(write.replace_where, schema)
+    except (InvalidInputError, UnsupportedFeatureError) as error:
+        raise type(error)(f"option 'replace_where': {error}") from error
+    return schema
+
+
+def _key(app_id: str, version: int) -> CommitKey:
+    return CommitKey(TXN_APP_ID, app_id, TXN_VERSION, version)
+
+
+def _is_committed(plan: WritePlan, base: lance_core.LanceDataset) -> bool:
+    look_back = plan.options.look_back or LOOK_BACK
+    return plan.key is not None and plan.key.find(base, look_back)
+
+
+def planned_transaction(
+    plan: WritePlan, base: lance_core.LanceDataset | None
+) -> lance_core.Transaction:
+    """The transaction of the plan without rows, on ``base``."""
+    target = plan.table.uri if base is None else base
+    made = _write(plan, [], target, plan.mode, return_transaction=True)
+    assert isinstance(made, lance_core.Transaction)
+    return made
+
+
+def write_files(plan: WritePlan, batches: Iterator[pa.RecordBatch]) -> list[FragmentMetadata]:
+    """Write batches of the plan's schema in a task."""
+    target: str | lance_core.LanceDataset = plan.table.uri
+    if plan.options.merge_schema and plan.base is not None:
+        # The ids of new fields are those after the fields of this version.
+        target = open_version(plan.table, plan.base)
+    # If another writer makes the table in the meantime, the commit says what that means.
+    made = _write(plan, batches, target, "overwrite" if plan.base is None else plan.mode)
+    assert isinstance(made, list)
+    return made
+
+
+def _write(
     plan: WritePlan,
     batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch],
+    target: str | lance_core.LanceDataset,
+    mode: str,
     return_transaction: bool = False,
-    base: lance_core.LanceDataset | None = None,
 ) -> list[FragmentMetadata] | lance_core.Transaction:
-    """Write batches of the plan's schema, based on ``base`` or on the newest version."""
+    merges = plan.options.merge_schema and plan.base is not None
+    files: dict[str, Any] = {**plan.options.files, "merge_schema": merges}
     return write_fragments(
         pa.RecordBatchReader.from_batches(plan.schema, batches),
-        plan.table.uri if base is None else base,
+        target,
         return_transaction=return_transaction,
-        mode=plan.mode,
+        mode=mode,
         storage_options=plan.table.options,
-        **plan.files,  # type: ignore[arg-type] # the options are parsed to the right types
+        **files,
     )
-
-
-def _new_schema(schema: StructType, is_legacy: bool) -> pa.Schema:
-    stored = pa.schema([stored_field(column) for column in schema])
-    check_no_descriptions(stored)
-    return pa.schema([without_dictionaries(field) for field in stored]) if is_legacy else stored
-
-
-def _table_fields(schema: StructType, base: lance_core.LanceDataset) -> pa.Schema:
-    """The table's fields for the columns of ``schema``, in the order of ``schema``."""
-    fields = {field.name: field for field in base.schema}
-    return pa.schema([_table_field(column, fields) for column in schema])
-
-
-def _table_field(column: StructField, fields: Mapping[str, pa.Field]) -> pa.Field:
-    stored = fields.get(column.name)
-    if stored is None:
-        similar = [name for name in fields if name.lower() == column.name.lower()]
-        hint = f"; it has {similar[0]!r}, and case matters" if similar else ""
-        raise SchemaMismatchError(f"the table has no column {column.name!r}{hint}")
-    wanted = spark_field(with_bytes(stored)).dataType
-    accepted = (wanted, spark_field(stored).dataType)
-    if not any(is_compatible(column.dataType, spark, check_nulls=False) for spark in accepted):
-        check_no_descriptions(pa.schema([stored_field(column)]))
-        raise SchemaMismatchError(
-            f"column {column.name!r} is {column.dataType.simpleString()}, the table has it as "
-            f"{wanted.simpleString()}: cast it before writing"
-        )
-    return stored

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-import lance_core
-from lance_core import LanceOperation
-from lance_core.dataset.values.transaction import properties_of
 from lance_core.errors import (
     AlreadyCommittedError,
     CommitUnknownError,
+    DatasetExistsError,
     InvalidInputError,
     LanceError,
     OutcomeUnknownError,
@@ -25,6 +23,8 @@ from lance_core.errors import (
 from lance_core.fragment import FragmentMetadata, discard_fragments
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.convert import convert_batch
+from lance_core_spark.write.commit import commit_write, may_be_committed
+from lance_core_spark.write.condition import ConditionCheck
 from lance_core_spark.write.legacy_dictionaries import encode
 from lance_core_spark.write.plan import WritePlan, write_files
 
@@ -46,22 +46,28 @@ class LanceWriter(DataSourceArrowWriter):
         if self._plan.is_skipped:
             return WrittenFragments()
         limit_threads_to_task()
-        schema, dictionaries = self._plan.schema, self._plan.dictionaries
-        batches = (
-            convert_batch(encode(batch, schema, dictionaries), schema, batch.num_rows)
-            for batch in iterator
-            if batch.num_rows
-        )
-        fragments = write_files(self._plan, batches)
-        assert isinstance(fragments, list)
-        return WrittenFragments(tuple(fragments))
+        return WrittenFragments(tuple(write_files(self._plan, self._batches(iterator))))
+
+    def _batches(self, iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows in the types of the table."""
+        plan = self._plan
+        schema, dictionaries = plan.schema, plan.dictionaries
+        condition = None
+        if plan.condition_schema is not None and plan.options.replace_where_check:
+            condition = ConditionCheck(plan.options.replace_where or "", plan.condition_schema)
+        for batch in iterator:
+            if batch.num_rows:
+                columns = encode(batch, schema, dictionaries)
+                rows = convert_batch(columns, schema, batch.num_rows)
+                if condition is not None:
+                    condition.check(rows)
+                yield rows
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commit the fragments of all tasks as one version.
 
-        Does nothing if the change that the plan's key identifies was committed after the plan was
-        made. Then, and after an error, removes the files of the tasks, unless they may have been
-        committed.
+        If another run has committed the same change, removes the files of the tasks and succeeds.
+        After an error, removes them unless they may have been committed.
         """
         plan = self._plan
         if plan.is_skipped:
@@ -70,21 +76,14 @@ class LanceWriter(DataSourceArrowWriter):
         try:
             if any(message is None for message in messages):
                 raise InvalidInputError("a task did not report what it wrote")
-            lance_core.LanceDataset.commit(
-                plan.table.uri,
-                _transaction(plan, fragments),
-                storage_options=plan.table.options,
-                data_storage_version=plan.files.get("data_storage_version"),
-                is_committed=plan.key and plan.key.is_committed,
-                **plan.commit,
-            )
-        except AlreadyCommittedError:
-            _discard(plan, fragments)
+            commit_write(plan, fragments)
         except (CommitUnknownError, OutcomeUnknownError):
             raise
-        except LanceError:
-            _discard(plan, fragments)
-            raise
+        except LanceError as error:
+            if not may_be_committed(plan):
+                _discard(plan, fragments)
+            if not _is_done(plan, error):
+                raise
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files of the tasks of a failed job.
@@ -95,9 +94,16 @@ class LanceWriter(DataSourceArrowWriter):
         """
         plan = self._plan
         was_committing = all(message is not None for message in messages)
-        if plan.is_skipped or was_committing or _may_be_committed(plan):
+        if plan.is_skipped or was_committing or may_be_committed(plan):
             return
         _discard(plan, _fragments(messages))
+
+
+def _is_done(plan: WritePlan, error: LanceError) -> bool:
+    """True if the error says that nothing needs to be done: another run or writer was faster."""
+    if isinstance(error, AlreadyCommittedError):
+        return True
+    return isinstance(error, DatasetExistsError) and plan.options.if_exists == "ignore"
 
 
 def _fragments(messages: Sequence[WriterCommitMessage | None]) -> list[FragmentMetadata]:
@@ -109,30 +115,5 @@ def _fragments(messages: Sequence[WriterCommitMessage | None]) -> list[FragmentM
     ]
 
 
-def _transaction(plan: WritePlan, fragments: list[FragmentMetadata]) -> lance_core.Transaction:
-    operation: LanceOperation.BaseOperation
-    if isinstance(plan.operation, LanceOperation.Overwrite):
-        # Use the fields of the files: blobs have other fields in files than in the rows.
-        operation = LanceOperation.Overwrite(plan.operation.new_schema, fragments)
-    else:
-        operation = LanceOperation.Append(fragments)
-    key = None if plan.key is None else plan.key.properties
-    properties = properties_of(plan.message, key)
-    return lance_core.Transaction(plan.read_version, operation, plan.transaction_uuid, properties)
-
-
 def _discard(plan: WritePlan, fragments: list[FragmentMetadata]) -> None:
     discard_fragments(fragments, plan.table.uri, storage_options=plan.table.options)
-
-
-def _may_be_committed(plan: WritePlan) -> bool:
-    """True if a version may have this transaction, or if the history cannot be read."""
-    try:
-        dataset = plan.table.open_if_exists()
-        if dataset is None:
-            return False
-        later = range(plan.read_version + 1, dataset.version + 1)
-        transactions = [dataset.read_transaction(number) for number in later]
-    except LanceError:
-        return True
-    return any(one is None or one.uuid == plan.transaction_uuid for one in transactions)
