@@ -1,0 +1,72 @@
+"""Tables from data frames, and the options of writes as Spark passes them on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance as pylance
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+import lance_core
+from lance_core.errors import InvalidInputError
+from lance_core_spark import create_table
+from tests.spark.conftest import write
+
+
+def test_each_mode(spark: SparkSession, tmp_path: Path) -> None:
+    uri, frame = tmp_path / "t.lance", spark.range(3).coalesce(1)
+    vector = sf.when(sf.col("id") >= 0, sf.array(sf.lit(1.0), sf.lit(2.0)).cast("array<float>"))
+    vectors = frame.select("id", vector.alias("V"))
+    options = {"v.arrow.fixed-size-list.size": 2, "id.arrow.type": "uint32"}
+    create_table(vectors, uri, enable_stable_row_ids=True, commit_message=None, **options)
+    dataset = pylance.dataset(uri)
+    assert dataset.has_stable_row_ids
+    assert dataset.schema.types == [pa.uint32(), pa.list_(pa.field("item", pa.float32()), 2)]
+    with pytest.raises(Exception, match=r"there is a table at .* already"):
+        create_table(frame, uri)
+    create_table(frame, uri, mode="ignore")
+    create_table(vectors.select(sf.col("id").cast("int")), uri, mode="append")
+    assert lance_core.dataset(uri).to_table()["V"].null_count == 3
+    create_table(frame, uri, mode="replace")
+    assert [pylance.dataset(uri, version=v).count_rows() for v in (1, 2, 3)] == [3, 6, 3]
+    assert lance_core.dataset(uri).latest_version == 3
+    assert lance_core.dataset(uri).schema.names == ["id"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"mode": "overwrite"}, "unknown mode 'overwrite'.*replace"),
+        ({"mode": "apend"}, "did you mean 'append'"),
+        ({"if_exists": "ignore"}, "cannot both be given"),
+    ],
+)
+def test_other_modes_are_errors(options: dict[str, str], reason: str) -> None:
+    with pytest.raises(InvalidInputError, match=reason):
+        create_table(None, "t.lance", **options)  # type: ignore[arg-type] # nothing is written
+
+
+def test_options_of_writes(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows are replaced, columns are added, and a run counts once."""
+    uri = tmp_path / "t.lance"
+    days = spark.range(0, 8, 1, 2).select("id", (sf.col("id") % 2).cast("int").alias("day"))
+    write(days, uri)
+    new = days.where("day = 1").withColumn("id", sf.col("id") + 100)
+    write(new, uri, "overwrite", replace_where="day = 1")
+    with pytest.raises(Exception, match="rows do not satisfy the option 'replace_where'"):
+        write(days, uri, "overwrite", replace_where="day = 1")
+    once = {"merge_schema": "true", "txn_app_id": "load", "txn_version": 1}
+    more = spark.range(1).select(sf.col("id").cast("int"), sf.lit("x").alias("note"))
+    for _ in range(2):
+        write(more, uri, **once)
+    table = pylance.dataset(uri)
+    assert table.version == 3
+    assert sorted(table.to_table()["id"].to_pylist()) == [0, 0, 2, 4, 6, 101, 103, 105, 107]
+    assert table.to_table(filter="note is not null").to_pylist() == [
+        {"id": 0, "day": None, "note": "x"}
+    ]
+    with pytest.raises(Exception, match="did you mean 'replace_where'"):
+        write(days, uri, "overwrite", replaceWhere="day = 1")
