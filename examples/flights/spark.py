@@ -14,10 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
 from examples.flights.pipeline import Engine
-from examples.flights.plain import upsert
 from examples.flights.source import MISSING, Source
-from examples.flights.tables import BRONZE, GOLD, MEASURES, SILVER, Lake
-from lance_core_spark import LanceTable
+from examples.flights.tables import BRONZE, GOLD, KEY, MEASURES, SILVER, Lake
+from lance_core_spark import LanceTable, upsert_batches
 
 QUIET = Path(__file__).with_name("log4j2.properties")
 # A short job: the compiler that takes its time would not pay.
@@ -88,10 +87,8 @@ class SparkEngine(Engine):
         appended = log.option("max_versions_per_trigger", 1).load(self._lake.flights)
         with tempfile.TemporaryDirectory() as folder:
             _run(arriving.writeStream.format("lance"), folder, path=self._lake.flights)
-            _run(appended.writeStream.foreachBatch(self._upsert), folder)
-
-    def _upsert(self, flights: DataFrame, _number: int) -> None:
-        upsert(self._joined(flights).toArrow().cast(SILVER), self._lake.silver)
+            upsert = upsert_batches(self._lake.silver, KEY, query_id="flights")
+            _run(self._joined(appended).writeStream.foreachBatch(upsert), folder)
 
     def compact(self) -> None:
         LanceTable.for_path(self._spark, self._lake.silver).optimize()
