@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
 
-from tests.architecture.test_modules import PACKAGES
+from tests.architecture.test_modules import PACKAGES, facts_of
 
 HEAVY = ["boto3", "duckdb", "fsspec", "lance", "pandas", "polars", "pyspark", "torch"]
 BUDGET_SECONDS = 0.060
@@ -59,20 +58,7 @@ def test_functions_import_own_modules_only_with_a_reason() -> None:
     found = set()
     for package in PACKAGES:
         for path in package.rglob("*.py"):
-            functions = (
-                node
-                for node in ast.walk(ast.parse(path.read_text("utf-8")))
-                if isinstance(node, ast.FunctionDef) and node.name != "__getattr__"
-            )
-            if any(map(imports_own_modules, functions)):
+            if facts_of(path).functions_import_own_modules:
                 name = path.relative_to(package.parent).with_suffix("")
                 found.add(".".join(name.parts))
     assert found == set(IMPORTS_IN_FUNCTIONS)
-
-
-def imports_own_modules(function: ast.FunctionDef) -> bool:
-    return any(
-        (node.module or "").startswith("lance_core")
-        for node in ast.walk(function)
-        if isinstance(node, ast.ImportFrom)
-    )

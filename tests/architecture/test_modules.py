@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,26 @@ def dangers(tree: ast.Module) -> Iterator[str]:
             yield "bare except"
 
 
+def imported(tree: ast.Module) -> frozenset[str]:
+    """Modules from which names are imported, and these names as if they were modules."""
+    return frozenset(
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in (node.module, *(f"{node.module}.{one.name}" for one in node.names))
+    )
+
+
+def functions_import_own_modules(tree: ast.Module) -> bool:
+    return any(
+        (node.module or "").startswith("lance_core")
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.name != "__getattr__"
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom)
+    )
+
+
 @dataclass(frozen=True)
 class Facts:
     """What the rules ask of a module. Trees are not kept: those of all modules take 200 MB."""
@@ -86,9 +107,14 @@ class Facts:
     is_vague_package: bool
     dangers: list[str]
     relative_imports: list[str]
+    imported: frozenset[str]
+    functions_import_own_modules: bool
+    public_classes: list[str]
 
 
+@functools.cache
 def facts_of(path: Path) -> Facts:
+    """The facts of a module, which is parsed once for all rules."""
     text = path.read_text("utf-8")
     tree = ast.parse(text)
     is_package = path.name == "__init__.py"
@@ -107,6 +133,13 @@ def facts_of(path: Path) -> Facts:
             ast.unparse(node)
             for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom) and node.level > 0
+        ],
+        imported=imported(tree),
+        functions_import_own_modules=functions_import_own_modules(tree),
+        public_classes=[
+            node.name
+            for node in tree.body
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
         ],
     )
 

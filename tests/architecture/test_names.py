@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import defaultdict
 
-from tests.architecture.test_modules import MODULES, ROOT
+from tests.architecture.test_modules import MODULES, ROOT, facts_of
 
 CORE = {
     path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path
@@ -44,9 +43,8 @@ SMALL = {
 def test_a_public_class_name_has_one_meaning() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for name, path in CORE.items():
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name)
+        for public in facts_of(path).public_classes:
+            places[public].append(name)
     assert len(places) > 500
     several = {name: where for name, where in places.items() if len(where) > 1}
     assert several.keys() == AT_TWO_EDGES, several
@@ -60,18 +58,11 @@ def test_no_module_is_named_by_a_participle() -> None:
 def test_a_small_module_has_several_users_or_a_reason() -> None:
     users: dict[str, int] = dict.fromkeys(CORE, 0)
     for path in MODULES:
-        tree = ast.parse(path.read_text("utf-8"))
-        imported = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                imported |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
-        for name in imported & users.keys():
+        for name in facts_of(path).imported & users.keys():
             users[name] += 1
     small = {
         name
         for name, path in CORE.items()
-        if name.count(".") > 1
-        and users[name] == 1
-        and path.read_text("utf-8").count("\n") < MIN_LINES
+        if name.count(".") > 1 and users[name] == 1 and facts_of(path).lines < MIN_LINES
     }
     assert small == set(SMALL)
