@@ -91,7 +91,7 @@ class SparkEngine(Engine):
             _run(self._joined(appended).writeStream.foreachBatch(upsert), folder)
 
     def compact(self) -> None:
-        LanceTable.for_path(self._spark, self._lake.silver).optimize()
+        LanceTable.forPath(self._spark, self._lake.silver).optimize()
 
     def write_gold(self, table: str) -> None:
         groups = GOLD[table]
