@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.v2_1.selection.options import FieldOptions
 
-_NARROW = 256
+NARROW = 256
+"""Bytes of the longest value from which on a page is full-zip."""
 
 
 class Structure(enum.Enum):
@@ -47,7 +48,7 @@ def choose_structure(
         return Structure.MINI_BLOCK if is_fixed else Structure.FULL_ZIP
     wanted = options.structural_encoding
     if wanted is None:
-        return Structure.MINI_BLOCK if _width(values) < _NARROW else Structure.FULL_ZIP
+        return Structure.MINI_BLOCK if _width(values) < NARROW else Structure.FULL_ZIP
     try:
         asked = Structure(wanted)
     except ValueError:

@@ -32,7 +32,7 @@ _LEAST_LONGEST = 5
 _LARGE_VALUE = 32 << 10
 _TURNED = (32, 64)
 _LOW_ENTROPY = 4.0
-CHUNK_BYTES = 4096
+_CHUNK_BYTES = 4096
 
 
 def mini_block_values(
@@ -43,14 +43,14 @@ def mini_block_values(
     Raises `InvalidInputError` for an unknown compression and `UnsupportedFeatureError` for values
     that chunks cannot store.
     """
-    size = CHUNK_BYTES if options.minichunk_size is None else max(options.minichunk_size, 0)
+    size = _CHUNK_BYTES if options.minichunk_size is None else max(options.minichunk_size, 0)
     target = Target(Place.MINI_BLOCK, context.registry, chunk_bytes=size)
     if isinstance(values, FixedSizeListValues):
         return encode(values, target.with_chain("fixed_size_list"))
     if isinstance(values, StructValues):
         return encode(values, target.with_chain("packed_struct", "flat"))
     if isinstance(values, VariableWidth):
-        chain = text_chain(values, type_, options)
+        chain = _text_chain(values, type_, options)
     else:
         chain = (_fixed_codec(values, options, target.kernels),)
     return _generally(encode(values, target.with_chain(*chain)), options, target)
@@ -78,7 +78,9 @@ def _is_turned(values: FixedWidth, mode: str | None) -> bool:
     return mode == "on" or byte_entropy(values) < _LOW_ENTROPY
 
 
-def text_chain(values: VariableWidth, type_: pa.DataType, options: FieldOptions) -> tuple[str, ...]:
+def _text_chain(
+    values: VariableWidth, type_: pa.DataType, options: FieldOptions
+) -> tuple[str, ...]:
     """FSST if it is requested, or if nothing is requested and there is enough text."""
     wanted = options.compression
     if wanted == "fsst":
@@ -142,7 +144,7 @@ def per_value(
         level = options.level if wanted == "zstd" else None
         inner = encode(values, target.with_chain("variable"))
         return compressed(inner, "zstd", level or 0)
-    return encode(values, target.with_chain(*text_chain(values, type_, options)))
+    return encode(values, target.with_chain(*_text_chain(values, type_, options)))
 
 
 def _struct_per_value(

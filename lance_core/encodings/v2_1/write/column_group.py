@@ -28,8 +28,8 @@ from lance_core.encodings.v2_1.selection.dictionary import (
     never_has_dictionary,
 )
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
-from lance_core.encodings.v2_1.selection.structure import Structure, choose_structure
-from lance_core.encodings.v2_1.selection.values import text_chain
+from lance_core.encodings.v2_1.selection.structure import NARROW
+from lance_core.encodings.v2_1.selection.values import longest
 from lance_core.encodings.v2_1.write.field_encoder import TopLevelEncoder
 from lance_core.encodings.v2_1.write.group_pages import (
     GroupValues,
@@ -134,7 +134,11 @@ class _Group:
             usable[self._are_constant(values)] = False
         coded: dict[int, ValuesWithDictionary] = {}
         if self._is_new and words.itemsize == 8:
-            coded = self._dictionaries(usable & ~never_has_dictionary(values))
+            may_have = usable & ~never_has_dictionary(values)
+            # Indices have the runs of the values. Columns with long runs are encoded one by one.
+            has_runs = _num_runs(values) <= self._count // 3
+            usable[may_have & has_runs] = False
+            coded = self._dictionaries(may_have & usable)
             usable[list(coded)] = False
         return self._fixed_pages(np.flatnonzero(usable), words) | self._coded_pages(coded)
 
@@ -168,25 +172,24 @@ class _Group:
         return {place: one for place, one in zip(places, found, strict=True) if one is not None}
 
     def _text_pages(self, usable: npt.NDArray[np.bool_]) -> dict[int, EncodedPage]:
-        if self._is_new:
-            for place in np.flatnonzero(usable).tolist():
-                column = self._columns[place]
-                usable[place] = constant_of(column.leaf.values, column.valid) is None
-        coded = self._dictionaries(usable)
-        usable[list(coded)] = False
-        places, texts = [], []
+        texts: dict[int, VariableWidth] = {}
         for place in np.flatnonzero(usable).tolist():
-            array = self._columns[place].leaf.values
-            values = values_of(array)
+            column = self._columns[place]
+            values = values_of(column.leaf.values)
             assert isinstance(values, VariableWidth)
-            layout = choose_structure(array, NO_OPTIONS, self._context, False)
-            chain = text_chain(values, self._type, NO_OPTIONS)
-            if layout is Structure.MINI_BLOCK and chain == ("variable",):
-                places.append(place)
-                texts.append(values)
+            is_short = longest(values) < NARROW
+            if is_short and self._is_new:
+                is_short = constant_of(column.leaf.values, column.valid) is None
+            if is_short:
+                texts[place] = values
+            else:
+                usable[place] = False
+        coded = self._dictionaries(usable)
         pages = self._coded_pages(coded)
+        places = [place for place in texts if place not in coded]
         if places:
-            pages |= self._stored(places, text_values(texts, self._context))
+            chosen = text_values([texts[p] for p in places], self._type, self._context)
+            pages |= self._stored(places, chosen)
         return pages
 
     def _coded_pages(self, coded: dict[int, ValuesWithDictionary]) -> dict[int, EncodedPage]:
@@ -258,6 +261,10 @@ def _choices(
     widths = context.kernels.chunk_widths(words.reshape(-1)).reshape(len(words), -1)
     packed = widths.sum(axis=1) * packed_bytes(1) + widths.shape[1] * words.itemsize
     packed = np.minimum(packed, size)
-    runs = 1 + np.count_nonzero(values[:, 1:] != values[:, :-1], axis=1)
-    is_plain = runs > np.minimum(packed, size - 1) // (words.itemsize + 1)
+    is_plain = _num_runs(values) > np.minimum(packed, size - 1) // (words.itemsize + 1)
     return is_plain, packed < size
+
+
+def _num_runs(values: Words) -> npt.NDArray[np.int64]:
+    """The number of runs of equal values in each row."""
+    return np.asarray(1 + np.count_nonzero(values[:, 1:] != values[:, :-1], axis=1))

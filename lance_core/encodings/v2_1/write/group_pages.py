@@ -30,7 +30,8 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
 )
 from lance_core.encodings.v2_1.selection.blocks import encode_levels
 from lance_core.encodings.v2_1.selection.cost import Integers
-from lance_core.encodings.v2_1.selection.values import CHUNK_BYTES
+from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
+from lance_core.encodings.v2_1.selection.values import mini_block_values
 from lance_core.encodings.version import FileVersion
 
 if TYPE_CHECKING:
@@ -43,9 +44,10 @@ class GroupValues(NamedTuple):
     """Encoded values of columns. Column c has the chunks ``edges[c]`` to ``edges[c + 1]``.
 
     Chunk k takes the next ``sizes[k]`` bytes of ``data`` and has ``counts[k]`` values.
+    ``encodings`` has one item for each column, or a single one for all.
     """
 
-    encoding: CompressiveEncoding
+    encodings: Sequence[CompressiveEncoding]
     data: pa.Buffer
     sizes: Int64Array
     counts: Int64Array
@@ -75,18 +77,19 @@ def fixed_values(
         packed, sizes = context.kernels.pack_inline(words.reshape(-1))
         data = pa.py_buffer(packed)
     edges = np.arange(len(words) + 1) * len(one.counts)
-    return GroupValues(one.encoding, data, sizes, np.tile(one.counts, len(words)), edges)
+    return GroupValues([one.encoding], data, sizes, np.tile(one.counts, len(words)), edges)
 
 
-def text_values(columns: Sequence[VariableWidth], context: EncodeContext) -> GroupValues:
-    """Encode columns of texts of one type without compression."""
-    target = Target(Place.MINI_BLOCK, context.registry, ("variable",), chunk_bytes=CHUNK_BYTES)
-    parts = [encode(values, target) for values in columns]
+def text_values(
+    columns: Sequence[VariableWidth], type_: pa.DataType, context: EncodeContext
+) -> GroupValues:
+    """Encode columns of texts of one type, each as `mini_block_values` selects it."""
+    parts = [mini_block_values(values, type_, NO_OPTIONS, context) for values in columns]
     data = pa.py_buffer(np.concatenate([np.frombuffer(one.buffers[0], np.uint8) for one in parts]))
     sizes = np.concatenate([one.sizes[0] for one in parts])
     counts = np.concatenate([one.counts for one in parts])
     edges = np.cumsum([0, *(len(one.counts) for one in parts)])
-    return GroupValues(parts[0].encoding, data, sizes, counts, edges)
+    return GroupValues([one.encoding for one in parts], data, sizes, counts, edges)
 
 
 def may_have_runs(
@@ -117,7 +120,7 @@ def group_pages(
     large = context.version >= FileVersion.V2_2
     valid = None if definition is None else definition[0] == 0
     message = MiniBlockLayout(
-        value_compression=values.encoding,
+        value_compression=values.encodings[0],
         layers=layers_of(ravel((ItemLayer(count, valid),))),
         num_buffers=1,
         num_items=count,
@@ -137,7 +140,8 @@ def group_pages(
     table = chunk_words(totals, values.counts, large, values.edges[1:] - 1)
     stops = np.concatenate([np.zeros(1, np.int64), totals.cumsum()])[values.edges].tolist()
     words = (values.edges * (4 if large else 2)).tolist()
-    same = PageLayout(mini_block_layout=message).SerializeToString()
+    raw = PageLayout(mini_block_layout=message).SerializeToString()
+    is_same = len(values.encodings) == 1
     pages = []
     for place, dictionary in enumerate(dictionaries):
         first, start = words[place], stops[place]
@@ -145,12 +149,14 @@ def group_pages(
             table.slice(first, words[place + 1] - first),
             joined.slice(start, stops[place + 1] - start),
         ]
-        raw = same
+        if not is_same:
+            message.value_compression.CopyFrom(values.encodings[place])
         if dictionary is not None:
             message.dictionary.CopyFrom(dictionary.encoding)
             message.num_dictionary_items = dictionary.count
-            raw = PageLayout(mini_block_layout=message).SerializeToString()
             buffers.append(dictionary.data)
+        if not is_same or dictionary is not None:
+            raw = PageLayout(mini_block_layout=message).SerializeToString()
         pages.append(GroupPage(raw, buffers))
     return pages
 
