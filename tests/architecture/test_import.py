@@ -21,7 +21,7 @@ IMPORTS_IN_FUNCTIONS = {
     "lance_core.plugins.loading": "pluggy, which the hooks need, is imported with the first plugin",
     "lance_core.schema.proto": "the messages of protobuf are imported with the first file",
     "lance_core_kernels.plugin": "the compiled library may be missing",
-    "lance_core_spark.read.reader": "only pushed filters need Arrow's functions",
+    "lance_core_spark.scan.reader": "only pushed filters need Arrow's functions",
     "lance_core_spark.source": "a process that plans a read needs nothing that writes",
     "lance_core.table.indices.index_coverage": "each commit loads it, few tables need the module",
     "pyspark_lance.data_source": "an error while it is imported would hide all data sources",

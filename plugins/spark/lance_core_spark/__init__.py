@@ -1,5 +1,6 @@
 """Lance tables for PySpark. Spark imports `pyspark_lance`; reads and writes need no other import.
 
+`read`, `count_rows` and `lance_schema` read tables with arguments instead of options.
 `create_table` writes a data frame as a table. `compact` and `LanceTable` compact tables.
 `upsert_batches` upserts the batches of a stream.
 """
@@ -8,13 +9,23 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lance_core_spark.scan.frames import count_rows, lance_schema, read
     from lance_core_spark.source import LanceSource
     from lance_core_spark.stream.upsert import upsert_batches
     from lance_core_spark.table.compact import compact
     from lance_core_spark.table.lance_table import LanceTable
     from lance_core_spark.write.create_table import create_table
 
-__all__ = ["LanceSource", "LanceTable", "compact", "create_table", "upsert_batches"]
+__all__ = [
+    "LanceSource",
+    "LanceTable",
+    "compact",
+    "count_rows",
+    "create_table",
+    "lance_schema",
+    "read",
+    "upsert_batches",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -23,7 +34,10 @@ def __getattr__(name: str) -> object:
         "LanceSource": "source",
         "LanceTable": "table.lance_table",
         "compact": "table.compact",
+        "count_rows": "scan.frames",
         "create_table": "write.create_table",
+        "lance_schema": "scan.frames",
+        "read": "scan.frames",
         "upsert_batches": "stream.upsert",
     }
     if name not in modules:

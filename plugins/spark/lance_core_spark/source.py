@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
 import lance_core
-from lance_core.errors import DatasetNotFoundError
-from lance_core.store.secret import hide_secrets
+from lance_core.errors import DatasetNotFoundError, UnsupportedFeatureError
+from lance_core.store.secret import Secret, hide_secrets
 from lance_core_spark.options.data_source_options import DataSourceOptions
-from lance_core_spark.read.reader import LanceReader
-from lance_core_spark.read.schema import read_schema
+from lance_core_spark.scan.reader import COUNT_SCHEMA, LanceReader, RowCountReader
+from lance_core_spark.scan.schema import read_schema
 from lance_core_spark.stream.change_feed import with_change_columns
 from lance_core_spark.table_ref import TableVersion, keep_open, open_version
 
@@ -27,15 +28,18 @@ class LanceSource:
     looks up the version once.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str | Secret]) -> None:
         options = hide_secrets(options)
         self._options = DataSourceOptions.parse(options)
-        read, table = self._options.read, self._options.table
-        if read.version is None and read.asof is None:
-            dataset = table.open_if_exists()  # None if a write will create the table
+        read, number = self._options.read, self._options.read.version
+        self._table = replace(self._options.table, branch=read.branch)
+        if read.tag is not None:
+            self._table, number = self._table.at_tag(read.tag)
+        if number is None and read.asof is None:
+            dataset = self._table.open_if_exists()  # None if a write will create the table
         else:
-            dataset = table.open(read.version, read.asof)
-        self._version = None if dataset is None else keep_open(table, dataset)
+            dataset = self._table.open(number, read.asof)
+        self._version = None if dataset is None else keep_open(self._table, dataset)
 
     @property
     def options(self) -> DataSourceOptions:
@@ -44,17 +48,26 @@ class LanceSource:
 
     def schema(self) -> StructType:
         """The schema of a read."""
-        dataset = open_version(self._options.table, self._existing())
+        if self._options.read.count_only:
+            return COUNT_SCHEMA
+        dataset = open_version(self._table, self._existing())
         schema = read_schema(dataset, self._options.read)
         return with_change_columns(schema) if self._options.stream.reads_change_feed else schema
+
+    def count_rows(self) -> int:
+        """The rows of the version, without those that are deleted; reads no data file."""
+        return open_version(self._table, self._existing()).count_rows()
 
     def reader(self, schema: StructType) -> LanceReader:
         """A reader of the columns ``schema``."""
         self._options.stream.check_not_given()
-        return LanceReader(self._options.table, self._existing(), schema, self._options.read)
+        kind = RowCountReader if self._options.read.count_only else LanceReader
+        return kind(self._table, self._existing(), schema, self._options.read)
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """A writer of rows with the columns ``schema``."""
+        if self._options.read.branch is not None:
+            raise UnsupportedFeatureError("the option 'branch' is for reads only")
         from lance_core_spark.write.plan import plan_write  # Processes that plan reads skip these.
         from lance_core_spark.write.writer import LanceWriter
 
@@ -63,11 +76,11 @@ class LanceSource:
     def _newest(self) -> lance_core.LanceDataset | None:
         """The version that a write is based on, None if the table does not exist."""
         read, table = self._options.read, self._options.table
-        if self._version is None or read.version is not None or read.asof is not None:
+        if self._version is None or (read.version, read.asof, read.tag) != (None, None, None):
             return table.open_if_exists()
         return open_version(table, self._version)
 
     def _existing(self) -> TableVersion:
         if self._version is None:
-            raise DatasetNotFoundError(f"there is no table at {self._options.table}")
+            raise DatasetNotFoundError(f"there is no table at {self._table}")
         return self._version

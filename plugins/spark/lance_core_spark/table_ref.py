@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import lance_core
 from lance_core.concurrency.lru_cache import LruCache
-from lance_core.errors import DatasetNotFoundError
+from lance_core.errors import DatasetNotFoundError, RefNotFoundError
 from lance_core.store.secret import Secret, hide_secrets, plain
 from lance_core.store.uri import is_local_text, parse_uri
+from lance_core.suggestions import hint, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class TableVersion:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableRef:
-    """The URI of a table and the options of its store, sorted by name.
+    """The URI of a table, the options of its store, sorted by name, and a branch (None: main).
 
     Values of options whose names suggest a secret are wrapped. Pickling includes all options with
     their secrets, because executors need them; ``repr`` shows no values.
@@ -43,6 +44,7 @@ class TableRef:
 
     uri: str
     storage_options: tuple[tuple[str, str | Secret], ...] = ()
+    branch: str | None = None
 
     @classmethod
     def of(cls, uri: str, storage_options: Mapping[str, str | Secret]) -> TableRef:
@@ -56,11 +58,12 @@ class TableRef:
         return f"TableRef({self}, options=({names}))"
 
     def __str__(self) -> str:
-        return str(parse_uri(self.uri))
+        branch = "" if self.branch is None else f" (branch {self.branch!r})"
+        return f"{parse_uri(self.uri)}{branch}"
 
     def __reduce__(self) -> tuple[object, ...]:
         options = tuple((name, plain(value)) for name, value in self.storage_options)
-        return _unpickle, (self.uri, options)
+        return _unpickle, (self.uri, options, self.branch)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -72,7 +75,15 @@ class TableRef:
 
         Raises `DatasetNotFoundError`.
         """
-        return lance_core.dataset(self.uri, version, asof, storage_options=self.options)
+        wanted = version if self.branch is None else (self.branch, version)
+        return lance_core.dataset(self.uri, wanted, asof, storage_options=self.options)
+
+    def at_tag(self, tag: str) -> tuple[TableRef, int]:
+        """The branch of a tagged version, and its number. Raises `RefNotFoundError`."""
+        tags = self.open().tags.list()
+        if tag not in tags:
+            raise RefNotFoundError(f"the table {self} has no tag {shortened(tag)}{hint(tag, tags)}")
+        return replace(self, branch=tags[tag]["branch"]), tags[tag]["version"]
 
     def open_if_exists(self) -> lance_core.LanceDataset | None:
         """Open the table at its newest version; None if it does not exist."""
@@ -82,9 +93,9 @@ class TableRef:
             return None
 
 
-def _unpickle(uri: str, options: tuple[tuple[str, str], ...]) -> TableRef:
+def _unpickle(uri: str, options: tuple[tuple[str, str], ...], branch: str | None) -> TableRef:
     """A reference that another process pickled; its secrets are wrapped again."""
-    return TableRef(uri, tuple(hide_secrets(dict(options)).items()))
+    return TableRef(uri, tuple(hide_secrets(dict(options)).items()), branch)
 
 
 MAX_OPEN_TABLES = 8

@@ -83,11 +83,6 @@ def test_malformed_values_are_errors(options: dict[str, str]) -> None:
         DataSourceOptions.parse({"path": "t.lance", **options})
 
 
-def test_tags_are_not_supported_yet() -> None:
-    with pytest.raises(UnsupportedFeatureError, match="tag"):
-        DataSourceOptions.parse({"path": "t.lance", "tag": "best"})
-
-
 def test_one_of_paths_is_a_path_and_several_are_refused() -> None:
     assert DataSourceOptions.parse({"paths": '["memory://t"]'}).table.uri == "memory://t"
     with pytest.raises(UnsupportedFeatureError, match="one table at a time"):

@@ -57,6 +57,10 @@ class OptionReader:
         self._known.add(name)
         return plain(self._unread.pop(name, "")).strip() or None
 
+    def is_given(self, name: str) -> bool:
+        """True if the option is given and not read yet, also if it is empty."""
+        return name in self._unread
+
     def number(self, name: str, minimum: int) -> int | None:
         """Read an option that is a whole number of at least ``minimum``."""
         text = self.text(name)

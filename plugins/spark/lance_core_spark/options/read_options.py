@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from lance_core.errors import InvalidInputError
 from lance_core.schema import parse_path
@@ -13,6 +14,8 @@ META_COLUMNS = {
     "with_row_id": "_rowid",
     "with_row_address": "_rowaddr",
     "with_fragment_id": "_fragid",
+    "with_row_created_at_version": "_row_created_at_version",
+    "with_row_last_updated_at_version": "_row_last_updated_at_version",
 }
 """Meta columns, by the option that adds them."""
 
@@ -23,12 +26,16 @@ _COLUMN = re.compile(r"(?:[^,`]|`(?:[^`]|``)*`)+")
 class LanceReadOptions:
     """The options of a read. None or empty: not given.
 
+    At most one of ``version``, ``asof`` and ``tag`` is given. ``columns``: may have no names.
     ``meta_columns``: names of meta columns to add. ``batch_size``: maximum rows of a batch.
-    ``push_filters``: apply Spark's filters in the scan, see `lance_core_spark.read.reader`.
+    ``count_only``: a row with the number of rows for each partition, instead of the rows.
+    ``push_filters``: apply Spark's filters in the scan, see `lance_core_spark.scan.reader`.
     """
 
     version: int | None = None
     asof: str | None = None
+    tag: str | None = None
+    branch: str | None = None
     columns: tuple[str, ...] | None = None
     filter: str | None = None
     limit: int | None = None
@@ -38,19 +45,16 @@ class LanceReadOptions:
     blob_handling: str | None = None
     meta_columns: tuple[str, ...] = ()
     push_filters: bool = False
+    count_only: bool = False
 
     @classmethod
     def parse(cls, options: OptionReader) -> LanceReadOptions:
         """Parse the options of a read; raises `InvalidInputError` for a malformed option."""
-        version = options.number("version", 1)
-        times = [time for time in (options.text("timestamp"), options.text("asof")) if time]
-        if len(times) + (version is not None) > 1:
-            raise InvalidInputError("give one of the options 'version', 'timestamp' and 'asof'")
-        columns = options.text("columns")
+        has_columns = options.is_given("columns")
+        columns = options.text("columns") or ""
         return cls(
-            version=version,
-            asof=times[0] if times else None,
-            columns=None if columns is None else _split_columns(columns),
+            **_version(options),
+            columns=_split_columns(columns) if has_columns else None,
             filter=options.text("filter"),
             limit=options.number("limit", 0),
             batch_size=options.number("batch_size", 1),
@@ -61,7 +65,23 @@ class LanceReadOptions:
                 column for name, column in META_COLUMNS.items() if options.flag(name)
             ),
             push_filters=options.flag("pushdownfilters"),
+            count_only=options.flag("count_only"),
         )
+
+
+def _version(options: OptionReader) -> dict[str, Any]:
+    """The fields that select a version."""
+    names = ("version", "timestamp", "asof", "tag")
+    version, *texts = options.number("version", 1), *map(options.text, names[1:])
+    given = [name for name, value in zip(names, (version, *texts), strict=True) if value]
+    branch = options.text("branch")
+    if len(given) > 1:
+        raise InvalidInputError(
+            f"give one of the options 'version', 'timestamp', 'asof' and 'tag', not {given}"
+        )
+    if branch is not None and given and given != ["version"]:
+        raise InvalidInputError(f"give one of the options 'branch' and {given[0]!r}")
+    return {"version": version, "asof": texts[0] or texts[1], "tag": texts[2], "branch": branch}
 
 
 def _split_columns(text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core_spark.options.data_source_options import DataSourceOptions
-from lance_core_spark.read.schema import check_schema, read_schema
+from lance_core_spark.scan.schema import check_schema, read_schema
 from lance_core_spark.stream.offset import StreamOffset
 from lance_core_spark.stream.version_changes import (
     VersionRows,

@@ -17,13 +17,13 @@ from pyspark.sql.types import StructType
 from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core_spark.options.data_source_options import DataSourceOptions
-from lance_core_spark.read.partitions import (
+from lance_core_spark.scan.partitions import (
     FragmentSize,
     LancePartition,
     RowRange,
     partition_count,
 )
-from lance_core_spark.read.reader import LanceReader
+from lance_core_spark.scan.reader import LanceReader
 from lance_core_spark.stream.admission import Allowance, default_limit
 from lance_core_spark.stream.change_feed import (
     INSERT,
@@ -150,6 +150,8 @@ def _check_options(options: DataSourceOptions) -> None:
     refused: dict[str, object] = {
         "'version'; use 'starting_version'": read.version,
         "'timestamp'; use 'starting_timestamp'": read.asof,
+        "'tag'; use 'starting_version'": read.tag,
+        "'branch'": read.branch,
         "'limit'": read.limit,
     }
     if options.stream.reads_change_feed:

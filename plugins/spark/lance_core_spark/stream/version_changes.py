@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import lance_core
 from lance_core import LanceOperation, Transaction
 from lance_core.errors import UnsupportedFeatureError
-from lance_core_spark.read.row_bytes import stored_bytes
+from lance_core_spark.scan.row_bytes import stored_bytes
 from lance_core_spark.table_ref import TableVersion
 
 Operation = LanceOperation.BaseOperation

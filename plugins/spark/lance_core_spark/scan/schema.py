@@ -13,7 +13,10 @@ from lance_core_spark.types.spark_types import is_compatible, spark_field
 
 FRAGMENT_ID = META_COLUMNS["with_fragment_id"]
 ROW_ADDRESS = META_COLUMNS["with_row_address"]
-_META_TYPES = {FRAGMENT_ID: IntegerType()}
+_VERSIONS = {
+    META_COLUMNS["with_row_created_at_version"],
+    META_COLUMNS["with_row_last_updated_at_version"],
+}
 
 
 def read_schema(dataset: lance_core.LanceDataset, options: LanceReadOptions) -> StructType:
@@ -60,7 +63,8 @@ def check_schema(
 
 def _column(name: str, stored: dict[str, pa.Field]) -> StructField:
     if name in META_COLUMNS.values() and name not in stored:
-        return StructField(name, _META_TYPES.get(name, LongType()), False)
+        spark = IntegerType() if name == FRAGMENT_ID else LongType()
+        return StructField(name, spark, name in _VERSIONS)
     return spark_field(stored[name])
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from lance_core_spark.read.partitions import (
+from lance_core_spark.scan.partitions import (
     MAX_PARTITION_BYTES,
     MIN_PARTITION_BYTES,
     FragmentSize,

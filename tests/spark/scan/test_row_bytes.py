@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import lance_core
-from lance_core_spark.read.row_bytes import MIN_VARIABLE_BYTES, ROW_BYTES, Width, row_bytes
+from lance_core_spark.scan.row_bytes import MIN_VARIABLE_BYTES, ROW_BYTES, Width, row_bytes
 
 SCHEMA = pa.schema(
     {

@@ -110,7 +110,7 @@ def test_columns_are_chosen_by_schema(spark: SparkSession, uri: str) -> None:
         (StructType().add("name", "string", False), "requested as string not null"),
         (StructType().add("nothing", "string"), "No field named nothing"),
         (
-            StructType().add("_row_created_at_version", "long"),
+            StructType().add("_rowoffset", "long"),
             "requested as bigint; the table has it",
         ),
     ],

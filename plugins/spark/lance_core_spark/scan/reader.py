@@ -20,9 +20,9 @@ import lance_core
 from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.errors import InvalidInputError
 from lance_core_spark.options.read_options import LanceReadOptions
-from lance_core_spark.read import partitions as planning
-from lance_core_spark.read.row_bytes import row_bytes
-from lance_core_spark.read.schema import FRAGMENT_ID, ROW_ADDRESS, check_schema
+from lance_core_spark.scan import partitions as planning
+from lance_core_spark.scan.row_bytes import row_bytes
+from lance_core_spark.scan.schema import FRAGMENT_ID, ROW_ADDRESS, check_schema
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_type
@@ -30,6 +30,8 @@ from lance_core_spark.types.convert import convert_batch, split_batch
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+
+COUNT_SCHEMA = StructType().add("count", "long", False)
 
 
 class _PushFilters:
@@ -78,7 +80,7 @@ class LanceReader(DataSourceReader):
         options = self._options
         if not options.push_filters or options.limit is not None or options.filter is not None:
             return
-        from lance_core_spark.read.filters import condition  # Imports all functions of Arrow.
+        from lance_core_spark.scan.filters import condition  # Imports all functions of Arrow.
 
         dataset = self._dataset()
         pushed = condition(filters, dataset.schema, partial(_is_supported, dataset))
@@ -134,6 +136,22 @@ class LanceReader(DataSourceReader):
 
     def _dataset(self) -> lance_core.LanceDataset:
         return open_version(self._table, self._version)
+
+
+class RowCountReader(LanceReader):
+    """Counts rows: each task delivers one row with the number of rows of its partition."""
+
+    def __init__(
+        self, table: TableRef, version: TableVersion, schema: StructType, options: LanceReadOptions
+    ) -> None:
+        if schema.fieldNames() != COUNT_SCHEMA.fieldNames():
+            raise InvalidInputError("a read with the option 'count_only' has one column, 'count'")
+        super().__init__(table, version, StructType([]), options)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        rows = sum(batch.num_rows for batch in super().read(partition))
+        field = pa.field("count", pa.int64(), COUNT_SCHEMA["count"].nullable)
+        yield pa.RecordBatch.from_arrays([pa.array([rows])], schema=pa.schema([field]))
 
 
 def _fragment_ids(batch: pa.RecordBatch) -> pa.Array:

@@ -16,7 +16,7 @@ from pyspark.sql import datasource as ds
 from pyspark.sql import functions as sf
 
 import lance_core
-from lance_core_spark.read.filters import condition, expression
+from lance_core_spark.scan.filters import condition, expression
 from tests.spark.conftest import PUSH_DOWN, read
 
 NAN, INF = float("nan"), float("inf")

@@ -1,0 +1,108 @@
+"""Data frames of tables, for programs: what ``spark.read`` does with options, as arguments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from lance_core.errors import InvalidTypeError
+from lance_core.store.secret import Secret, hide_secrets, plain
+from lance_core_spark.options.data_source_options import DataSourceOptions
+from lance_core_spark.source import LanceSource
+
+
+def read(
+    spark: SparkSession,
+    uri: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    filter: str | None = None,
+    limit: int | None = None,
+    version: int | None = None,
+    **options: object,
+) -> DataFrame:
+    """The rows of a table as a data frame, which reads only what is selected here.
+
+    ``columns``: names of columns and meta columns, nested ones by path (``"s.x"``); None means all
+    columns, no names mean rows without columns. ``filter``: SQL of lance-core. ``limit`` counts
+    rows that match it. ``version``: a number. ``options``: those of ``spark.read``, such as
+    ``tag="best"``, ``asof=datetime(2026, 1, 1)`` and ``with_row_id=True``, and those of the store.
+
+    Raises `InvalidInputError` for a misspelt or malformed option and `UnsupportedFeatureError`;
+    errors of the table, such as a column that it does not have, are raised by Spark.
+    """
+    texts = _take_texts(options)
+    texts |= _texts({"filter": filter, "limit": limit, "version": version})
+    return _frame(spark, uri, {**texts, **_columns(columns)})
+
+
+def count_rows(
+    spark: SparkSession,
+    uri: str | os.PathLike[str],
+    filter: str | None = None,
+    **options: object,
+) -> int:
+    """The number of rows, of those that match ``filter`` if it is given.
+
+    Without ``filter`` it is read from the manifest, by this process. Otherwise tasks read the
+    columns of the filter, and Spark gets one number from each. ``options``: those of `read`, except
+    ``columns``. Raises `DatasetNotFoundError` and the errors of `read`.
+    """
+    texts = _take_texts(options)
+    if filter is None and not texts.keys() & {"filter", "limit"}:
+        return LanceSource({**texts, "path": os.fspath(uri)}).count_rows()
+    texts |= _texts({"filter": filter, "count_only": True})
+    return sum(row["count"] for row in _frame(spark, uri, texts).collect())
+
+
+def lance_schema(
+    uri: str | os.PathLike[str], columns: Sequence[str] | None = None, **options: object
+) -> StructType:
+    """The schema of a table in Spark's types, of ``columns`` only if they are given.
+
+    It suits ``spark.read.format("lance").schema(...)``, which then reads these columns only.
+    ``options``: those of `read`. Raises `DatasetNotFoundError`, `InvalidInputError` for a column
+    that the table does not have, and the errors of `read`.
+    """
+    texts = _take_texts(options)
+    return LanceSource({**texts, **_columns(columns), "path": os.fspath(uri)}).schema()
+
+
+def _frame(
+    spark: SparkSession, uri: str | os.PathLike[str], texts: dict[str, str | Secret]
+) -> DataFrame:
+    path = os.fspath(uri)
+    DataSourceOptions.parse({**texts, "path": path})  # Raises the error here, not in a process.
+    given = {name: plain(text) for name, text in texts.items()}
+    return spark.read.format("lance").options(**given).load(path)
+
+
+def _take_texts(options: dict[str, object]) -> dict[str, str | Secret]:
+    """`_texts` of ``options``, which are removed there: frames of errors show no secret."""
+    texts = _texts(options)
+    options.clear()
+    return texts
+
+
+def _texts(arguments: Mapping[str, object]) -> dict[str, str | Secret]:
+    """Arguments as texts of options; those that are None are left out."""
+    return hide_secrets({k: _text(value) for k, value in arguments.items() if value is not None})
+
+
+def _text(value: object) -> str | Secret:
+    if isinstance(value, Secret):
+        return value
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _columns(columns: Sequence[str] | None) -> dict[str, str]:
+    if columns is None:
+        return {}
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise InvalidTypeError(f"columns are a sequence of names, not {columns!r}")
+    quoted = (f"`{name}`" if "," in name and "`" not in name else name for name in columns)
+    return {"columns": ", ".join(quoted)}
