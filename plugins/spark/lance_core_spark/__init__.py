@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lance_core_spark.scan.frames import count_rows, lance_schema, read
+    from lance_core_spark.frames import count_rows, lance_schema, read
     from lance_core_spark.source import LanceSource
     from lance_core_spark.stream.upsert import upsert_batches
     from lance_core_spark.table.compact import compact
@@ -34,10 +34,10 @@ def __getattr__(name: str) -> object:
         "LanceSource": "source",
         "LanceTable": "table.lance_table",
         "compact": "table.compact",
-        "count_rows": "scan.frames",
+        "count_rows": "frames",
         "create_table": "write.create_table",
-        "lance_schema": "scan.frames",
-        "read": "scan.frames",
+        "lance_schema": "frames",
+        "read": "frames",
         "upsert_batches": "stream.upsert",
     }
     if name not in modules:
