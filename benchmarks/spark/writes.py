@@ -34,9 +34,6 @@ def writes(comparison: Comparison) -> None:
 def merges(comparison: Comparison) -> None:
     """Merge 1 % of the rows; Parquet files are written again, without what a join replaces."""
     label = "merge of 1 %"
-    if not hasattr(LanceTable, "merge"):
-        comparison.report.say(label, "LanceTable has no merge")
-        return
     spark = comparison.spark
     new = comparison.path("changes.parquet")
     changes(spark, comparison.rows).write.parquet(new)
