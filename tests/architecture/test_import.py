@@ -50,8 +50,8 @@ def test_importing_costs_little_more_than_pyarrow() -> None:
         "import pyarrow, time; start = time.process_time()\n"
         "import lance_core; print(time.process_time() - start)"
     )
-    # Processor time, and the quickest of several runs: the rest is what else the machine does.
-    assert min(float(run(code)) for _ in range(RUNS)) <= BUDGET_SECONDS
+    # Processor time, and one run of several is enough: the rest is what else the machine does.
+    assert any(float(run(code)) <= BUDGET_SECONDS for _ in range(RUNS))
 
 
 def test_functions_import_own_modules_only_with_a_reason() -> None:
