@@ -19,6 +19,7 @@ from lance_core.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from pyspark_lance import DefaultSource
 from tests.each_case import each_case
 from tests.spark.stream.micro_batches import Stream, append
 
@@ -285,3 +286,11 @@ def test_a_checkpoint_of_another_source_is_an_error(tmp_path: Path, offset: dict
 def test_a_table_that_does_not_exist_is_an_error(uri: Path) -> None:
     with pytest.raises(DatasetNotFoundError, match="there is no table at"):
         Stream(uri).ids()
+
+
+@each_case("name", ["starting_version", "starting_timestamp", "max_rows_per_trigger"])
+def test_options_of_a_stream_are_an_error_elsewhere(tmp_path: Path, name: str) -> None:
+    append(tmp_path / "t.lance", 1)
+    source = DefaultSource({"path": str(tmp_path / "t.lance"), name: "1"})
+    with pytest.raises(InvalidInputError, match=rf"'{name}' is for spark.readStream only"):
+        source.reader(source.schema())

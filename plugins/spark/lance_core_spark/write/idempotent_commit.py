@@ -15,8 +15,8 @@ import lance_core
 from lance_core.errors import InvalidInputError
 from lance_core_spark.options.stream_options import LOOK_BACK
 
-_FIRST_LOOK = 16
-"""Versions that are read first: the last change of the owner is usually among them."""
+_FIRST_LOOKS = (1, 16)
+"""Numbers of versions that are read first: the owner's last change is usually among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class CommitKey:
         The search ends at the last change of the owner. A table that was committed to more often
         since then, by others, needs a greater ``look_back``.
         """
-        for count in sorted({min(_FIRST_LOOK, look_back), look_back}):
+        for count in sorted({min(look_back, first) for first in (*_FIRST_LOOKS, look_back)}):
             for transaction in dataset.get_transactions(count):
                 properties = (transaction and transaction.transaction_properties) or {}
                 if self._is_owner(properties):

@@ -1,0 +1,43 @@
+"""What a client of Spark Connect does with tables; prints JSON. ``sys.argv``: the folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lance_core_spark import upsert_batches
+from tests.spark.stream.micro_batches import append
+
+
+def main() -> None:
+    spark = SparkSession.builder.remote("local[1]").getOrCreate()
+    folder = Path(sys.argv[1])
+    uri, copy, merged = (str(folder / f"{name}.lance") for name in ("t", "copy", "merged"))
+    spark.range(10).write.format("lance").mode("append").save(uri)
+
+    def read(**options: Any) -> DataFrame:
+        return spark.read.format("lance").options(**options).load(uri)
+
+    told = {"module": type(spark).__module__, "count": read().where("id > 6").count()}
+    told["filter"] = [row["id"] for row in read(filter="id < 2", columns="id").collect()]
+    stream = spark.readStream.format("lance").load(uri)
+    writer = stream.writeStream.format("lance").option("checkpointLocation", str(folder / "c1"))
+    writer.trigger(availableNow=True).start(copy).awaitTermination()
+    told["copy"] = spark.read.format("lance").load(copy).count()
+    append(Path(merged), 1, 99)
+    batches = stream.selectExpr("id", "id AS value").writeStream
+    batches = batches.foreachBatch(upsert_batches(merged, "id", query_id="connected"))
+    batches = batches.option("checkpointLocation", str(folder / "c2"))
+    batches.trigger(availableNow=True).start().awaitTermination()
+    found = spark.read.format("lance").load(merged).selectExpr("count(*)", "sum(value)").first()
+    told["merged"] = list(found)
+    spark.stop()
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+if __name__ == "__main__":
+    main()
