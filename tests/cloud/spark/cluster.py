@@ -136,18 +136,6 @@ class Jobs:
         self.texts["view"] = repr(self.spark.sql("DESCRIBE EXTENDED v").collect())
         return rows + self._load(uri, options).where("id > 3").count()
 
-    def streamed(self) -> int:
-        """A stream whose source and sink have credentials as options."""
-        options, folder = self.place["given"], self.place["folder"]
-        uri = f"s3://{self.place['bucket']}/streamed.lance"
-        frame = self.spark.readStream.format("lance").options(**options)
-        rows = frame.load(f"s3://{self.place['bucket']}/given.lance")
-        writer = rows.writeStream.format("lance").options(**options).trigger(availableNow=True)
-        query = writer.option("checkpointLocation", f"{folder}/checkpoint").start(uri)
-        query.awaitTermination()
-        self.texts["stream"] = json.dumps([query.status, query.recentProgress], default=str)
-        return self._load(uri, options).count()
-
     @contextlib.contextmanager
     def _code_generation(self) -> Iterator[None]:
         """Let Spark compile the queries of a block, as it does by default."""
@@ -201,7 +189,6 @@ class Jobs:
         executions = json.loads(_page(f"{root}{api}/sql?length=1000"))
         jobs = json.loads(_page(f"{root}{api}/jobs"))
         pages = ["/jobs/", "/stages/", "/SQL/", "/environment/", "/executors/", "/storage/"]
-        pages += ["/StreamingQuery/"]
         pages += [f"/SQL/execution/?id={each['id']}" for each in executions]
         pages += [f"/jobs/job/?id={each['jobId']}" for each in jobs]
         pages += [f"{api}/sql?details=true&planDescription=true&length=1000"]
@@ -244,7 +231,6 @@ def main() -> None:
             jobs.external,
             jobs.documented,
             jobs.given,
-            jobs.streamed,
             jobs.every_name,
             jobs.without_plugin,
             jobs.calls,
@@ -254,7 +240,6 @@ def main() -> None:
     jobs.texts |= dict(_files(Path(os.environ["SPARK_LOCAL_DIRS"])))
     spark.stop()
     jobs.texts |= dict(_files(Path(place["folder"], "events")))
-    jobs.texts |= dict(_files(Path(place["folder"], "checkpoint")))
     jobs.texts |= dict(_files(Path(os.environ["SPARK_HOME"], "work")))
     told |= {"texts": jobs.texts, "seconds": jobs.seconds}
     sys.stdout.write(json.dumps(told) + "\n")

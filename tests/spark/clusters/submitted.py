@@ -47,11 +47,11 @@ def main() -> None:
         "modules": sorted({row["file"] for row in tasks}),
         "sum": spark.read.format("lance").load(uri).selectExpr("sum(id)").first()[0],
     }
-    for point in ("rows", "files"):
-        pipeline = Pipeline("batch", str(folder / point), point, "java")
-        pipeline.prepare()
-        pipeline.run(spark)
-        told[f"killed at {point}"] = pipeline.wrong()
+    # An executor dies in the middle of a task that reads one table and writes another.
+    pipeline = Pipeline("batch", str(folder), "rows", "java")
+    pipeline.prepare()
+    pipeline.run(spark)
+    told["killed"] = pipeline.wrong()
     spark.stop()
     sys.stdout.write(json.dumps(told) + "\n")
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.spark.faults.spark_home import spark_home
+from tests.spark.java import JAVA_OPTIONS
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
@@ -32,8 +33,14 @@ CLUSTER = {
 
 def environment(home: Path) -> dict[str, str]:
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    own = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path, "SPARK_HOME": str(home)}
-    return os.environ | own
+    return {
+        **os.environ,
+        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": path,
+        "SPARK_HOME": str(home),
+        "SPARK_TESTING": "1",  # the server of Connect takes any free port
+    }
 
 
 def run(command: list[str], home: Path) -> dict[str, Any]:
@@ -47,7 +54,7 @@ def run(command: list[str], home: Path) -> dict[str, Any]:
         timeout=LIMIT,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-10_000:]
+    assert done.returncode == 0, done.stderr[done.stderr.find("Traceback") :][:10_000]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -71,8 +78,7 @@ def test_a_submitted_job_brings_the_plugin_and_survives_its_executors(tmp_path: 
     assert told["executors"] == 2
     assert all(Path(file).parents[1].name == files.name for file in told["modules"])
     assert told["sum"] == sum(range(100))
-    assert told["killed at rows"] == []
-    assert told["killed at files"] == []
+    assert told["killed"] == []
 
 
 def test_a_client_of_spark_connect_reads_writes_and_streams(tmp_path: Path) -> None:

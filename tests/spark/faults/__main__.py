@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from tests.spark.faults.faulty_source import POINTS, SINK_POINTS
 from tests.spark.faults.pipeline import Pipeline, arguments, session
 from tests.spark.faults.spark_home import spark_home
+from tests.spark.java import JAVA_OPTIONS
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,7 +50,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", default="", metavar="WORD")
     only = options.parse_args().only
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "JDK_JAVA_OPTIONS": JAVA_OPTIONS}
     path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), path)))
     failed = count = 0
