@@ -20,7 +20,7 @@ from pyspark.sql.datasource import InputPartition, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from lance_core.commits import loop
-from lance_core_spark.read.reader import LanceReader
+from lance_core_spark.scan.reader import LanceReader
 from lance_core_spark.stream.sink import LanceStreamWriter, WrittenBatch
 from lance_core_spark.stream.source import LanceStreamReader
 from lance_core_spark.write.writer import LanceWriter, WrittenFragments

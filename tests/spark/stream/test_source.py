@@ -250,6 +250,7 @@ def test_a_change_of_the_schema_is_an_error(uri: Path) -> None:
         ({"version": "1"}, "'version'; use 'starting_version'"),
         ({"timestamp": "2999-01-01"}, "'timestamp'; use 'starting_timestamp'"),
         ({"limit": "1"}, "'limit'"),
+        ({"branch": "main"}, "'branch'"),
         ({"read_change_feed": "true", "filter": "id = 1"}, "'read_change_feed' together"),
         ({"starting_verison": "1"}, "unknown option 'starting_verison'"),
     ],

@@ -16,7 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.fragment import discard_fragments
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.options.write_options import IF_EXISTS
@@ -63,6 +63,10 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
                 "options 'txn_app_id' and 'txn_version' are for one write; micro-batches have the "
                 "id of their query and their own numbers"
             )
+        if options.read.branch is not None:
+            raise UnsupportedFeatureError("the option 'branch' is for reads only")
+        if options.write.replace_where is not None:
+            raise InvalidInputError("option 'replace_where': a stream appends or replaces all rows")
         self._options = options
         self._schema = schema
         self._overwrite = overwrite

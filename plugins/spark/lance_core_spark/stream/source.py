@@ -153,6 +153,7 @@ def _check_options(options: DataSourceOptions) -> None:
         "'tag'; use 'starting_version'": read.tag,
         "'branch'": read.branch,
         "'limit'": read.limit,
+        "'count_only'": read.count_only or None,
     }
     if options.stream.reads_change_feed:
         refused |= {
