@@ -78,6 +78,9 @@ def plan_write(
     table, write = options.table, options.write
     replaces = write.replace_where is not None
     _check_options(write, overwrite)
+    key = None if write.transaction is None else _key(*write.transaction)
+    if base is not None and key is not None and key.find(base, write.look_back or LOOK_BACK):
+        return WritePlan(table, pa.schema([]), "append")
     if base is not None and write.if_exists == "error":
         raise DatasetExistsError(f"there is a table at {table} already")
     mode = "create" if base is None else "overwrite" if overwrite and not replaces else "append"
@@ -96,9 +99,9 @@ def plan_write(
         write,
         dictionaries,
         _condition_schema(write, stored if base is None else base.schema),
-        key=None if write.transaction is None else _key(*write.transaction),
+        key=key,
     )
-    if base is not None and (write.if_exists == "ignore" or _is_committed(plan, base)):
+    if base is not None and write.if_exists == "ignore":
         return plan
     # Without rows, this only checks the schema and the options.
     checked = planned_transaction(plan, base)
@@ -136,11 +139,6 @@ def _condition_schema(write: LanceWriteOptions, schema: pa.Schema) -> pa.Schema 
 
 def _key(app_id: str, version: int) -> CommitKey:
     return CommitKey(TXN_APP_ID, app_id, TXN_VERSION, version)
-
-
-def _is_committed(plan: WritePlan, base: lance_core.LanceDataset) -> bool:
-    look_back = plan.options.look_back or LOOK_BACK
-    return plan.key is not None and plan.key.find(base, look_back)
 
 
 def planned_transaction(
