@@ -12,7 +12,8 @@ from benchmarks.bars import SPARK
 from benchmarks.report import OURS
 from benchmarks.spark.comparison import HOP, PARQUET, Comparison
 from benchmarks.spark.session import changes, rows
-from lance_core_spark import LanceTable
+from lance_core_spark import LanceTable, create_table
+from lance_core_spark.arrow_batches import limited_by_rows
 
 
 def writes(comparison: Comparison) -> None:
@@ -23,10 +24,14 @@ def writes(comparison: Comparison) -> None:
     def prepare(name: str) -> None:
         shutil.rmtree(paths.get(name, ""), ignore_errors=True)
 
+    def drain() -> None:
+        with limited_by_rows(frame):
+            frame.write.format("drain").mode("append").save()
+
     actions = {
-        OURS: partial(frame.write.format("lance").mode("append").save, comparison.lance),
+        OURS: partial(create_table, frame, comparison.lance),
         PARQUET: partial(frame.write.parquet, comparison.parquet),
-        HOP: frame.write.format("drain").mode("append").save,
+        HOP: drain,
     }
     comparison.add("write", actions, SPARK["write"], prepare)
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 import lance_core
 from lance_core.errors import InvalidInputError
 from lance_core_spark import create_table
+from lance_core_spark.arrow_batches import MAX_BYTES, limited_by_rows
 from tests.spark.conftest import write
 
 
@@ -47,6 +48,24 @@ def test_each_mode(spark: SparkSession, tmp_path: Path) -> None:
 def test_other_modes_are_errors(options: dict[str, str], reason: str) -> None:
     with pytest.raises(InvalidInputError, match=reason):
         create_table(None, "t.lance", **options)  # type: ignore[arg-type] # nothing is written
+
+
+def test_batches_are_limited_by_rows(spark: SparkSession) -> None:
+    """Spark knows the setting and its value; the user's own one and that of blobs stay."""
+    default = spark.conf.get(MAX_BYTES)
+    frame = spark.range(1)
+    with limited_by_rows(frame):
+        assert spark.conf.get(MAX_BYTES) == str(2**31 - 1)
+        assert frame.mapInArrow(lambda batches: batches, "id long").collect() == [(0,)]
+    assert spark.conf.get(MAX_BYTES) == default
+    blobs = frame.select(sf.array(sf.struct(sf.lit(b"x").alias("b"))))
+    with limited_by_rows(blobs):
+        assert spark.conf.get(MAX_BYTES) == default
+    spark.conf.set(MAX_BYTES, "1MB")
+    with limited_by_rows(frame):
+        assert spark.conf.get(MAX_BYTES) == "1MB"
+    assert spark.conf.get(MAX_BYTES) == "1MB"
+    spark.conf.unset(MAX_BYTES)
 
 
 def test_options_of_writes(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from lance_core.errors import InvalidInputError
 from lance_core.suggestions import hint
+from lance_core_spark.arrow_batches import limited_by_rows
 
 _MODES = {
     "error": ("append", "error"),
@@ -26,6 +27,7 @@ def create_table(
     ``mode``: what to do if the table exists: ``"error"``, ``"ignore"`` (write nothing),
     ``"append"``, or ``"replace"`` (new content and schema; older versions stay readable).
     ``options``: those of ``df.write.format("lance")``; True and False are written in lower case.
+    Batches are limited by rows, see `limited_by_rows`.
 
     Raises `InvalidInputError` for an unknown mode. Spark raises its own errors for those of the
     write, such as `DatasetExistsError`, with their text.
@@ -41,4 +43,5 @@ def create_table(
         if value is not None
     }
     writer = frame.write.format("lance").mode(save_mode).options(**texts)
-    writer.option("if_exists", if_exists).save(os.fspath(uri))
+    with limited_by_rows(frame):
+        writer.option("if_exists", if_exists).save(os.fspath(uri))
