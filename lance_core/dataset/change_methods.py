@@ -161,6 +161,8 @@ class ChangeMethods(Opened):
         and actions, and `SchemaMismatchError` for values that do not fit their column; then the
         written files are removed.
         """
+        if any(isinstance(names, str) for names in actions):
+            raise TypeError("each action must be None or a list of names of columns, not a string")
         chosen = [None if names is None else frozenset(names) for names in actions]
         return row_changes.write_row_changes(self._snapshot, rows, chosen)
 

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.dataset.read.projection import ROW_ADDRESS, Projection, select
+from lance_core.dataset.read.projection import ROW_ADDRESS
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write.merge_insert.target import Addresses, rows_at
+from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import InvalidInputError, MergeError
 from lance_core.schema import Field
+from lance_core.schema.align import to_storage
+from lance_core.schema.blob import given_to_files
 from lance_core.suggestions import hint
 
 ACTION = "_action"
@@ -44,7 +45,7 @@ class ChangedRows:
         self._snapshot = snapshot
         self._actions = actions
         self._fields = snapshot.schema.fields
-        self._projections: dict[tuple[str, ...], Projection] = {}
+        self._old_rows: dict[tuple[str, ...], OldRows] = {}
         self._moved: list[Addresses] = [np.empty(0, np.uint64)]
         self._deleted: list[Addresses] = [np.empty(0, np.uint64)]
         self.inserted = 0
@@ -78,24 +79,24 @@ class ChangedRows:
         """The rows to write, with all columns of the table: updated rows first, then new ones."""
         for piece in _pieces(rows):
             actions = self._numbers(piece)
-            address = combine_chunks(piece.column(ROW_ADDRESS))
+            address = _integers(piece, ROW_ADDRESS, pa.uint64())
             is_new = address.is_null().to_numpy(zero_copy_only=False)
             deletes = np.array([action is None for action in self._actions], np.bool_)[actions]
             if (deletes & is_new).any():
                 raise InvalidInputError("a row without an address cannot be deleted")
-            addresses = pc.fill_null(address.cast(pa.uint64()), 0).to_numpy()
+            addresses = address.fill_null(0).to_numpy()
             self._deleted.append(addresses[deletes])
             updates, inserts = np.flatnonzero(~deletes & ~is_new), np.flatnonzero(is_new)
             if len(updates):
                 if self.inserted or (len(inserts) and inserts[0] < updates[-1]):
                     raise InvalidInputError("new rows must come after the updated ones")
-                yield self._updated(piece, updates, actions, addresses)
+                yield from self._updated(piece, updates, actions, addresses)
             if len(inserts):
                 self.inserted += len(inserts)
                 yield self._complete(_some(piece, inserts), actions[inserts], None)
 
     def _numbers(self, piece: pa.Table) -> Int64s:
-        numbers = combine_chunks(piece.column(ACTION)).cast(pa.int64())
+        numbers = _integers(piece, ACTION, pa.int64())
         if numbers.null_count:
             raise InvalidInputError(f"column {ACTION!r} must not be null")
         values: Int64s = numbers.to_numpy(zero_copy_only=False)
@@ -105,7 +106,7 @@ class ChangedRows:
 
     def _updated(
         self, piece: pa.Table, updates: Int64s, actions: Int64s, addresses: Addresses
-    ) -> pa.RecordBatch:
+    ) -> Iterator[pa.RecordBatch]:
         chosen, where = actions[updates], addresses[updates]
         self._moved.append(where)
         kept = tuple(
@@ -113,19 +114,17 @@ class ChangedRows:
             for field in self._fields
             if not all(field.name in self._assigned(number) for number in np.unique(chosen))
         )
-        old = rows_at(self._snapshot, where, self._projection(kept)) if kept else None
-        return self._complete(_some(piece, updates), chosen, old)
+        if not kept:
+            yield self._complete(_some(piece, updates), chosen, None)
+            return
+        reader = self._old_rows.get(kept)
+        if reader is None:
+            reader = self._old_rows[kept] = OldRows(self._snapshot, kept)
+        for part, old in reader.pieces(where):
+            yield self._complete(_some(piece, updates[part]), chosen[part], old)
 
     def _assigned(self, number: int) -> frozenset[str]:
         return self._actions[number] or frozenset()
-
-    def _projection(self, names: tuple[str, ...]) -> Projection:
-        found = self._projections.get(names)
-        if found is None:
-            whole = self._snapshot.schema_with_bytes
-            found = Projection.of(whole, select(whole, list(names)).outputs)
-            self._projections[names] = found
-        return found
 
     def _complete(self, new: pa.Table, actions: Int64s, old: pa.Table | None) -> pa.RecordBatch:
         """The rows with all columns: from ``new`` if the action assigns them, else from ``old``."""
@@ -140,7 +139,7 @@ class ChangedRows:
             else:
                 first, second = _column(new, field), _old(old, field, len(actions))
                 is_new = np.isin(actions, assigning)
-                arrays.append(_choose(is_new, first, second))
+                arrays.append(_choose(is_new, first, second, field))
         names = [field.name for field in self._fields]
         return pa.RecordBatch.from_arrays(arrays, names=names)
 
@@ -150,6 +149,9 @@ def _pieces(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     some: list[pa.RecordBatch] = []
     count = size = 0
     for batch in rows:
+        if some and batch.schema != some[0].schema:
+            yield pa.Table.from_batches(some)
+            some, count, size = [], 0, 0
         some.append(batch)
         count, size = count + batch.num_rows, size + batch.nbytes
         if count >= PIECE_ROWS or size >= PIECE_BYTES:
@@ -159,13 +161,26 @@ def _pieces(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(some)
 
 
+def _integers(piece: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
+    """The column ``name``; raises `InvalidInputError` if it has not the integers of ``wanted``."""
+    if piece.column_names.count(name) != 1:
+        raise InvalidInputError(f"the changes of rows must have one column {name!r}")
+    array = combine_chunks(piece.column(name))
+    if not (pa.types.is_integer(array.type) or pa.types.is_null(array.type)):
+        raise InvalidInputError(f"column {name!r} must have integers, got {array.type}")
+    try:
+        return array.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise InvalidInputError(f"column {name!r}: {error}") from None
+
+
 def _some(piece: pa.Table, numbers: Int64s) -> pa.Table:
     return piece if len(numbers) == piece.num_rows else take_rows(piece, from_numpy(numbers))
 
 
 def _column(new: pa.Table, field: Field) -> pa.Array:
-    if field.name not in new.column_names:
-        raise InvalidInputError(f"there are no new values of column {field.name!r}")
+    if new.column_names.count(field.name) != 1:
+        raise InvalidInputError(f"there must be one column {field.name!r} with new values")
     return combine_chunks(new.column(field.name))
 
 
@@ -175,12 +190,12 @@ def _old(old: pa.Table | None, field: Field, rows: int) -> pa.Array:
     return combine_chunks(old.column(field.name))
 
 
-def _choose(is_new: npt.NDArray[np.bool_], new: pa.Array, old: pa.Array) -> pa.Array:
-    """``new`` where ``is_new``, else ``old``."""
-    if isinstance(new, pa.ExtensionArray):
-        new = new.storage
-    if isinstance(old, pa.ExtensionArray):
-        old = old.storage
-    both = pa.concat_arrays([new if new.type == old.type else new.cast(old.type), old])
+def _choose(is_new: npt.NDArray[np.bool_], new: pa.Array, old: pa.Array, field: Field) -> pa.Array:
+    """``new`` where ``is_new``, else ``old``, as files store ``field``.
+
+    Raises the errors of `to_storage`.
+    """
+    stored = given_to_files(field)
+    both = pa.concat_arrays([to_storage(new, stored), to_storage(old, stored)])
     rows = np.arange(len(is_new))
     return both.take(from_numpy(np.where(is_new, rows, rows + len(is_new))))

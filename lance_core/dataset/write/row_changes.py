@@ -187,6 +187,8 @@ def _commit(
     environment: Environment,
 ) -> tuple[Snapshot, RowChangeCounts]:
     affected = _affected_rows(snapshot, changes)
+    if how.predicate is not None and files.data:
+        raise InvalidInputError("a change of rows with a predicate must only delete rows")
     counts = RowChangeCounts(
         num_inserted_rows=sum(one.num_inserted_rows for one in changes),
         num_updated_rows=sum(one.num_updated_rows for one in changes),
@@ -217,6 +219,9 @@ def _affected_rows(
 ) -> dict[int, npt.NDArray[np.uint32]]:
     """The affected rows of all workers; raises `InvalidInputError` if they do not fit together."""
     affected: dict[int, npt.NDArray[np.uint32]] = {}
+    paths = [file.path for change in changes for new in change.new_fragments for file in new.files]
+    if len(set(paths)) < len(paths):
+        raise InvalidInputError("the changes of a worker are given twice")
     for change in changes:
         if change.read_version != snapshot.version:
             raise InvalidInputError(

@@ -9,14 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.dataset.read.chosen_rows import MAX_ROWS
-from lance_core.dataset.read.projection import Projection, select
-from lance_core.dataset.read.window_sizing import WindowSizer, late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.decide import Decision
 from lance_core.dataset.write.merge_insert.integer_index import Int64Array
 from lance_core.dataset.write.merge_insert.source import Source
-from lance_core.dataset.write.merge_insert.target import Addresses, rows_at
+from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.schema import Field, is_blob_v2
@@ -29,22 +26,17 @@ class NewValues:
     """The rows to write, first those that replace target rows, then the inserted ones."""
 
     def __init__(self, snapshot: Snapshot, source: Source) -> None:
-        self._snapshot = snapshot
         self._source = source
         self._fields = snapshot.schema.fields
-        self._missing: Projection | None = None
-        self._sizer: WindowSizer | None = None
-        if source.missing.fields:
-            whole = snapshot.schema_with_bytes
-            self._missing = Projection.of(whole, select(whole, source.missing.names).outputs)
-            self._sizer = late_sizer(self._missing.fields, MAX_ROWS)
+        names = source.missing.names
+        self._missing = OldRows(snapshot, names) if names else None
 
     def batches(self, decisions: Sequence[Decision]) -> Iterator[pa.RecordBatch]:
         """All rows, part by part of the source."""
         for number, decision in enumerate(decisions):
             if len(decision.updates):
                 rows = self._source.part(number)
-                for piece in _pieces(decision.update_rows, rows, self._sizer):
+                for piece in _pieces(decision.update_rows, rows):
                     yield from self._updated(
                         rows, decision.update_rows[piece], decision.updates[piece]
                     )
@@ -58,12 +50,11 @@ class NewValues:
     def _updated(
         self, rows: pa.Table, numbers: Int64Array, addresses: Addresses
     ) -> Iterator[pa.RecordBatch]:
-        chosen = _chosen(rows, numbers)
-        old = None
-        if self._missing is not None and self._sizer is not None:
-            old = rows_at(self._snapshot, addresses, self._missing)
-            self._sizer.observe(old.num_rows, old.nbytes)
-        yield from self._completed(chosen, old).to_batches()
+        if self._missing is None:
+            yield from _chosen(rows, numbers).to_batches()
+            return
+        for part, old in self._missing.pieces(addresses):
+            yield from self._completed(_chosen(rows, numbers[part]), old).to_batches()
 
     def _completed(self, new: pa.Table, old: pa.Table | None) -> pa.Table:
         """The rows with all fields of the table: from ``new``, else from ``old``, else null."""
@@ -83,14 +74,12 @@ class NewValues:
         return pa.table(columns, names=names)
 
 
-def _pieces(
-    numbers: Int64Array, rows: pa.Table, sizer: WindowSizer | None = None
-) -> Iterator[slice]:
-    """Pieces of ``numbers`` of at most `PIECE_BYTES` of ``rows``, and the rows of ``sizer``."""
+def _pieces(numbers: Int64Array, rows: pa.Table) -> Iterator[slice]:
+    """Pieces of ``numbers`` of at most `PIECE_BYTES` of ``rows``."""
     most = max(1, PIECE_BYTES * max(1, rows.num_rows) // max(1, rows.nbytes))
     stop = 0
     while stop < len(numbers):
-        start, stop = stop, stop + (most if sizer is None else min(most, sizer.rows))
+        start, stop = stop, stop + most
         yield slice(start, stop)
 
 

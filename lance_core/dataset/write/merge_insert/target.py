@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order
 from lance_core.dataset.expressions.filters import Filter, Mask
+from lance_core.dataset.read.blob_windows import SIZED_ROWS, blob_sizes, described_blobs, size_cuts
+from lance_core.dataset.read.chosen_rows import MAX_ROWS
 from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.read.plan import ScanPlan, Span
@@ -18,6 +20,7 @@ from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Projection, 
 from lance_core.dataset.read.scan import scan_table
 from lance_core.dataset.read.spans import all_spans
 from lance_core.dataset.read.take import READ_AHEAD, runs
+from lance_core.dataset.read.window_sizing import STREAM_WINDOW_BYTES, late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.integer_index import Int64Array
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
@@ -25,6 +28,8 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import Field
+from lance_core.schema.blob import given_to_files
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
@@ -119,6 +124,15 @@ def _searches(spans: Sequence[Span]) -> Iterator[tuple[Span, ...]]:
 
 def rows_at(snapshot: Snapshot, addresses: Addresses, projection: Projection) -> pa.Table:
     """The columns of ``projection`` for the live rows at ``addresses``, in their order."""
+    if not len(addresses):
+        return empty_table(projection.schema)
+    return projection.apply(_read_at(snapshot, addresses, projection.fields, projection.meta))
+
+
+def _read_at(
+    snapshot: Snapshot, addresses: Addresses, fields: Sequence[Field], meta: Sequence[str]
+) -> pa.Table:
+    """`read_rows` of the rows at ``addresses``, of which there are some, in their order."""
     order: Int64Array | None = None
     wanted = addresses.astype(np.int64)
     if len(wanted) > 1 and not (wanted[1:] > wanted[:-1]).all():
@@ -126,15 +140,54 @@ def rows_at(snapshot: Snapshot, addresses: Addresses, projection: Projection) ->
 
     def read(part: tuple[int, Int64Array]) -> pa.Table:
         fragment = snapshot.fragment(part[0])
-        rows = packed_rows(part[1] & 0xFFFFFFFF)
-        return read_rows(snapshot, fragment, projection.fields, projection.meta, rows)
+        return read_rows(snapshot, fragment, fields, meta, packed_rows(part[1] & 0xFFFFFFFF))
 
     parts = list(runs(wanted >> 32, wanted))
     tables = list(in_order(read, parts, READ_AHEAD, is_io_bound=snapshot.is_io_bound))
-    if not tables:
-        return empty_table(projection.schema)
-    table = projection.apply(pa.concat_tables(tables))
+    table = pa.concat_tables(tables)
     return table if order is None else take_rows(table, from_numpy(order))
+
+
+class OldRows:
+    """Reads columns of rows that are written again, in pieces of bounded memory.
+
+    The values are as writers take them: blobs are bytes or, in version 2, what `given_to_files`
+    describes, so that external blobs stay external.
+    """
+
+    def __init__(self, snapshot: Snapshot, names: Collection[str]) -> None:
+        self._snapshot = snapshot
+        fields = (field for field in snapshot.schema.fields if field.name in names)
+        self._fields = tuple(map(given_to_files, fields))
+        self._described = described_blobs(snapshot, self._fields)
+        self._sizer = late_sizer(self._fields, SIZED_ROWS if self._described else MAX_ROWS)
+
+    def pieces(self, addresses: Addresses) -> Iterator[tuple[slice, pa.Table]]:
+        """The live rows at ``addresses`` in their order: parts of ``addresses`` and their rows."""
+        start = 0
+        while start < len(addresses):
+            some = addresses[start : start + self._sizer.rows]
+            for first, stop in self._cuts(some):
+                rows = _read_at(self._snapshot, some[first:stop], self._fields, ())
+                self._sizer.observe(rows.num_rows, rows.nbytes)
+                yield slice(start + first, start + stop), rows
+            start += len(some)
+
+    def _cuts(self, addresses: Addresses) -> Iterable[tuple[int, int]]:
+        """The parts of ``addresses`` whose blobs are not too large to be read at once."""
+        if not self._described:
+            return [(0, len(addresses))]
+        distinct, order = np.unique(addresses, return_inverse=True)
+        sizes = [
+            blob_sizes(
+                self._snapshot,
+                self._snapshot.fragment(id_),
+                self._described,
+                packed_rows(offsets.astype(np.int64)),
+            )
+            for id_, offsets in by_fragment(distinct).items()
+        ]
+        return size_cuts(np.concatenate(sizes)[order], STREAM_WINDOW_BYTES)
 
 
 def by_fragment(addresses: Addresses) -> dict[int, RowOffsets]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.dataset.write.merge_insert import target
 from lance_core.errors import (
     InvalidInputError,
     MergeError,
@@ -136,6 +137,23 @@ BAD: list[tuple[list[pa.RecordBatch], type[Exception], str]] = [
         SchemaMismatchError,
         "field i",
     ),
+    (
+        [
+            batch((3, UPDATE_I, 1, ""), (4, UPDATE_S, 1, "")).set_column(
+                2, "i", pa.array(["1", "2"])
+            )
+        ],
+        SchemaMismatchError,
+        "field i",
+    ),
+    ([batch((3, UPDATE_I, 1, "")).drop_columns(["_rowaddr"])], InvalidInputError, "'_rowaddr'"),
+    ([batch((3, UPDATE_I, 1, "")).drop_columns(["_action"])], InvalidInputError, "'_action'"),
+    ([batch((-1, UPDATE_I, 1, ""))], InvalidInputError, "'_rowaddr'"),
+    (
+        [batch((3, UPDATE_I, 1, "")).set_column(1, "_action", pa.array([0.5]))],
+        InvalidInputError,
+        "'_action'.*double",
+    ),
 ]
 
 
@@ -162,6 +180,24 @@ def test_unknown_columns_are_refused(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t.lance")
     with pytest.raises(InvalidInputError, match=r"'colour'.*'l'|no column 'colour'"):
         table.write_row_changes([], [["colour"]])
+    with pytest.raises(TypeError, match="not a string"):
+        table.write_row_changes([], ["i"])
+
+
+def test_a_change_with_a_predicate_must_not_write_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.lance"
+    table = table_of(path)
+    with pytest.raises(InvalidInputError, match="only delete"):
+        table.change_rows(work(ONE), RowChangeCommit("delete", "i = 4"))
+    assert (len(files(path)), table.latest_version) == (3, 1)
+
+
+def test_a_result_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.lance"
+    table = table_of(path)
+    with pytest.raises(InvalidInputError, match="twice"):
+        table.change_rows(lambda one: 2 * work([batch((None, INSERT, 1000, "new"))])(one))
+    assert (len(files(path)), table.latest_version) == (3, 1)
 
 
 def test_results_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
@@ -245,3 +281,58 @@ def test_dense_updates_of_many_rows_keep_the_order(tmp_path: Path) -> None:
     expected = np.where(np.arange(rows) % 2 == 0, np.arange(rows) * -1.0, np.arange(rows) * 0.5)
     assert (found["v"].to_numpy() == expected).all()
     assert (found["k"].to_numpy() == np.arange(rows)).all()
+
+
+def test_blobs_keep_their_kind(tmp_path: Path) -> None:
+    other = tmp_path / "external.bin"
+    other.write_bytes(b"external")
+    schema = pa.schema([pa.field("i", pa.int64()), lance.blob_field("b")])
+    blobs = lance.blob_array([b"one", lance.Blob.from_uri(other.as_uri()), b"three", None])
+    table = lance.write_dataset(
+        pa.table([pa.array(range(4)), blobs], schema=schema),
+        tmp_path / "t.lance",
+        allow_external_blob_outside_bases=True,
+    )
+    new = pa.RecordBatch.from_arrays(
+        [pa.array(values) for values in ([0, 1, 2], [0, 0, 1], [10, 11, 12])]
+        + [lance.blob_array([None, None, b"new"])],
+        names=["_rowaddr", "_action", "i", "b"],
+    )
+    table.change_rows(lambda one: [one.write_row_changes([new], [["i"], ["b"]])])
+    found = table.to_table().sort_by("i").to_pylist()
+    assert [row["i"] for row in found] == [2, 3, 10, 11]
+    assert found[3]["b"]["blob_uri"] == other.as_uri()
+    chosen = table.to_table(columns=["i"], with_row_address=True).sort_by("i")
+    addresses = chosen["_rowaddr"].to_pylist()
+    held = table.take_blobs("b", addresses=[addresses[0], addresses[2]])
+    assert [blob.readall() for blob in held if blob is not None] == [b"new", b"one"]
+
+
+@pytest.mark.parametrize("kind", ["vectors", "blobs"])
+def test_kept_columns_are_read_in_pieces(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 9000
+    wide = pa.FixedSizeListArray.from_arrays(np.zeros(count * 512, dtype=np.int64), 512)
+    field = pa.field("wide", wide.type)
+    if kind == "blobs":
+        field = lance.blob_field("wide")
+        wide = lance.blob_array([bytes(10 if n < 8000 else 30_000) for n in range(count)])
+    schema = pa.schema([pa.field("i", pa.int64()), field])
+    table = lance.write_dataset(
+        pa.table([pa.array(range(count)), wide], schema=schema), tmp_path / "t.lance"
+    )
+    sizes, read = [], target._read_at
+
+    def measured(*given: Any) -> pa.Table:
+        rows = read(*given)
+        sizes.append(rows.nbytes)
+        return rows
+
+    monkeypatch.setattr(target, "_read_at", measured)
+    keys = np.arange(count)
+    new = pa.table({"_rowaddr": keys, "_action": np.zeros(count, np.int8), "i": keys + 1})
+    table.change_rows(lambda one: [one.write_row_changes(new.to_batches(1000), [["i"]])])
+    assert sum(sizes) > 28 << 20
+    assert max(sizes) <= 14 << 20
+    assert table.to_table(columns=["i"]).sort_by("i")["i"].to_pylist() == list(range(1, count + 1))

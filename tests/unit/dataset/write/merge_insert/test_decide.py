@@ -12,8 +12,8 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.merge_insert import MergeInsertBuilder
-from lance_core.dataset.write.merge_insert import decide, new_values
-from lance_core.dataset.write.merge_insert.target import rows_at
+from lance_core.dataset.write.merge_insert import decide
+from lance_core.dataset.write.merge_insert import target as target_rows
 from lance_core.errors import MergeError
 
 
@@ -53,10 +53,10 @@ def test_a_condition_chooses_one_of_many_pairs(
     assert found == [0, 1, 4, 4, 4, 5, 5]
 
 
-@pytest.mark.parametrize("module", [decide, new_values])
+@pytest.mark.parametrize(("module", "name"), [(decide, "rows_at"), (target_rows, "_read_at")])
 @pytest.mark.parametrize("kind", ["vectors", "strings"])
 def test_wide_columns_of_the_target_are_read_in_pieces(
-    uri: str, module: ModuleType, kind: str, monkeypatch: pytest.MonkeyPatch
+    uri: str, module: ModuleType, name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = np.arange(9000)
     wide = pa.array([str(number).zfill(4096) for number in numbers])
@@ -64,14 +64,14 @@ def test_wide_columns_of_the_target_are_read_in_pieces(
         wide = pa.FixedSizeListArray.from_arrays(np.arange(9000 * 512, dtype=np.int64), 512)
     target = pa.table({"k": numbers, "v": numbers, "wide": wide})
     dataset = lance.write_dataset(target, uri, max_rows_per_file=5000)
-    sizes = []
+    sizes, read = [], getattr(module, name)
 
     def measured(*given: Any) -> pa.Table:
-        table = rows_at(*given)
+        table = read(*given)
         sizes.append(table.nbytes)
         return table
 
-    monkeypatch.setattr(module, "rows_at", measured)
+    monkeypatch.setattr(module, name, measured)
     some = np.delete(numbers, [3, 5000])
     new = pa.table({"k": some, "v": some + 1})
     condition = "source.v > target.v AND target.wide IS NOT NULL"
