@@ -14,7 +14,7 @@ from tests.spark.faults.pipeline import Pipeline
 
 @pytest.mark.parametrize(
     ("kind", "point"),
-    [("append", "rows"), ("append", "publish"), ("append", "published"), ("complete", "files")],
+    [("append", "publish"), ("append", "published"), ("complete", "files")],
 )
 def test_rows_are_there_once_after_a_process_was_killed(
     spark: SparkSession, tmp_path: Path, kind: str, point: str

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 import lance_core
 from lance_core_spark import upsert_batches
@@ -23,9 +22,9 @@ def read(spark: SparkSession, uri: Path, **options: Any) -> DataFrame:
     return spark.readStream.format("lance").options(**options).load(str(uri))
 
 
-def run(frame: DataFrame, target: Path, mode: str = "append") -> None:
+def run(frame: DataFrame, target: Path) -> None:
     """Write all rows that are there."""
-    writer = frame.writeStream.format("lance").outputMode(mode)
+    writer = frame.writeStream.format("lance")
     writer = writer.option("checkpointLocation", f"{target}-checkpoint")
     writer.trigger(availableNow=True).start(str(target)).awaitTermination()
 
@@ -77,31 +76,6 @@ def test_rows_go_from_table_to_table_exactly_once(spark: SparkSession, tmp_path:
     source_changes.delete("id = 1")
     with pytest.raises(StreamingQueryException, match="version 4 was committed by Delete"):
         run(read(spark, source, starting_version=3), target)
-
-
-def test_a_complete_query_replaces_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    source, target = tmp_path / "source.lance", tmp_path / "target.lance"
-    for number in (1, 2):
-        append(source, *range(number, 10))
-        rows = read(spark, source, starting_version="earliest").groupBy("value")
-        run(rows.agg(sf.count("*").alias("id")), target, "complete")
-        assert ids(target) == [9, 17][number - 1 : number]
-
-
-def test_a_change_feed_and_its_column_types(spark: SparkSession, tmp_path: Path) -> None:
-    source, target = tmp_path / "source.lance", tmp_path / "target.lance"
-    append(source, 1, 2, enable_stable_row_ids=True).delete("id = 1")
-    feed = read(spark, source, read_change_feed="true", starting_version=1)
-    assert [field.simpleString() for field in feed.schema] == [
-        *("id:bigint", "value:bigint", "_change_type:string", "_commit_version:bigint")
-    ]
-    run(feed, target)
-    found = lance_core.dataset(target).to_table(["id", "_change_type", "_commit_version"])
-    assert sorted(tuple(row.values()) for row in found.to_pylist()) == [
-        (1, "delete", 2),
-        (1, "insert", 1),
-        (2, "insert", 1),
-    ]
 
 
 def test_batches_are_upserted(spark: SparkSession, tmp_path: Path) -> None:
