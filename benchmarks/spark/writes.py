@@ -25,14 +25,18 @@ def writes(comparison: Comparison) -> None:
         shutil.rmtree(paths.get(name, ""), ignore_errors=True)
 
     def drain() -> None:
-        with limited_by_rows(frame):
-            frame.write.format("drain").mode("append").save()
+        frame.write.format("drain").mode("append").save()
 
-    actions = {
-        OURS: partial(create_table, frame, comparison.lance),
-        PARQUET: partial(frame.write.parquet, comparison.parquet),
-        HOP: drain,
-    }
+    def drain_limited_by_rows() -> None:
+        with limited_by_rows(frame):
+            drain()
+
+    parquet = partial(frame.write.parquet, comparison.parquet)
+    plain = partial(frame.write.format("lance").mode("append").save, comparison.lance)
+    actions = {OURS: plain, PARQUET: parquet, HOP: drain}
+    comparison.add("write, plain", actions, prepare=prepare)
+    create = partial(create_table, frame, comparison.lance)
+    actions = {OURS: create, PARQUET: parquet, HOP: drain_limited_by_rows}
     comparison.add("write", actions, SPARK["write"], prepare)
 
 
