@@ -152,7 +152,15 @@ def _committed(job: _Job, files: NewFiles) -> Snapshot:
                 "commit conflict: another writer made the table in the meantime; write again"
             ) from error
     # Another writer has created the table in the meantime: append the rows to that table.
-    late = job.on(open_table.open_version(job.root))
+    try:
+        late = job.on(open_table.open_version(job.root))
+    except SchemaMismatchError as error:
+        if not job.adds_columns:
+            raise
+        raise RetryableCommitConflictError(
+            "commit conflict: another writer made the table with other columns in the meantime; "
+            "write again"
+        ) from error
     return files.commit(late.base, late.transaction(files.data), late.commit_options)
 
 
@@ -210,6 +218,8 @@ class _Job:
     initial_bases: tuple[BasePath, ...] = ()
     merged: Schema | None = None
     """The new schema of the table, if the rows have columns that it lacks."""
+    adds_columns: bool = False
+    """True if the rows may have columns that the table lacks."""
 
     @classmethod
     def prepare(
@@ -262,6 +272,7 @@ class _Job:
             auto_cleanup_keys(given.get("auto_cleanup_options")) if base is None else {},
             new_bases,
             merged,
+            bool(given.get("merge_schema")),
         )
 
     def on(self, base: Snapshot) -> _Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,22 @@ def test_another_change_in_between_is_a_conflict(uri: str) -> None:
     with pytest.raises(RetryableCommitConflictError):
         base.insert(NEW, merge_schema=True)
     assert set(Path(uri, "data").iterdir()) == files
+
+
+@pytest.mark.parametrize("merges", [True, False])
+def test_a_table_that_another_writer_makes_in_the_meantime(uri: str, merges: bool) -> None:
+    first = pa.table({"id": [1]})
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        lance_core.write_dataset(first, uri)
+        yield from NEW.to_batches()
+
+    reader = pa.RecordBatchReader.from_batches(NEW.schema, rows())
+    error = RetryableCommitConflictError if merges else SchemaMismatchError
+    with pytest.raises(error):
+        lance_core.write_dataset(reader, uri, mode="append", merge_schema=merges)
+    assert lance_core.dataset(uri).to_table() == first
+    assert len(list(Path(uri, "data").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
