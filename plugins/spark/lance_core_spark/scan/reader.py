@@ -17,7 +17,6 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 import lance_core
-from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.errors import InvalidInputError
 from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.scan import partitions as planning
@@ -95,7 +94,7 @@ class LanceReader(DataSourceReader):
             return list(planning.equal_partitions(fragments, 1))  # One task stops at the limit.
         if self._options.rows_per_partition is not None:
             return list(planning.small_partitions(fragments, self._options.rows_per_partition))
-        parallelism = self._options.min_partitions or cpu_count()
+        parallelism = self._options.min_partitions or planning.processors()
         count = planning.partition_count(fragments, parallelism)
         return list(planning.equal_partitions(fragments, count))
 

@@ -14,7 +14,6 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.scan.partitions import (
@@ -22,6 +21,7 @@ from lance_core_spark.scan.partitions import (
     LancePartition,
     RowRange,
     partition_count,
+    processors,
 )
 from lance_core_spark.scan.reader import LanceReader
 from lance_core_spark.stream.admission import Allowance, default_limit
@@ -172,7 +172,7 @@ def _partition_rows(versions: Sequence[VersionRows], options: DataSourceOptions)
         return options.read.rows_per_partition
     rows = max(1, sum(version.rows for version in versions))
     size = FragmentSize(0, rows, sum(version.bytes for version in versions) / rows)
-    return -(-rows // partition_count([size], options.read.min_partitions or cpu_count()))
+    return -(-rows // partition_count([size], options.read.min_partitions or processors()))
 
 
 def _partitions(
