@@ -233,6 +233,25 @@ def test_a_change_of_the_schema_is_an_error(uri: Path) -> None:
         one_column.next(reader)
 
 
+def test_rows_that_are_appended_together_with_columns_are_delivered(uri: Path) -> None:
+    append(uri, 1)
+    all_columns, one_column = Stream(uri), Stream(uri, {"columns": "id"})
+    reader = all_columns.reader()
+    for stream in (all_columns, one_column):
+        assert stream.ids() == [1]
+    append(uri, 2, 3, spare=[7, 8], merge_schema=True, max_rows_per_file=1)
+    with pytest.raises(SchemaMismatchError, match=r"version 2 .* other columns .*\(spare\)"):
+        all_columns.next(reader)
+    assert [row["spare"] for row in all_columns.next()] == [7, 8]
+    assert one_column.ids() == [2, 3]
+    lance_core.dataset(uri).add_columns({"extra": "id + 1"})
+    assert one_column.ids() == []
+    behind = Stream(uri, {"columns": "id", "starting_version": 3})
+    lance_core.dataset(uri).cleanup_old_versions(timedelta(0), delete_unverified=True)
+    with pytest.raises(DatasetNotFoundError, match="version 2 was removed by a cleanup, so"):
+        behind.ids()
+
+
 @each_case(
     ("options", "message"),
     [

@@ -127,6 +127,13 @@ def test_a_conflict_with_another_writer_is_resolved(
 def test_a_batch_with_several_rows_of_a_key_is_an_error(ints: Path) -> None:
     with pytest.raises(MergeError, match=r"several rows with the key \{'id': 9\}, and 1 such"):
         upsert(ints, 0, Batch({9: 1, 8: 1, None: 1}, extra=((9, 2), (None, 2))))
+    key = pa.field("id", pa.int64(), False, {"lance-schema:unenforced-primary-key": "true"})
+    schema = pa.schema([key, pa.field("value", pa.int64())])
+    rows = pa.table({"id": [1, 2], "value": [0, 0]}, schema)
+    lance_core.write_dataset(rows, ints, mode="overwrite")
+    for on in (None, "ID"):  # the primary key, and a name in another case
+        with pytest.raises(MergeError, match="several rows with the key"):
+            upsert_batches(ints, on, query_id="q")(Batch({9: 1}, extra=((9, 2),)), 0)  # type: ignore[arg-type]
     assert len(content(ints)) == 2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 import lance_core
+from lance_core.dataset.write.merge_insert.plan import key_columns
 from lance_core.errors import (
     AlreadyCommittedError,
     InvalidInputError,
@@ -104,20 +105,20 @@ class UpsertBatches:
             ],
             schema,
         )
-        self._check_keys(rows)
+        names = key_columns(dataset.snapshot.schema, self.on)
+        if set(names) <= set(rows.column_names):  # Otherwise the merge raises an error.
+            _check_keys(rows, names)
         return rows
 
-    def _check_keys(self, rows: pa.Table) -> None:
-        """Raise `MergeError` if several rows have one key; a key with a null matches no row."""
-        names = [name for name in self.on or () if name in rows.column_names]
-        if not names:
-            return
-        keys = rows.select(names).drop_null()
-        counted = keys.group_by(names).aggregate([([], "count_all")])
-        repeated = counted.filter(pc.greater(counted["count_all"], 1))
-        if repeated.num_rows:
-            example = {name: repeated[name][0].as_py() for name in names}
-            raise MergeError(
-                f"the batch has several rows with the key {str(example)[:300]}, and "
-                f"{repeated.num_rows} such keys: keep one row of each key before the upsert"
-            )
+
+def _check_keys(rows: pa.Table, names: Sequence[str]) -> None:
+    """Raise `MergeError` if several rows have one key; a key with a null matches no row."""
+    keys = rows.select(names).drop_null()
+    counted = keys.group_by(names).aggregate([([], "count_all")])
+    repeated = counted.filter(pc.greater(counted["count_all"], 1))
+    if repeated.num_rows:
+        example = {name: repeated[name][0].as_py() for name in names}
+        raise MergeError(
+            f"the batch has several rows with the key {str(example)[:300]}, and "
+            f"{repeated.num_rows} such keys: keep one row of each key before the upsert"
+        )

@@ -6,13 +6,18 @@ from dataclasses import dataclass, replace
 
 import lance_core
 from lance_core import LanceOperation, Transaction
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import DatasetNotFoundError, UnsupportedFeatureError
 from lance_core_spark.scan.row_bytes import stored_bytes
 from lance_core_spark.table_ref import TableVersion
 
 Operation = LanceOperation.BaseOperation
 
-_NO_ROWS = (LanceOperation.Rewrite, LanceOperation.CreateIndex, LanceOperation.UpdateConfig)
+_NO_ROWS = (
+    LanceOperation.Rewrite,
+    LanceOperation.CreateIndex,
+    LanceOperation.UpdateConfig,
+    LanceOperation.Project,
+)
 _NO_ROWS_STORED = ("ReserveFragments", "UpdateBases")
 """Operations that leave all rows as they are; the latter have no public class."""
 
@@ -71,7 +76,8 @@ def version_rows(
 
     ``changes``: how to treat deleted and changed rows, one of
     `lance_core_spark.options.stream_options.CHANGES`. Raises `UnsupportedFeatureError` naming the
-    version and the operation if it does not allow them.
+    version and the operation if it does not allow them, and `DatasetNotFoundError` if the version
+    before is needed and was removed.
     """
     operation = None if made_by is None else made_by.operation
     nothing = VersionRows(TableVersion.of(dataset))
@@ -79,7 +85,7 @@ def version_rows(
         return nothing
     if dataset.version == 1:
         return replace(nothing, fragments=snapshot_rows(dataset).fragments)
-    appended = _appended(operation)
+    appended = _appended(operation, dataset)
     if appended is not None:
         return replace(nothing, fragments=_last(dataset, appended))
     is_delete = isinstance(operation, LanceOperation.Delete)
@@ -112,18 +118,34 @@ def _keeps_rows(operation: Operation | None) -> bool:
         return _name(operation) in _NO_ROWS_STORED
     if isinstance(operation, LanceOperation.Delete):
         return not operation.updated_fragments and not list(operation.deleted_fragment_ids)
-    return isinstance(operation, (*_NO_ROWS, *_NEW_SCHEMA))
+    return isinstance(operation, _NO_ROWS)
 
 
-def _appended(operation: Operation | None) -> int | None:
+def _appended(operation: Operation | None, dataset: lance_core.LanceDataset) -> int | None:
     """The number of fragments that ``operation`` added, None if it also touched other rows."""
     if isinstance(operation, LanceOperation.Append):
         return len(operation.fragments)
+    if isinstance(operation, LanceOperation.Merge):
+        return _added_with_columns(dataset)
     if isinstance(operation, LanceOperation.Update) and not (
         operation.removed_fragment_ids or operation.updated_fragments
     ):
         return len(operation.new_fragments)  # a merge that only inserts
     return None
+
+
+def _added_with_columns(dataset: lance_core.LanceDataset) -> int:
+    """The number of fragments that an append with new columns added: it names all fragments."""
+    try:
+        before = dataset.checkout_version(dataset.version - 1).max_fragment_id
+    except DatasetNotFoundError as error:
+        raise DatasetNotFoundError(
+            f"version {dataset.version - 1} was removed by a cleanup, so the rows that version "
+            f"{dataset.version} added together with columns are not known. Start a query with a "
+            "new checkpoint"
+        ) from error
+    ids = [fragment.fragment_id for fragment in dataset.get_fragments()]
+    return len(ids) if before is None else sum(id_ > before for id_ in ids)
 
 
 def _rewritten(operation: Operation | None, dataset: lance_core.LanceDataset) -> int | None:
