@@ -108,6 +108,7 @@ BAD: list[tuple[Callable[[LanceTable], object], str]] = [
     (lambda t: t.update("id = 1", {3: "1"}), "named by text"),  # type: ignore[dict-item]
     (lambda t: t.update("id = 1", {"Size": "name"}), "'Size' is double.*string: cast it"),
     (lambda t: t.update("id = 1", {"v": "array(1f)"}), "v"),
+    (lambda t: t.update("id = 1", {"id": "1", "`Id`": "2"}), "gets two values"),
     (lambda t: t.alias(""), "alias"),
 ]
 

@@ -221,6 +221,10 @@ BAD: list[tuple[Callable[[LanceTable, DataFrame], object], str]] = [
     (lambda t, s: _merge(t, s).whenMatchedDelete().whenMatchedUpdateAll(), "never applies"),
     (lambda t, s: _merge(t, s).whenMatchedUpdate(set={"nam": "1"}).execute(), "mean 'name'"),
     (lambda t, s: _merge(t, s).whenMatchedUpdate(set={"v.x": "1"}).execute(), "nested"),
+    (
+        lambda t, s: _merge(t, s).whenMatchedUpdate(set={"id": "1", "t.ID": "2"}).execute(),
+        "column 'id' gets two values, as 'id' and as 't.ID'",
+    ),
     (lambda t, s: _merge(t, s).whenMatchedUpdate(set={"Size": "s.name"}).execute(), "cast it"),
     (lambda t, s: _merge(t, s).whenMatchedUpdateAll().execute(), "no column 'v'"),
     (lambda t, s: _merge(t, s).whenNotMatchedInsert("t.id > 1", {"id": "1"}).execute(), "'t.id'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import lance as pylance
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyspark.sql import functions as sf
 
 import lance_core
 from lance_core.errors import InvalidInputError
+from lance_core.store.secret import Secret
 from lance_core_spark import create_table
 from lance_core_spark.arrow_batches import MAX_BYTES, limited_by_rows
 from tests.spark.conftest import write
@@ -66,6 +68,13 @@ def test_batches_are_limited_by_rows(spark: SparkSession) -> None:
         assert spark.conf.get(MAX_BYTES) == "1MB"
     assert spark.conf.get(MAX_BYTES) == "1MB"
     spark.conf.unset(MAX_BYTES)
+
+
+def test_secrets_are_passed_to_spark_as_they_are() -> None:
+    frame = Mock()
+    create_table(frame, "t.lance", token=Secret("abc"), merge_schema=False, message=None)
+    writer = frame.write.format.return_value.mode.return_value
+    writer.options.assert_called_once_with(token="abc", merge_schema="false")
 
 
 def test_options_of_writes(spark: SparkSession, tmp_path: Path) -> None:

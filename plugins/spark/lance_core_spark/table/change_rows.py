@@ -17,7 +17,7 @@ from lance_core_spark.table.expressions import (
     assigned,
     checked_assignments,
     mentioned,
-    resolve_name,
+    resolve_names,
 )
 from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
 
@@ -44,7 +44,8 @@ def update(target: Target, condition: Expression | None, values: Mapping[str, Ex
 
     def plan(version: lance_core.LanceDataset) -> Changes:
         names = version.schema.names
-        new = {resolve_name(n, names, target.alias, "set"): value for n, value in given.items()}
+        resolved = resolve_names(given, names, target.alias, "set")
+        new = {name: given[one] for name, one in resolved.items()}
         texts = [*values.values(), *([] if condition is None else [condition])]
         frame = target.load(mentioned(names, texts), version.version)
         cast = assigned(frame, new, column_types(version, names), "set")
@@ -53,9 +54,7 @@ def update(target: Target, condition: Expression | None, values: Mapping[str, Ex
         return Changes(rows.select(*_keys(), *columns), (frozenset(new),), tuple(new))
 
     dataset = target.table.open()
-    modified = tuple(
-        resolve_name(name, dataset.schema.names, target.alias, "set") for name in given
-    )
+    modified = tuple(resolve_names(given, dataset.schema.names, target.alias, "set"))
     how = RowChangeCommit("update", modified=modified)
     return target.change(dataset, plan, how)["num_updated_rows"]
 

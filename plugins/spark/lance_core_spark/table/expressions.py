@@ -106,6 +106,24 @@ def resolve_name(given: object, names: Sequence[str], alias: str | None, what: s
     raise InvalidInputError(f"{what}: the table has no column {given!r}{hint(given, list(names))}")
 
 
+def resolve_names(
+    given: Iterable[str], names: Sequence[str], alias: str | None, what: str
+) -> dict[str, str]:
+    """The columns of ``names`` that ``given`` mean, each with its given name; see `resolve_name`.
+
+    Raises `InvalidInputError` if a column is given twice.
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        name = resolve_name(one, names, alias, what)
+        if name in found:
+            raise InvalidInputError(
+                f"{what}: column {name!r} gets two values, as {found[name]!r} and as {one!r}"
+            )
+        found[name] = one
+    return found
+
+
 def assigned(
     frame: DataFrame, values: Mapping[str, Column], types: Mapping[str, st.DataType], what: str
 ) -> dict[str, Column]:

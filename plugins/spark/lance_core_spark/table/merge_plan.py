@@ -23,7 +23,7 @@ from lance_core_spark.table.expressions import (
     as_column,
     assigned,
     mentioned,
-    resolve_name,
+    resolve_names,
 )
 from lance_core_spark.table.merge_clauses import Clause, Rows
 from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
@@ -193,15 +193,13 @@ class MergePlan:
 
     def _assigned(self, one: Clause, frame: DataFrame, source: MergeSource) -> dict[str, Column]:
         """The new values of a clause by the table's columns, with the types of these columns."""
+        names = self._assigned_names(one, source)
         if one.values is None:
-            names = self._assigned_names(one, source)
             given = {name: source.frame[quoted(other)] for name, other in names.items()}
         else:
             given = {
-                resolve_name(name, self._names, self._target.alias, one.name): as_column(
-                    value, f"{one.name}: the value of {name!r}"
-                )
-                for name, value in one.values.items()
+                name: as_column(one.values[other], f"{one.name}: the value of {other!r}")
+                for name, other in names.items()
             }
         if one.rows is Rows.NOT_MATCHED:
             missing = sorted(self._required - given.keys())
@@ -212,10 +210,9 @@ class MergePlan:
         return assigned(frame, given, self._types, one.name)
 
     def _assigned_names(self, one: Clause, source: MergeSource) -> dict[str, str]:
-        """The columns that a clause sets, each with the source column of an ``All`` clause."""
+        """The columns that a clause sets, each with its given name or with the source column."""
         if one.values is not None:
-            alias = self._target.alias
-            return {resolve_name(n, self._names, alias, one.name): n for n in one.values}
+            return resolve_names(one.values, self._names, self._target.alias, one.name)
         found = {}
         by_name = {name.lower(): name for name in source.names}
         for name in self._names:

@@ -7,6 +7,7 @@ import os
 from pyspark.sql import DataFrame
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.secret import Secret
 from lance_core.suggestions import hint
 from lance_core_spark.arrow_batches import limited_by_rows
 
@@ -37,11 +38,13 @@ def create_table(
     if "if_exists" in options:
         raise InvalidInputError("'mode' and the option 'if_exists' cannot both be given")
     save_mode, if_exists = _MODES[mode]
-    texts = {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in options.items()
-        if value is not None
-    }
+    texts = {name: _text(value) for name, value in options.items() if value is not None}
     writer = frame.write.format("lance").mode(save_mode).options(**texts)
     with limited_by_rows(frame):
         writer.option("if_exists", if_exists).save(os.fspath(uri))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.reveal() if isinstance(value, Secret) else str(value)
