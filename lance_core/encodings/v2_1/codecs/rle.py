@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Rle
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
+from lance_core.encodings.kernels.numpy.chunk_spans import rows_at
 from lance_core.encodings.kernels.numpy.runs import LONGEST, RunRule
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
@@ -50,7 +52,7 @@ class RunLengthCodec(Codec):
         """See `Codec`."""
         if isinstance(source, PerValue):
             raise unsupported_placement("rle", source)
-        runs_of = _two_buffers(source) if isinstance(source, Block) else source
+        runs_of = _block_as_chunk(source) if isinstance(source, Block) else source
         bits = _run_bits(message, runs_of)
         starts, sizes = runs_of.starts, runs_of.sizes
         expand_runs = context.kernels.expand_runs
@@ -113,16 +115,30 @@ def _run_bits(message: Rle, chunks: MiniBlockChunks) -> int:
     return bits
 
 
-def _two_buffers(block: Block) -> MiniBlockChunks:
-    octets = np.frombuffer(block.data, np.uint8)
-    if len(octets) < _HEAD:
-        raise CorruptFileError(f"a block of runs in {len(octets)} bytes")
-    size = int.from_bytes(octets[:_HEAD].tobytes(), "little")
-    if size > len(octets) - _HEAD:
-        raise CorruptFileError(f"{size} bytes of runs in a block of {len(octets)}")
-    starts = np.array([[_HEAD], [_HEAD + size]])
-    sizes = np.array([[size], [len(octets) - _HEAD - size]])
-    return MiniBlockChunks(octets, starts, sizes, np.array([block.count]))
+def _block_as_chunk(block: Block) -> MiniBlockChunks:
+    whole = block.as_chunk()
+    return chunks_of_blocks(whole.data, whole.starts[0], whole.sizes[0], whole.counts)
+
+
+def chunks_of_blocks(
+    data: npt.NDArray[np.uint8], starts: Int64Array, sizes: Int64Array, counts: Int64Array
+) -> MiniBlockChunks:
+    """The values and the lengths of each block as the two buffers of a chunk.
+
+    The blocks are within ``data``. Raises `CorruptFileError` if the values of a block do not fit.
+    """
+    if (sizes < _HEAD).any():
+        raise CorruptFileError(f"a block of runs in {int(sizes.min())} bytes")
+    values = rows_at(data, starts, _HEAD).view("<u8").reshape(-1)
+    room = sizes - _HEAD
+    does_not_fit = values > room.astype(np.uint64)
+    if does_not_fit.any():
+        at = int(does_not_fit.argmax())
+        raise CorruptFileError(f"{int(values[at])} bytes of runs in a block of {int(sizes[at])}")
+    values = values.astype(np.int64)
+    begins = starts + _HEAD
+    parts = np.stack([begins, begins + values]), np.stack([values, room - values])
+    return MiniBlockChunks(data, *parts, counts)
 
 
 def run_blocks(words: Words, counts: Int64Array) -> Encoded:

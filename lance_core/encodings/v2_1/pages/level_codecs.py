@@ -12,6 +12,7 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitp
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, packed_bytes
 from lance_core.encodings.v2_1.codecs.base import Block, MiniBlockChunks, decode, take
+from lance_core.encodings.v2_1.codecs.rle import chunks_of_blocks
 from lance_core.encodings.v2_1.codecs.values import Values, as_fixed
 from lance_core.errors import CorruptFileError
 
@@ -66,6 +67,10 @@ def decode_levels(
     if encoding.WhichOneof("compression") == "out_of_line_bitpacking":
         width = packed_width(encoding.out_of_line_bitpacking)
         return context.kernels.unpack_levels(data, starts, sizes, counts, width)
+    if encoding.WhichOneof("compression") == "rle":
+        return _levels(
+            decode(encoding, chunks_of_blocks(data, starts, sizes, counts), context), total
+        )
     whole = pa.py_buffer(data)
     spans = zip(starts.tolist(), sizes.tolist(), counts.tolist(), strict=True)
     blocks = [
