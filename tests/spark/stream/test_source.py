@@ -89,6 +89,29 @@ def test_available_now_ends_at_the_version_of_its_start(uri: Path) -> None:
     assert stream.ids() == [3]
 
 
+@each_case(
+    ("options", "expected"),
+    [({}, [1, 2, 3]), ({"starting_version": "latest"}, [3]), ({"max_rows_per_trigger": 1}, [1])],
+)
+def test_the_first_micro_batch_has_the_same_rows_when_it_is_repeated(
+    tmp_path: Path, options: dict[str, Any], expected: list[int]
+) -> None:
+    """Spark asks for the initial offset again, also after a crash and other commits."""
+    uri = tmp_path / "t.lance"
+    append(uri, 1, 2)
+    stream = Stream(uri, options)
+    start, reader = stream.reader().initialOffset(), stream.reader()
+    append(uri, 3)
+    end = reader.latestOffset(start, reader.getDefaultReadLimit())
+    append(uri, 4)
+    again = stream.reader().initialOffset()
+    assert again != start
+    for first in (start, again):
+        assert [row["id"] for row in stream.rows(first, end)] == expected
+    stream.offset = end
+    assert [*expected, *chain(*stream.batches())] == list(range(expected[0], 5))
+
+
 def test_a_query_starts_at_a_version_or_a_time(uri: Path) -> None:
     for number in range(1, 5):
         append(uri, number)
@@ -294,6 +317,8 @@ def test_options_that_a_stream_cannot_have(
         {"version": 1, "timestamp": "", "rows": -2, "snapshot": False},
         {"version": 1, "timestamp": "", "rows": 0, "snapshot": 0},
         {"version": True, "timestamp": "", "rows": 0, "snapshot": True},
+        {"version": 1, "timestamp": "", "rows": 0, "snapshot": True},
+        {"version": 1, "timestamp": "", "rows": 0, "snapshot": True, "first": {}},
     ],
 )
 def test_a_checkpoint_of_another_source_is_an_error(tmp_path: Path, offset: dict[str, Any]) -> None:

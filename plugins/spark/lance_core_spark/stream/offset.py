@@ -22,12 +22,15 @@ class StreamOffset:
     not known, distinguishes the table from one that was created again. ``rows``: number of
     delivered rows of the version, including deleted ones; None if the version is finished.
     ``is_snapshot``: the rows of the version are all that it contains, not only those it added.
+    ``first``: the offset that the query started from, None if it is this one. Spark does not keep
+    it, but asks for it again when it repeats the first micro-batch, perhaps after other commits.
     """
 
     version: int
     timestamp: datetime | None
     rows: int | None = None
     is_snapshot: bool = False
+    first: StreamOffset | None = None
 
     @classmethod
     def after(cls, version: TableVersion, is_snapshot: bool = False) -> StreamOffset:
@@ -45,12 +48,13 @@ class StreamOffset:
             timestamp = datetime.fromisoformat(text) if text else None
             if type(is_snapshot) is not bool or (timestamp and timestamp.tzinfo is None):
                 raise ValueError("a flag or a time zone is missing")
+            first = None if stored["first"] is None else cls.of(stored["first"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"the checkpoint has the offset {str(stored)[:300]}, which is none of a Lance "
                 f"table: {error}"
             ) from error
-        return cls(version, timestamp, None if rows == _ALL else rows, is_snapshot)
+        return cls(version, timestamp, None if rows == _ALL else rows, is_snapshot, first)
 
     def to_json(self) -> dict[str, Any]:
         """The offset as values of JSON, always in the same order: Spark compares its text."""
@@ -59,4 +63,5 @@ class StreamOffset:
             "timestamp": "" if self.timestamp is None else self.timestamp.isoformat(),
             "rows": _ALL if self.rows is None else self.rows,
             "snapshot": self.is_snapshot,
+            "first": None if self.first is None else self.first.to_json(),
         }

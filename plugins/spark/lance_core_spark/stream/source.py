@@ -6,7 +6,7 @@ Spark makes several readers for one query, so the state of the stream is only in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -83,6 +83,7 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch: as many rows as ``limit`` and the options allow."""
         offset = StreamOffset.of(start)
+        first = offset.first or offset
         newest = self._history.newest()
         last = None if self._last is None else self._last.version
         allowed = Allowance.of(self._options.stream, limit)
@@ -100,7 +101,7 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 offset = StreamOffset(number, timestamp, reached, version.is_snapshot)
                 break
             offset = StreamOffset.after(version.version, version.is_snapshot)
-        return offset.to_json()
+        return replace(offset, first=first).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         return self._newest().to_json()
@@ -108,6 +109,8 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
         """The tasks for the rows between two offsets."""
         first, last = StreamOffset.of(start), StreamOffset.of(end)
+        if first.first is None and last.first is not None:
+            first = last.first  # Spark asks for the initial offset once more; it may be newer now.
         if first == last:
             return []
         newest = self._history.newest()
