@@ -42,7 +42,7 @@ class Source:
                     archive.extractall(folder)
             else:
                 shutil.copy(data / f"{table}.csv", folder)
-        source._split()
+        source.split()
         return source
 
     def csv(self, table: str) -> Path:
@@ -71,8 +71,8 @@ class Source:
         )
         return csv.read_csv(path or self.csv(table), convert_options=options)
 
-    def _split(self) -> None:
-        """Copy rows of the flights, word for word."""
+    def split(self) -> None:
+        """Copy the flights, word for word, to the file of the history and those that arrive."""
         words = csv.ConvertOptions(
             column_types=dict.fromkeys(BRONZE["flights"].names, pa.string()), null_values=[]
         )

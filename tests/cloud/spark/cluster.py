@@ -17,7 +17,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,10 +25,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from examples.flights import check
-from examples.flights.pipeline import Results
+from examples.flights.pipeline import STEPS, Results
 from examples.flights.progress import Progress
 from examples.flights.source import Source
 from examples.flights.spark import SparkEngine
+from examples.flights.tables import Lake
 from tests.spark.java import JAVA_OPTIONS
 
 T = TypeVar("T")
@@ -91,14 +92,15 @@ class Jobs:
     def flights(self) -> dict[str, Any]:
         """The main example. No credentials are given: every process finds them by itself."""
         source = Source.unpack(Path(self.place["folder"]))
-        lines = source.csv.read_text().splitlines(keepends=True)
-        source.csv.write_text("".join([lines[0], *lines[1::ONE_IN]]))
-        source = replace(source, size=source.csv.stat().st_size)
-        table = f"s3://{self.place['bucket']}/flights.lance"
-        engine = SparkEngine(source, table)
-        with Progress(7, io.StringIO()) as progress:
-            results = Results.of(engine, progress)
-        return {"wrong": check.differences(source, table, results), "rows": results.rows}
+        flights = source.csv("flights")
+        lines = flights.read_text().splitlines(keepends=True)
+        flights.write_text("".join([lines[0], *lines[1::ONE_IN]]))
+        source.split()
+        lake = Lake(f"s3://{self.place['bucket']}/lake")
+        engine = SparkEngine(source, lake)
+        with Progress(STEPS, io.StringIO()) as progress:
+            results = Results.of(engine, lake, progress)
+        return {"wrong": check.differences(source, lake, results), "rows": results.rows}
 
     def external(self) -> int:
         """A table whose versions DynamoDB decides; credentials as above."""

@@ -19,6 +19,8 @@ import pytest
 
 import lance_core
 import lance_core_dynamodb
+from examples.flights.source import ARRIVING
+from examples.flights.tables import Lake
 from lance_core_s3.options import ALIASES, SECRETS
 from tests.servers.moto import ACCESS_KEY, REGION, Moto
 
@@ -145,10 +147,12 @@ def test_the_main_example_runs_on_s3_without_a_word_about_credentials(
     assert told["flights"]["wrong"] == []
     assert told["flights"]["rows"] > 12_000
     assert told["show"] == ["0", "1"]
-    uri = f"s3://{bucket}/flights.lance"
+    lake = Lake(f"s3://{bucket}/lake")
     for library in (lance_core, pylance):
-        table = library.dataset(uri, storage_options=moto.options)
-        assert (table.version, table.count_rows()) == (2, told["flights"]["rows"])
+        log = library.dataset(lake.flights, storage_options=moto.options)
+        assert log.version == 1 + len(ARRIVING)
+        silver = library.dataset(lake.silver, storage_options=moto.options)
+        assert silver.count_rows() == told["flights"]["rows"]
 
 
 def test_dynamodb_decides_about_the_driver_s_commits(
