@@ -24,7 +24,6 @@ from lance_core.dataset.write.commit_batch import BulkCommitResult, commit_batch
 from lance_core.dataset.write.commit_change import commit_change, restore
 from lance_core.dataset.write.delete import DeleteResult, delete
 from lance_core.dataset.write.input import ReaderLike
-from lance_core.dataset.write.replace_rows import replace_rows
 from lance_core.dataset.write.retry_on_conflict import (
     CONFLICT_RETRIES,
     RETRY_TIMEOUT,
@@ -41,12 +40,14 @@ if TYPE_CHECKING:
 
     from lance_core.dataset import merge_insert as merging
     from lance_core.dataset.merge_insert import MergeInsertBuilder
+    from lance_core.dataset.write import replace_rows as replacing
     from lance_core.dataset.write import row_changes
     from lance_core.dataset.write import update as updating
     from lance_core.dataset.write.row_changes import RowChangeCommit, RowChangeCounts, RowChanges
     from lance_core.dataset.write.update import UpdateResult
 else:
     merging = lazy_module("lance_core.dataset.merge_insert")
+    replacing = lazy_module("lance_core.dataset.write.replace_rows")
     row_changes = lazy_module("lance_core.dataset.write.row_changes")
     updating = lazy_module("lance_core.dataset.write.update")
 
@@ -102,7 +103,7 @@ class ChangeMethods(Opened):
         operation = LanceOperation.Append(list(fragments))
         change = Transaction(self._snapshot.version, operation, transaction_properties=properties)
         change.uuid = transaction_uuid or change.uuid
-        self._snapshot, result = replace_rows(self._snapshot, predicate, change, how)
+        self._snapshot, result = replacing.replace_rows(self._snapshot, predicate, change, how)
         return result
 
     def update(

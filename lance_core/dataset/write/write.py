@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid as uuids
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -41,6 +41,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import lazy_module
 from lance_core.schema import (
     Schema,
     append_schema,
@@ -48,7 +49,6 @@ from lance_core.schema import (
     has_blobs_v2,
     missing_fields,
 )
-from lance_core.schema.evolution import add_fields
 from lance_core.store.secret import hide_secrets, hide_secrets_in
 from lance_core.suggestions import unknown_argument
 from lance_core.table.fragments.fragment import Fragment
@@ -60,6 +60,11 @@ from lance_core.table.storage_version import may_mix
 from lance_core.table.transactions.apply import CommitFacts
 from lance_core.table.transactions.operations import Append, Merge, Operation, Overwrite
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
+
+if TYPE_CHECKING:
+    from lance_core.schema import evolution
+else:
+    evolution = lazy_module("lance_core.schema.evolution")
 
 CREATE, APPEND, OVERWRITE = "create", "append", "overwrite"
 
@@ -362,7 +367,7 @@ def _merged_schema(base: Snapshot | None, mode: str, data: pa.Schema) -> Schema 
             f"column {new[0].name!r} cannot be added to a table of file version 0.1 by an append"
         )
     first_id, structs = base.next_field_id, base.splits_structs
-    return add_fields(base.schema, new, first_id, into_structs=structs).schema
+    return evolution.add_fields(base.schema, new, first_id, into_structs=structs).schema
 
 
 def _initial_bases(
