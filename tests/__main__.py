@@ -24,20 +24,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PARTS = (
+PARTS: tuple[tuple[str, ...], ...] = (
     ("spark", "docs", "cloud/spark"),
+    ("interop",),
     ("cloud",),
     ("cloud/azure", "cloud/dynamodb", "cloud/s3"),
     ("packaging", "cloud/spark/test_cluster.py"),
-    ("interop",),
     ("unit/dataset",),
-    ("histories",),
-    ("conformance",),
+    (),
     ("unit",),
+    ("conformance",),
+    ("histories",),
     ("properties", "sql"),
     ("unit/store/local", "conformance/test_local_store.py"),
 )
-"""Paths below this folder that a process runs together. What takes longest begins first."""
+"""Paths below this folder that a process runs together; the part without paths runs all folders
+that no other names. What takes longest begins first."""
 
 ON_DISK = ("packaging", "unit/store/local")
 """Paths whose parts use the disk. Others write to memory: a disk takes as long as most tests."""
@@ -62,14 +64,11 @@ Command = Sequence[str]
 
 
 def parts(folder: Path | None) -> list[Command]:
-    """The command of each part. The last has all folders that no other names.
-
-    ``folder`` is in memory.
-    """
+    """The command of each part. ``folder`` is in memory."""
     folders = {path.relative_to(HERE).parts[0] for path in HERE.rglob("test_*.py")}
     named = [path for part in PARTS for path in part]
     others = sorted(folders.difference(ELSEWHERE, named))
-    return [_command(part, named, folder) for part in (*PARTS, others)]
+    return [_command(part or others, named, folder) for part in PARTS]
 
 
 def _command(part: Sequence[str], named: list[str], folder: Path | None) -> Command:
