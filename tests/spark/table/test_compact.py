@@ -210,7 +210,7 @@ class FailingTask:
 def test_an_error_of_another_package_is_named(spark: SparkSession, table: Path) -> None:
     version = TableVersion.of(lance_core.dataset(table))
     tasks: Any = [FailingTask()]
-    run = CompactionRun(spark.sparkContext, TableRef.of(str(table), {}), version, tasks)
+    run = CompactionRun(spark, TableRef.of(str(table), {}), version, tasks)
     with pytest.raises(LanceError, match="UnreachableError: no route"):
         run.execute(1)
 

@@ -25,6 +25,7 @@ from lance_core.optimize import (
 )
 from lance_core.progress import FragmentWriteProgress
 from lance_core.store.secret import Secret, hide_secrets
+from lance_core_spark.job_progress import context_of
 from lance_core_spark.table.compaction_run import CompactionRun
 from lance_core_spark.table_ref import TableRef, TableVersion
 
@@ -53,15 +54,14 @@ def compact(
     storage_options = hide_secrets(storage_options)
     if max_attempts < 1:
         raise InvalidInputError(f"max_attempts must be at least 1, not {max_attempts}")
-    context = getattr(spark, "sparkContext", None)
-    if context is None:
+    if context_of(spark) is None:
         raise UnsupportedFeatureError("a compaction needs a SparkContext: Connect has none")
     table = TableRef.of(os.fspath(uri), storage_options or {})
     dataset = table.open()
     tasks = Compaction.plan(dataset, options).tasks
     if not tasks:
         return CompactionMetrics()
-    run = CompactionRun(context, table, TableVersion.of(dataset), tasks, progress)
+    run = CompactionRun(spark, table, TableVersion.of(dataset), tasks, progress)
     try:
         results = run.execute(max_attempts)
     except BaseException:

@@ -7,21 +7,17 @@ the task ends, and keeps those of finished tasks if the job fails.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
 
-from pyspark import SparkContext
 from pyspark.accumulators import AccumulatorParam
+from pyspark.sql import SparkSession
 
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.optimize import CompactionTask, RewriteResult
 from lance_core.progress import FragmentWriteProgress, progress_bar
+from lance_core_spark.job_progress import job_description
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
-
-GROUP = "spark.jobGroup.id"
-DESCRIPTION = "spark.job.description"
 
 Report = tuple[int, RewriteResult | Exception]
 """The number of a task, and its result or its error."""
@@ -32,13 +28,14 @@ class CompactionRun:
 
     def __init__(
         self,
-        context: SparkContext,
+        spark: SparkSession,
         table: TableRef,
         version: TableVersion,
         tasks: Sequence[CompactionTask],
         progress: FragmentWriteProgress | None = None,
     ) -> None:
-        self._context = context
+        self._spark = spark
+        self._context = spark.sparkContext
         self._table = table
         self._version = version
         self._tasks = tasks
@@ -99,7 +96,7 @@ class CompactionRun:
 
         tasks = self._context.parallelize([(i, self._tasks[i]) for i in numbers], len(numbers))
         again = f", attempt {attempt}" if attempt > 1 else ""
-        with _description(self._context, f"compact {table}", f": {len(numbers)} tasks{again}"):
+        with job_description(self._spark, f"compact {table}", f": {len(numbers)} tasks{again}"):
             try:
                 tasks.foreach(execute)
             finally:
@@ -157,17 +154,3 @@ class _Reports(AccumulatorParam[list[Report]]):
     def close(self) -> None:
         """Ignore later reports, which tasks of a failed job may send."""
         self._receive = None
-
-
-@contextlib.contextmanager
-def _description(context: SparkContext, group: str, details: str) -> Iterator[None]:
-    """A context in which jobs have a description, and a group unless the caller has set one."""
-    before = {name: context.getLocalProperty(name) for name in (GROUP, DESCRIPTION)}
-    context.setLocalProperty(DESCRIPTION, group + details)
-    if before[GROUP] is None:
-        context.setLocalProperty(GROUP, group)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            context.setLocalProperty(name, cast("str", value))  # None removes the property.
