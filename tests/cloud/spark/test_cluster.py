@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import lance as pylance
-import pyspark
 import pytest
 
 import lance_core
@@ -23,6 +22,7 @@ from examples.flights.source import ARRIVING
 from examples.flights.tables import Lake
 from lance_core_s3.options import ALIASES, SECRETS
 from tests.servers.moto import ACCESS_KEY, REGION, Moto
+from tests.spark.faults.spark_home import spark_home
 
 ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
@@ -62,15 +62,6 @@ def documented() -> str:
     return section.partition("```python\n")[2].partition("```")[0]
 
 
-def home_of_spark(folder: Path) -> Path:
-    """Spark as it is installed, in a folder in which executors may write."""
-    folder.mkdir()
-    for part in Path(pyspark.__file__).parent.iterdir():
-        if part.name != "work":
-            (folder / part.name).symlink_to(part)
-    return folder
-
-
 def environment(folder: Path, moto: Moto) -> dict[str, str]:
     """What every process finds: credentials in a file, and where S3 is."""
     (folder / "site").mkdir()
@@ -87,7 +78,7 @@ def environment(folder: Path, moto: Moto) -> dict[str, str]:
         "AWS_REGION": REGION,
         "PYTHONPATH": str(folder / "site"),
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_HOME": str(home_of_spark(folder / "home")),
+        "SPARK_HOME": str(spark_home(folder / "home")),
         "SPARK_LOCAL_DIRS": str(folder / "local"),
     }
 
