@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lance_core.commits.environment import SYSTEM, Environment
@@ -18,8 +18,6 @@ from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.schema_evolution.column_files import plan_of_fragments
 from lance_core.errors import RetryableCommitConflictError
 from lance_core.table.fragments.deletion import RowOffsets
-from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Append, Update
 
@@ -45,8 +43,7 @@ def replace_rows(
     check_writable(snapshot.manifest.flags)
     plan = deletions.plan_of(snapshot, predicate)
     whole = deletions.constant(plan)
-    added = _AddedRows(snapshot, predicate)
-    options = replace(options, check_base=added.check)
+    options = replace(options, check_base=partial(_check_added, snapshot, predicate))
     with discard_on_failure(snapshot.root) as files:
         affected: dict[int, RowOffsets] | None = None
         if whole is None:
@@ -63,40 +60,22 @@ def replace_rows(
         return files.commit(snapshot, change, options), {"num_deleted_rows": count}
 
 
-class _AddedRows:
-    """The check that others have added no rows that satisfy the predicate since ``snapshot``.
+def _check_added(snapshot: Snapshot, predicate: str | pc.Expression, base: Version) -> None:
+    """Raise `RetryableCommitConflictError` if others have added rows that satisfy ``predicate``.
 
     Two writers that replace the same rows must not both add theirs, even if there were no rows to
     delete, so that they touch no common fragment.
     """
-
-    def __init__(self, snapshot: Snapshot, predicate: str | pc.Expression) -> None:
-        self._snapshot = snapshot
-        self._predicate = predicate
-
-    def check(self, base: Version) -> None:
-        """Raise `RetryableCommitConflictError` if ``base`` has such rows."""
-        if base.file.manifest.version == self._snapshot.version:
-            return
-        newest = Snapshot(self._snapshot.root, base.file, base.location)
-        changed = list(self._changed(newest.manifest.fragments))
-        if not changed:
-            return
-        plan = deletions.plan_of(newest, self._predicate)
-        if deletions.find(newest, plan_of_fragments(plan, newest, *changed)):
-            raise RetryableCommitConflictError(
-                f"Commit conflict for version {newest.version}: another writer has added rows that "
-                f"satisfy the condition for the rows to replace in version "
-                f"{self._snapshot.version}; retry on the newest version"
-            )
-
-    def _changed(self, fragments: FragmentList) -> Iterator[Fragment]:
-        """The fragments that are new or have other data files than in ``snapshot``."""
-        known = self._snapshot.manifest.fragments
-        same = frozenset(known.raw)
-        for position, raw in enumerate(fragments.raw):
-            if raw not in same:
-                fragment = fragments[position]
-                before = known.by_id(fragment.id)
-                if before is None or before.files != fragment.files:
-                    yield fragment
+    if base.file.manifest.version == snapshot.version:
+        return
+    newest = Snapshot(snapshot.root, base.file, base.location)
+    added = list(newest.manifest.fragments.new_data_since(snapshot.manifest.fragments))
+    if not added:
+        return
+    plan = deletions.plan_of(newest, predicate)
+    if deletions.find(newest, plan_of_fragments(plan, newest, *added)):
+        raise RetryableCommitConflictError(
+            f"Commit conflict for version {newest.version}: another writer has added rows that "
+            f"satisfy the condition for the rows to replace in version {snapshot.version}; retry "
+            "on the newest version"
+        )

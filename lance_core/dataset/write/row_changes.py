@@ -11,6 +11,7 @@ import base64
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypedDict
 
 import numpy as np
@@ -209,7 +210,7 @@ def _commit(
             affected_rows=affected,
         )
     if how.rejects_added_rows:
-        options = dataclasses.replace(options, check_base=_AddedRows(snapshot).check)
+        options = dataclasses.replace(options, check_base=partial(_check_added, snapshot))
     transaction = new_transaction(snapshot, operation, environment)
     return files.commit(snapshot, transaction, options), counts
 
@@ -243,23 +244,14 @@ def _modified(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[int, ...
     return tuple(sorted(part.id for field in chosen for part in field.walk()))
 
 
-class _AddedRows:
-    """The check that nobody has added rows, or new values of rows, since ``snapshot``."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-
-    def check(self, base: Version) -> None:
-        """Raise `RetryableCommitConflictError` if ``base`` has other data files."""
-        manifest = base.file.manifest
-        if manifest.version == self._snapshot.version:
-            return
-        known = self._snapshot.manifest.fragments
-        for fragment in manifest.fragments:
-            before = known.by_id(fragment.id)
-            if before is None or before.files != fragment.files:
-                raise RetryableCommitConflictError(
-                    f"commit conflict: version {manifest.version} has rows that others have added "
-                    f"since version {self._snapshot.version}, from which this change was computed; "
-                    "retry on the newest version"
-                )
+def _check_added(snapshot: Snapshot, base: Version) -> None:
+    """Raise `RetryableCommitConflictError` if others have added rows, or new values of rows."""
+    manifest = base.file.manifest
+    if manifest.version == snapshot.version:
+        return
+    if any(manifest.fragments.new_data_since(snapshot.manifest.fragments)):
+        raise RetryableCommitConflictError(
+            f"commit conflict: version {manifest.version} has rows that others have added since "
+            f"version {snapshot.version}, from which this change was computed; retry on the newest "
+            "version"
+        )

@@ -165,6 +165,17 @@ class FragmentList(Sequence[Fragment]):
         position = self.positions.get(fragment_id)
         return None if position is None else self[position]
 
+    def new_data_since(self, before: FragmentList) -> Iterator[Fragment]:
+        """The fragments that ``before`` does not have, or has with other data files.
+
+        Fragments with the same bytes in both lists are not decoded. Raises like `positions`.
+        """
+        same = frozenset(before._raw)
+        for fragment in FragmentList(raw for raw in self._raw if raw not in same):
+            known = before.by_id(fragment.id)
+            if known is None or known.files != fragment.files:
+                yield fragment
+
     def by_ascending_id(self) -> FragmentList:
         """This list sorted by fragment id; the list itself if it is sorted already."""
         ids = self.ids

@@ -119,7 +119,7 @@ class InsertedKeys:
     def _added(self, newest: Snapshot) -> Iterator[Fragment]:
         """The fragments of ``newest`` with other key values than in the version checked before."""
         before = self._checked.manifest.fragments
-        for fragment in newest.manifest.fragments:
+        for fragment in newest.manifest.fragments.new_data_since(before):
             known = before.by_id(fragment.id)
             if known is None or _files(known, self._fields) != _files(fragment, self._fields):
                 yield fragment

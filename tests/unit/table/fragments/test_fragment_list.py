@@ -99,6 +99,20 @@ def test_unchanged_fragments_keep_their_bytes() -> None:
     assert [f.id for f in joined] == [1, 2, 3, 0]
 
 
+def test_new_data_is_in_other_data_files_and_unchanged_fragments_stay_undecoded() -> None:
+    other = (dataclasses.replace(FILE, path="b.lance"),)
+    unreadable = FULL.to_bytes().replace(b"\x08\x01\x10\x07\x18c", b"\x08\x02\x10\x07\x18c")
+    before = FragmentList([fragment(0).to_bytes(), unreadable, fragment(2).to_bytes()])
+    changed = [
+        fragment(0, deletion_file=DELETION).to_bytes(),
+        unreadable,
+        fragment(2, files=other).to_bytes(),
+        fragment(7).to_bytes(),
+    ]
+    found = FragmentList(changed).new_data_since(before)
+    assert list(found) == [fragment(2, files=other), fragment(7)]
+
+
 def test_a_list_behaves_as_a_sequence() -> None:
     fragments = FragmentList.of([fragment(i) for i in range(3)])
     assert fragments[-1].id == 2
