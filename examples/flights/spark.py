@@ -141,7 +141,10 @@ def _append(rows: DataFrame, uri: str) -> None:
 
 
 def _run(query: DataStreamWriter, folder: str, path: str | None = None) -> None:
-    """Process all that is there. A new checkpoint in ``folder`` makes it a new query."""
+    """Run ``query`` on all available rows and wait until it ends.
+
+    Each call makes a new checkpoint in ``folder``, so Spark treats it as a new query.
+    """
     query = query.option("checkpointLocation", tempfile.mkdtemp(dir=folder))
     query.trigger(availableNow=True).start(path).awaitTermination()
 
