@@ -75,11 +75,10 @@ class StreamHistory:
             last = self.options.table.open(asof=moment)
         except DatasetNotFoundError:
             return "earliest"
-        if last.version < newest.version:
-            # The version before may have exactly this time.
-            return last.version + 1 if not _is_at(last, moment) else last.version
         if _is_at(last, moment):
             return last.version
+        if last.version < newest.version:
+            return last.version + 1
         raise InvalidInputError(
             f"option 'starting_timestamp': {moment} is after the newest version, {newest.version} "
             "('latest' starts there)"
