@@ -17,12 +17,11 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.fragment import discard_fragments
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.options.write_options import IF_EXISTS
 from lance_core_spark.write.idempotent_commit import CommitKey
 from lance_core_spark.write.plan import WritePlan, plan_write
-from lance_core_spark.write.writer import LanceWriter, WrittenFragments
+from lance_core_spark.write.writer import LanceWriter, WrittenFragments, discard_written
 
 QUERY_ID = "lance.streaming.queryId"
 EPOCH_ID = "lance.streaming.epochId"
@@ -93,7 +92,7 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
             )
         key, newest = batch_key(query_id, batchId), self._options.table.open_if_exists()
         if newest is not None and key.find(newest, stream.look_back):
-            self._discard(batches)
+            discard_written(self._options.table, messages)
             return
         plan = self._plan_of(batches)
         if plan.mode != "append" or any(one.fragments for one in batches):
@@ -106,7 +105,7 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
         safe; then no message is missing.
         """
         if any(message is None for message in messages):
-            self._discard([message for message in messages if isinstance(message, WrittenBatch)])
+            discard_written(self._options.table, messages)
 
     def _plan_of(self, batches: Sequence[WrittenBatch]) -> WritePlan:
         """The plan of the tasks: the table may have newer versions than the one they read."""
@@ -115,8 +114,3 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
             return self._plan
         base = self._options.table.open(version) if version else None
         return plan_write(self._options, self._schema, self._overwrite, base)
-
-    def _discard(self, batches: Sequence[WrittenBatch]) -> None:
-        fragments = [fragment for one in batches for fragment in one.fragments]
-        table = self._options.table
-        discard_fragments(fragments, table.uri, storage_options=table.options)

@@ -21,6 +21,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
 )
 from lance_core.fragment import FragmentMetadata, discard_fragments
+from lance_core_spark.table_ref import TableRef
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.convert import convert_batch
 from lance_core_spark.write.commit import commit_write, may_be_committed
@@ -72,16 +73,15 @@ class LanceWriter(DataSourceArrowWriter):
         plan = self._plan
         if plan.is_skipped:
             return
-        fragments = _fragments(messages)
         try:
             if any(message is None for message in messages):
                 raise InvalidInputError("a task did not report what it wrote")
-            commit_write(plan, fragments)
+            commit_write(plan, _fragments(messages))
         except (CommitUnknownError, OutcomeUnknownError):
             raise
         except LanceError as error:
             if not may_be_committed(plan):
-                _discard(plan, fragments)
+                discard_written(plan.table, messages)
             if not _is_done(plan, error):
                 raise
 
@@ -96,7 +96,7 @@ class LanceWriter(DataSourceArrowWriter):
         was_committing = all(message is not None for message in messages)
         if plan.is_skipped or was_committing or may_be_committed(plan):
             return
-        _discard(plan, _fragments(messages))
+        discard_written(plan.table, messages)
 
 
 def _is_done(plan: WritePlan, error: LanceError) -> bool:
@@ -115,5 +115,6 @@ def _fragments(messages: Sequence[WriterCommitMessage | None]) -> list[FragmentM
     ]
 
 
-def _discard(plan: WritePlan, fragments: list[FragmentMetadata]) -> None:
-    discard_fragments(fragments, plan.table.uri, storage_options=plan.table.options)
+def discard_written(table: TableRef, messages: Sequence[WriterCommitMessage | None]) -> None:
+    """Remove the files of the tasks with these messages; no version may reference them."""
+    discard_fragments(_fragments(messages), table.uri, storage_options=table.options)
