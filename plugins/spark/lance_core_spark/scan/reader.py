@@ -24,7 +24,7 @@ from lance_core_spark.scan.row_bytes import row_bytes
 from lance_core_spark.scan.schema import FRAGMENT_ID, ROW_ADDRESS, check_schema
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
-from lance_core_spark.types.arrow_types import arrow_type
+from lance_core_spark.types.arrow_types import arrow_schema
 from lance_core_spark.types.convert import convert_batch, split_batch
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ class LanceReader(DataSourceReader):
         self._options = options
         self._pushed: pc.Expression | None = None
         check_schema(schema, self._dataset(), options)
-        self._schema = pa.schema(
-            pa.field(f.name, arrow_type(f.dataType, (f.name,)), f.nullable) for f in schema
-        )
+        self._schema = arrow_schema(schema)
         self._batch_rows = options.batch_size or planning.MAX_BATCH_ROWS
 
     @property

@@ -9,7 +9,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import lance_core
 from lance_core.errors import InvalidInputError
-from lance_core_spark.types.arrow_types import arrow_type
+from lance_core_spark.types.arrow_types import arrow_schema
 from lance_core_spark.types.convert import convert_batch, split_batch
 
 CHANGE_TYPE, COMMIT_VERSION = "_change_type", "_commit_version"
@@ -70,10 +70,3 @@ def changed_rows(dataset: lance_core.LanceDataset, schema: StructType) -> Iterat
         for rows in read():
             for batch in split_batch(rows):
                 yield with_changes(batch, schema, change, version)
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """The schema of batches for Spark."""
-    return pa.schema(
-        pa.field(f.name, arrow_type(f.dataType, (f.name,)), f.nullable) for f in schema
-    )

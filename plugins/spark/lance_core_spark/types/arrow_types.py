@@ -48,21 +48,38 @@ def struct_fields(arrow: pa.DataType) -> list[pa.Field]:
     return [arrow.field(i) for i in range(arrow.num_fields)]
 
 
-def arrow_type(spark: st.DataType, path: tuple[str, ...]) -> pa.DataType:
+def arrow_schema(spark: st.StructType) -> pa.Schema:
+    """The schema of batches for Spark; raises `UnsupportedFeatureError` naming the column."""
+    return pa.schema(arrow_field(column) for column in spark)
+
+
+def arrow_field(field: st.StructField, parents: tuple[str, ...] = ()) -> pa.Field:
+    """The Arrow field, without metadata, for a Spark field, which may be a member of ``parents``.
+
+    Raises like `arrow_type`.
+    """
+    arrow = arrow_type(field.dataType, (*parents, field.name))
+    return pa.field(field.name, arrow, field.nullable)
+
+
+def arrow_type(
+    spark: st.DataType,
+    path: tuple[str, ...],
+    member: Callable[[st.StructField, tuple[str, ...]], pa.Field] = arrow_field,
+) -> pa.DataType:
     """The Arrow type for a Spark type, in batches for Spark and in new columns.
 
-    Raises `UnsupportedFeatureError` naming the column at ``path``.
+    ``member`` returns the field for a member of a struct and the path of that struct. Raises
+    `UnsupportedFeatureError` naming the column at ``path``.
     """
     if isinstance(spark, st.StructType):
-        return pa.struct(
-            pa.field(f.name, arrow_type(f.dataType, (*path, f.name)), f.nullable) for f in spark
-        )
+        return pa.struct(member(field, path) for field in spark)
     if isinstance(spark, st.ArrayType):
-        item = arrow_type(spark.elementType, (*path, "element"))
+        item = arrow_type(spark.elementType, (*path, "element"), member)
         return pa.list_(pa.field("item", item, spark.containsNull))
     if isinstance(spark, st.MapType):
-        key = arrow_type(spark.keyType, (*path, "key"))
-        value = arrow_type(spark.valueType, (*path, "value"))
+        key = arrow_type(spark.keyType, (*path, "key"), member)
+        value = arrow_type(spark.valueType, (*path, "value"), member)
         return pa.map_(key, pa.field("value", value, spark.valueContainsNull))
     if isinstance(spark, st.DecimalType):
         return pa.decimal128(spark.precision, spark.scale)

@@ -15,7 +15,7 @@ from pyspark.sql import types as st
 
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema import format_path, schema_to_json
-from lance_core_spark.types.arrow_types import EQUIVALENT, arrow_type, is_any_list, struct_fields
+from lance_core_spark.types.arrow_types import EQUIVALENT, arrow_field, is_any_list, struct_fields
 
 ARROW_FIELD_KEY = "lance.field"
 """The key of the stored field in a Spark column's metadata, as JSON in pylance's form.
@@ -90,7 +90,7 @@ def _leaf_type(arrow: pa.DataType, path: tuple[str, ...]) -> st.DataType:
 
 def _field_metadata(field: pa.Field, spark: st.DataType) -> dict[str, str]:
     """Metadata of the Spark column from which `stored_field` restores ``field``."""
-    default = pa.field(field.name, arrow_type(spark, (field.name,)), field.nullable)
+    default = arrow_field(st.StructField(field.name, spark, field.nullable))
     if default.equals(field, check_metadata=True):
         return {}
     schema = pa.schema([field])

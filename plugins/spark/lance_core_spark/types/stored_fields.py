@@ -41,12 +41,12 @@ _STORED_PREFIXES = ("lance-encoding:", "lance-schema:")
 def stored_field(field: st.StructField, parents: tuple[str, ...] = ()) -> pa.Field:
     """The field of a new table for a Spark column, which may be a member of ``parents``.
 
-    Uses the type in the column's metadata if it still fits the column. Raises `InvalidInputError`
-    for a malformed key of a type or an encoding, and `UnsupportedFeatureError` for a type that
-    tables do not have; both name the column.
+    Uses the type in the column's metadata if it still fits the column; so do members of structs.
+    Raises `InvalidInputError` for a malformed key of a type or an encoding, and
+    `UnsupportedFeatureError` for a type that tables do not have; both name the column.
     """
     path = (*parents, field.name)
-    default = pa.field(field.name, _stored_type(field.dataType, path), field.nullable)
+    default = pa.field(field.name, arrow_type(field.dataType, path, stored_field), field.nullable)
     metadata = _stored_metadata(field, path)
     read_from = _read_from(field)
     if read_from is not None:
@@ -57,20 +57,6 @@ def stored_field(field: st.StructField, parents: tuple[str, ...] = ()) -> pa.Fie
     if BLOB_KEY in metadata and arrow == pa.binary():
         arrow = pa.large_binary()
     return default.with_type(arrow).with_metadata(metadata or None)
-
-
-def _stored_type(spark: st.DataType, path: tuple[str, ...]) -> pa.DataType:
-    """The type of a new column; the metadata of members of structs selects their types."""
-    if isinstance(spark, st.StructType):
-        return pa.struct([stored_field(member, path) for member in spark])
-    if isinstance(spark, st.ArrayType):
-        item = _stored_type(spark.elementType, (*path, "element"))
-        return pa.list_(pa.field("item", item, spark.containsNull))
-    if isinstance(spark, st.MapType):
-        key = _stored_type(spark.keyType, (*path, "key"))
-        value = _stored_type(spark.valueType, (*path, "value"))
-        return pa.map_(key, pa.field("value", value, spark.valueContainsNull))
-    return arrow_type(spark, path)
 
 
 def _stored_metadata(field: st.StructField, path: tuple[str, ...]) -> dict[str, str]:
