@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import types as st
 
+import lance_core
 from lance_core_spark.source import LanceSource
 from lance_core_spark.write.writer import LanceWriter, WrittenFragments
 
@@ -41,3 +42,14 @@ def run(job: LanceWriter, *batches: pa.RecordBatch) -> None:
 
 def data_files(table: Path) -> set[str]:
     return {file.name for file in (table / "data").glob("*")}
+
+
+def named_files(table: Path) -> set[str]:
+    """The data files that a version references."""
+    dataset = lance_core.dataset(table)
+    return {
+        file.path
+        for ref in dataset.version_refs()
+        for fragment in dataset.checkout_version(ref["version"]).get_fragments()
+        for file in fragment.data_files()
+    }

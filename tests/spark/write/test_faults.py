@@ -21,7 +21,7 @@ from lance_core.errors import (
     LanceError,
 )
 from lance_core_spark.write.writer import LanceWriter, WrittenFragments
-from tests.spark.write.jobs import copied, data_files, planned, rows, run, written
+from tests.spark.write.jobs import copied, data_files, named_files, planned, rows, run, written
 
 RUN = {"txn_app_id": "nightly", "txn_version": "7"}
 SHAPES: dict[str, dict[str, str]] = {
@@ -48,16 +48,6 @@ def job_of(table: Path, shape: str, **options: str) -> LanceWriter:
 
 def new_ids(table: Path) -> list[int]:
     return lance_core.dataset(table).to_table(filter="id > 1")["id"].to_pylist()
-
-
-def named_files(table: Path) -> set[str]:
-    dataset = lance_core.dataset(table)
-    return {
-        file.path
-        for ref in dataset.version_refs()
-        for fragment in dataset.checkout_version(ref["version"]).get_fragments()
-        for file in fragment.data_files()
-    }
 
 
 def check(table: Path, *ids: int) -> None:

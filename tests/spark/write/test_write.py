@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,36 +23,10 @@ from lance_core.errors import (
 )
 from lance_core.store.secret import Secret
 from lance_core_spark.options.data_source_options import DataSourceOptions
-from lance_core_spark.source import LanceSource
-from lance_core_spark.write.writer import LanceWriter, WrittenFragments
 from tests.spark.conftest import read, write
+from tests.spark.write.jobs import copied, data_files, named_files, planned, rows, written
 
-SCHEMA = st.StructType().add("id", "long").add("name", "string")
-BATCH = pa.record_batch({"id": pa.array([1, 2], pa.int64()), "name": ["a", "b"]})
-
-
-def data_files(table: Path) -> set[str]:
-    return {file.name for file in (table / "data").glob("*")}
-
-
-def named_files(table: Path) -> set[str]:
-    fragments = lance_core.dataset(table).get_fragments()
-    return {file.path for fragment in fragments for file in fragment.data_files()}
-
-
-def writer(table: Path, overwrite: bool = False, **options: str) -> LanceWriter:
-    return LanceSource({"path": str(table), **options}).writer(SCHEMA, overwrite)
-
-
-def copy_of(thing: LanceWriter) -> LanceWriter:
-    """What Spark does with a writer before each use."""
-    copied: LanceWriter = pickle.loads(pickle.dumps(thing))
-    return copied
-
-
-def written(job: LanceWriter, *batches: pa.RecordBatch) -> WrittenFragments:
-    return copy_of(job).write(iter(batches))
-
+BATCH = rows("mon", 1, 2)
 
 # --- through Spark ---------------------------------------------------------------------------
 
@@ -128,9 +101,9 @@ def test_sql_inserts_into_a_view(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    schema = pa.schema([pa.field("id", pa.int64(), False), ("name", pa.string())])
-    rows = pa.table({"id": [0], "name": ["z"]}, schema=schema)
-    lance_core.write_dataset(rows, tmp_path / "t.lance")
+    schema = pa.schema([pa.field("id", pa.int64(), False), ("day", pa.string())])
+    first = pa.table({"id": [0], "day": ["sun"]}, schema=schema)
+    lance_core.write_dataset(first, tmp_path / "t.lance")
     return tmp_path / "t.lance"
 
 
@@ -140,7 +113,7 @@ def table(tmp_path: Path) -> Path:
         (st.StructType().add("id", "string"), "column 'id' is string, the table has it as bigint"),
         (st.StructType().add("ID", "long"), "no column 'ID'; it has 'id', and case matters"),
         (st.StructType().add("id", "long").add("more", "long"), "no column 'more'"),
-        (st.StructType().add("name", "string"), "id is missing and not nullable"),
+        (st.StructType().add("day", "string"), "id is missing and not nullable"),
     ],
     ids=str,
 )
@@ -148,21 +121,19 @@ def test_rows_that_do_not_fit_are_refused_at_once(
     table: Path, schema: st.StructType, reason: str
 ) -> None:
     with pytest.raises(SchemaMismatchError, match=reason):
-        LanceSource({"path": str(table)}).writer(schema, False)
+        planned(table, schema=schema)
 
 
 def test_names_that_spark_allows_twice_are_refused(tmp_path: Path) -> None:
     twice = st.StructType().add("a", "long").add("a", "long")
     with pytest.raises(ValueError, match="a"):
-        LanceSource({"path": str(tmp_path / "t.lance")}).writer(twice, False)
+        planned(tmp_path / "t.lance", schema=twice)
 
 
 def test_types_that_cannot_be_stored_are_refused_at_once(tmp_path: Path) -> None:
     maps = st.StructType().add("m", st.MapType(st.StringType(), st.LongType()))
     with pytest.raises(UnsupportedFeatureError, match=r"field m:.*cannot store maps"):
-        LanceSource({"path": str(tmp_path / "t.lance"), "data_storage_version": "2.1"}).writer(
-            maps, False
-        )
+        planned(tmp_path / "t.lance", schema=maps, data_storage_version="2.1")
     assert not (tmp_path / "t.lance").exists()
 
 
@@ -173,7 +144,7 @@ def test_new_tables_hold_maps_and_null_structs(tmp_path: Path) -> None:
         "m": pa.array([[("a", 1), ("b", None)], None, []], pa.map_(pa.string(), pa.int64())),
         "s": pa.array([None, {"x": 1}, {"x": None}], pa.struct({"x": pa.int64()})),
     }
-    job = LanceSource({"path": str(tmp_path / "t.lance")}).writer(columns, False)
+    job = planned(tmp_path / "t.lance", schema=columns)
     job.commit([written(job, pa.record_batch(rows))])
     found = pylance.dataset(tmp_path / "t.lance")
     assert found.data_storage_version == "2.2"
@@ -181,29 +152,29 @@ def test_new_tables_hold_maps_and_null_structs(tmp_path: Path) -> None:
 
 
 def test_a_null_where_none_is_allowed_fails_the_task(table: Path) -> None:
-    job = writer(table)
+    job = planned(table)
     with pytest.raises(ValueError, match="id is not nullable"):
-        written(job, pa.record_batch({"id": pa.array([None], pa.int64()), "name": ["x"]}))
+        written(job, pa.record_batch({"id": pa.array([None], pa.int64()), "day": ["mon"]}))
     assert data_files(table) == named_files(table)
 
 
 def test_nullable_columns_may_be_left_out(table: Path) -> None:
-    job = LanceSource({"path": str(table)}).writer(st.StructType().add("id", "long"), False)
+    job = planned(table, schema=st.StructType().add("id", "long"))
     job.commit([written(job, BATCH.select(["id"]))])
     assert pylance.dataset(table).to_table().to_pydict() == {
         "id": [0, 1, 2],
-        "name": ["z", None, None],
+        "day": ["sun", None, None],
     }
 
 
 def test_an_existing_table_can_be_an_error_or_left_alone(table: Path) -> None:
     with pytest.raises(DatasetExistsError, match="already"):
-        writer(table, if_exists="error")
+        planned(table, if_exists="error")
     for overwrite in (False, True):
-        job = writer(table, overwrite, if_exists="ignore")
+        job = planned(table, overwrite, if_exists="ignore")
         job.commit([written(job, BATCH)])
     assert lance_core.dataset(table).version == 1
-    job = writer(table.with_name("new.lance"), if_exists="error")
+    job = planned(table.with_name("new.lance"), if_exists="error")
     job.commit([written(job, BATCH)])
     assert lance_core.dataset(table.with_name("new.lance")).count_rows() == 2
 
@@ -212,10 +183,10 @@ def test_an_existing_table_can_be_an_error_or_left_alone(table: Path) -> None:
 
 
 def test_committing_twice_makes_one_version(table: Path) -> None:
-    job = writer(table, commit_message="nightly")
+    job = planned(table, commit_message="nightly")
     messages = [written(job, BATCH), written(job, BATCH, BATCH), written(job)]
-    copy_of(job).commit(messages)
-    copy_of(job).commit(messages)
+    copied(job).commit(messages)
+    copied(job).commit(messages)
     dataset = lance_core.dataset(table)
     assert (dataset.version, dataset.count_rows()) == (2, 7)
     made_by = dataset.read_transaction(2)
@@ -224,46 +195,46 @@ def test_committing_twice_makes_one_version(table: Path) -> None:
 
 
 def test_aborting_a_failed_job_removes_its_files(table: Path) -> None:
-    job = writer(table)
+    job = planned(table)
     before = data_files(table)
     messages = [written(job, BATCH), None]
     assert len(data_files(table)) == 2
-    copy_of(job).abort(messages)
+    copied(job).abort(messages)
     assert data_files(table) == before
 
 
 def test_aborting_after_the_commit_landed_keeps_the_files(table: Path) -> None:
-    job = writer(table)
+    job = planned(table)
     messages: list[Any] = [written(job, BATCH)]
-    copy_of(job).commit(messages)
-    copy_of(job).abort(messages)
-    copy_of(job).abort([*messages, None])
+    copied(job).commit(messages)
+    copied(job).abort(messages)
+    copied(job).abort([*messages, None])
     assert lance_core.dataset(table).to_table().num_rows == 3
 
 
 def test_a_conflict_removes_the_files(table: Path) -> None:
-    job = writer(table)
+    job = planned(table)
     messages = [written(job, BATCH)]
     lance_core.write_dataset(pa.table({"other": [1]}), table, mode="overwrite")
     with pytest.raises(CommitConflictError):
-        copy_of(job).commit(messages)
-    copy_of(job).abort(messages)
+        copied(job).commit(messages)
+    copied(job).abort(messages)
     assert len(data_files(table)) == 2
     assert lance_core.dataset(table).count_rows() == 1
 
 
 def test_appends_that_overlap_both_count(table: Path) -> None:
-    jobs = [writer(table), writer(table)]
+    jobs = [planned(table), planned(table)]
     messages = [written(job, BATCH) for job in jobs]
     for job, message in zip(jobs, messages, strict=True):
-        copy_of(job).commit([message])
+        copied(job).commit([message])
     assert lance_core.dataset(table).count_rows() == 5
 
 
 def test_a_commit_of_unknown_outcome_keeps_the_files(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = writer(table)
+    job = planned(table)
     messages = [written(job, BATCH)]
     really: Callable[..., Any] = lance_core.LanceDataset.commit
 
@@ -273,22 +244,22 @@ def test_a_commit_of_unknown_outcome_keeps_the_files(
 
     monkeypatch.setattr(lance_core.LanceDataset, "commit", lost)
     with pytest.raises(CommitUnknownError):
-        copy_of(job).commit(messages)
-    copy_of(job).abort(messages)
+        copied(job).commit(messages)
+    copied(job).abort(messages)
     assert lance_core.dataset(table).to_table().num_rows == 3
 
 
 def test_an_overwrite_replaces_the_schema(table: Path) -> None:
     other = st.StructType().add("x", "double")
-    job = LanceSource({"path": str(table)}).writer(other, True)
+    job = planned(table, True, other)
     job.commit([written(job, pa.record_batch({"x": [1.5]}))])
     assert pylance.dataset(table).to_table().to_pydict() == {"x": [1.5]}
 
 
 def test_what_tasks_get_carries_secrets_that_do_not_show(tmp_path: Path) -> None:
-    job = writer(tmp_path / "t.lance", **{"storage.secret_access_key": "tiger"})
+    job = planned(tmp_path / "t.lance", **{"storage.secret_access_key": "tiger"})
     assert "tiger" not in repr(vars(job))
-    carried = vars(copy_of(job))["_plan"].table.options
+    carried = vars(copied(job))["_plan"].table.options
     assert carried == {"secret_access_key": Secret("tiger")}
     assert "tiger" not in repr(
         DataSourceOptions.parse({"path": "t", "storage.secret_access_key": "tiger"})
