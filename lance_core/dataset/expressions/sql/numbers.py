@@ -31,42 +31,9 @@ def rounded(node: Node, digits: Node | None = None) -> Node:
     return call("round", kernel, _float("round", node))
 
 
-def floor(node: Node) -> Node:
-    """The greatest integer not above the number."""
-    return _apply("floor", pc.floor, node)
-
-
-def ceil(node: Node) -> Node:
-    """The smallest integer not below the number."""
-    return _apply("ceil", pc.ceil, node)
-
-
-def trunc(node: Node) -> Node:
-    """The number without its fraction."""
-    return _apply("trunc", pc.trunc, node)
-
-
-def sign(node: Node) -> Node:
-    """The sign of the number: -1, 0 or 1."""
-    return _apply("sign", pc.sign, node)
-
-
-def root(node: Node) -> Node:
-    """The square root; NaN for a negative number."""
-    return _apply("sqrt", pc.sqrt, node)
-
-
-def exponential(node: Node) -> Node:
-    """Euler's number to the power of the argument."""
-    return _apply("exp", pc.exp, node)
-
-
-def natural_log(node: Node) -> Node:
-    """The natural logarithm; NaN for a negative number."""
-    return _apply("ln", pc.ln, node)
-
-
 KERNELS: Mapping[str, Kernel] = {
+    **{name: getattr(pc, name) for name in ("floor", "ceil", "trunc", "sign", "sqrt")},
+    **{name: getattr(pc, name) for name in ("exp", "ln", "log10", "log2")},
     **{name: getattr(pc, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
     **{name: getattr(pc, name) for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
     "degrees": lambda value: pc.multiply(value, pa.scalar(180 / math.pi, value.type)),
@@ -85,20 +52,10 @@ def atan2(node: Node, other: Node) -> Node:
     return call("atan2", pc.atan2, _float("atan2", node), _float("atan2", other))
 
 
-def log10(node: Node) -> Node:
-    """The logarithm to base 10; NaN for a negative number."""
-    return _apply("log10", pc.log10, node)
-
-
-def log2(node: Node) -> Node:
-    """The logarithm to base 2; NaN for a negative number."""
-    return _apply("log2", pc.log2, node)
-
-
 def log(node: Node, value: Node | None = None) -> Node:
     """``log(x)``: the logarithm to base 10; ``log(b, x)``: to base ``b``."""
     if value is None:
-        return log10(node)
+        return _apply("log10", pc.log10, node)
     base, value = _float("log", node), _float("log", value)
     kind = common_type(base.type, value.type)
     return call("log", pc.logb, converted(value, kind), converted(base, kind))
