@@ -11,6 +11,7 @@ from lance_core.dataset.expressions.sql.node import (
     CallNode,
     Constant,
     Datum,
+    Kernel,
     Node,
     call,
     constant,
@@ -41,24 +42,21 @@ def condition(node: Node) -> Node:
 
 def both(left: Node, right: Node) -> Node:
     """AND: false if one side is false, even if the other is NULL."""
-    left, right = truth(left, "AND"), truth(right, "AND")
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, Constant) and one.value.as_py() is False:
-            return one
-        if isinstance(one, Constant) and one.value.as_py() is True:
-            return other
-    return call("AND", pc.and_kleene, left, right, kind=pa.bool_())
+    return _combined("AND", pc.and_kleene, False, left, right)
 
 
 def either(left: Node, right: Node) -> Node:
     """OR: true if one side is true, even if the other is NULL."""
-    left, right = truth(left, "OR"), truth(right, "OR")
+    return _combined("OR", pc.or_kleene, True, left, right)
+
+
+def _combined(what: str, kernel: Kernel, decisive: bool, left: Node, right: Node) -> Node:
+    """``kernel`` of both sides; one side with the value ``decisive`` alone decides the result."""
+    left, right = truth(left, what), truth(right, what)
     for one, other in ((left, right), (right, left)):
-        if isinstance(one, Constant) and one.value.as_py() is True:
-            return one
-        if isinstance(one, Constant) and one.value.as_py() is False:
-            return other
-    return call("OR", pc.or_kleene, left, right, kind=pa.bool_())
+        if isinstance(one, Constant) and one.value.is_valid:
+            return one if one.value.as_py() is decisive else other
+    return call(what, kernel, left, right, kind=pa.bool_())
 
 
 def negated(node: Node) -> Node:
