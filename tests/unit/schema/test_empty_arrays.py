@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lance_core.schema.empty_arrays import empty_array, empty_table, null_scalar
+from lance_core.schema.empty_arrays import empty_array, empty_batch, empty_table, null_scalar
 
 _PLAIN = [
     pa.null(),
@@ -54,6 +54,10 @@ def test_every_type_has_an_empty_array_a_null_and_a_column_without_rows() -> Non
     assert table.schema.equals(schema, check_metadata=True)
     assert table.num_rows == 0
     assert {column.num_chunks for column in table.columns} == {1}
+    batch = empty_batch(schema)
+    batch.validate(full=True)
+    assert batch.schema.equals(schema, check_metadata=True)
+    assert batch.num_rows == 0
 
 
 def test_fields_that_are_never_null_have_an_empty_column() -> None:

@@ -26,7 +26,7 @@ from lance_core.dataset.expressions.sql.size_limit import (
 from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema.empty_arrays import empty_array, null_scalar
+from lance_core.schema.empty_arrays import empty_array, empty_batch, null_scalar
 
 Datum = Any
 """An Arrow array or scalar.
@@ -171,12 +171,7 @@ def _batches(node: Node, data: pa.Table) -> list[pa.RecordBatch]:
         return batches
     needed = data.select(list(dict.fromkeys(path[0] for path in paths([node]))))
     batches = with_few_chunks(needed).to_batches()
-    return batches or [_no_rows(needed.schema)]
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [empty_array(field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return batches or [empty_batch(needed.schema)]
 
 
 def _evaluated(node: Node, data: pa.RecordBatch) -> pa.Array:

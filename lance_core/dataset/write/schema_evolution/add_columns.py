@@ -38,7 +38,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.schema import Schema
-from lance_core.schema.empty_arrays import empty_array
+from lance_core.schema.empty_arrays import empty_batch
 from lance_core.schema.evolution import Added, add_fields, rows_may_lack
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
@@ -143,14 +143,9 @@ def as_transform(
     def sample() -> pa.RecordBatch:
         plan = _read_plan(snapshot, read_columns, 1, fragments)
         batch = next(iter(scan_batches(snapshot, plan)), None)
-        return _no_rows(plan.projection.schema) if batch is None else batch
+        return empty_batch(plan.projection.schema) if batch is None else batch
 
     return _as_transform(transforms, sample, reader_schema)
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [empty_array(field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _read_plan(
