@@ -272,7 +272,7 @@ def can_cast(found: pa.DataType, wanted: pa.DataType) -> bool:
         return can_cast(found.value_type, wanted)
     if pa.types.is_dictionary(wanted):
         return can_cast(found, wanted.value_type)
-    if _is_list(found) and _is_list(wanted):
+    if is_any_list(found) and is_any_list(wanted):
         fixed = pa.types.is_fixed_size_list
         if fixed(found) and fixed(wanted) and found.list_size != wanted.list_size:
             return False
@@ -282,7 +282,8 @@ def can_cast(found: pa.DataType, wanted: pa.DataType) -> bool:
     return any(test(found) and test(wanted) for test in _KINDS)
 
 
-def _is_list(arrow: pa.DataType) -> bool:
+def is_any_list(arrow: pa.DataType) -> bool:
+    """True for lists of variable or fixed length."""
     tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     return any(test(arrow) for test in tests)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lance_core.errors import SchemaMismatchError
+from lance_core.schema.evolution import is_any_list
 from lance_core.schema.rebuild import visible_children, with_children
 
 
@@ -31,7 +32,7 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         members = [_cast(child, field.type) for child, field in pairs]
         mask = array.is_null() if array.null_count else None
         return pa.StructArray.from_arrays(members, fields=fields, mask=mask)
-    if _is_list(wanted):
+    if is_any_list(wanted):
         item = wanted.value_field
         same_kind = _with_items(array.type, item)
         items = _cast(array.values, item.type)
@@ -60,11 +61,6 @@ def _rounded(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if array.type.scale <= wanted.scale:
         return array
     return pc.round(array, wanted.scale, round_mode="half_towards_infinity")
-
-
-def _is_list(arrow: pa.DataType) -> bool:
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(arrow) for test in tests)
 
 
 def _with_items(arrow: pa.DataType, item: pa.Field) -> pa.DataType:
