@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.kernels.numpy.runs import run_begins
 from lance_core.errors import CorruptFileError
 
 
@@ -18,8 +17,6 @@ def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64A
         raise CorruptFileError("rows descend, or are not within their chunks")
     chunk = edges.searchsorted(rows, "right") - 1
     position = rows - edges.take(chunk)
-    # Flag the first row of each chunk. The running count of flags numbers the chunks in use.
-    is_next = np.empty(len(chunk), np.bool_)
-    is_next[0] = True
-    np.not_equal(chunk[1:], chunk[:-1], out=is_next[1:])
+    # The running count of the first row of each chunk numbers the chunks in use.
+    is_next = run_begins(chunk)
     return chunk[is_next], is_next.cumsum() - 1, position

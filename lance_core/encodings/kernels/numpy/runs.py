@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,14 +61,21 @@ def check_runs(
         raise CorruptFileError("the lengths of runs do not add up to the number of values")
 
 
+def run_begins(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """A mask of the values that differ from the one before them; the first value is one of them."""
+    begins = np.empty(len(values), np.bool_)
+    begins[:1] = True
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    return begins
+
+
 def count_runs(words: Words, per_chunk: int) -> Int64Array:
     """See `lance_core.encodings.kernels.Kernels.count_runs`."""
     if per_chunk < 1:
         raise InvalidInputError(f"chunks of {per_chunk} values")
     if not len(words):
         return np.empty(0, np.int64)
-    begins = np.empty(len(words), np.bool_)
-    np.not_equal(words[1:], words[:-1], out=begins[1:])
+    begins = run_begins(words)
     begins[::per_chunk] = True
     return np.add.reduceat(begins, np.arange(0, len(words), per_chunk), dtype=np.int64)
 
@@ -78,7 +85,7 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
     check_rule(rule)
     if not len(words):
         return words[:0], np.empty(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64)
-    begins = _begins(words)
+    begins = run_begins(words)
     # The rule needs the runs of the whole column; then cut runs at the starts of chunks.
     counts = _chunk_counts(len(words), np.flatnonzero(begins), rule)
     ends = np.cumsum(counts)
@@ -101,14 +108,6 @@ def check_rule(rule: RunRule) -> None:
     times, rest = divmod(rule.most, rule.least) if rule.least > 0 else (0, 0)
     if times < 1 or times & (times - 1) or rest or rule.most >= 1 << 31 or rule.room < 1:
         raise InvalidInputError(f"chunks of runs by {rule}")
-
-
-def _begins(words: Words) -> npt.NDArray[np.bool_]:
-    """A mask of the values that start a run."""
-    begins = np.empty(len(words), np.bool_)
-    begins[0] = True
-    np.not_equal(words[1:], words[:-1], out=begins[1:])
-    return begins
 
 
 def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:

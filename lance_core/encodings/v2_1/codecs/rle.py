@@ -16,7 +16,7 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Rle
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
 from lance_core.encodings.kernels.numpy.chunk_spans import rows_at
-from lance_core.encodings.kernels.numpy.runs import LONGEST, RunRule
+from lance_core.encodings.kernels.numpy.runs import LONGEST, RunRule, run_begins
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
     Chunk,
@@ -176,11 +176,7 @@ def _encoding(bits: int) -> CompressiveEncoding:
 
 def run_starts(words: Words, cuts: Int64Array | slice | None = None) -> Int64Array:
     """The positions at which a value differs from the one before it, and the positions ``cuts``."""
-    if not len(words):
-        return np.empty(0, np.int64)
-    is_start = np.empty(len(words), np.bool_)
-    is_start[0] = True
-    np.not_equal(words[1:], words[:-1], out=is_start[1:])
+    is_start = run_begins(words)
     if cuts is not None:
         is_start[cuts] = True
     return np.flatnonzero(is_start)
