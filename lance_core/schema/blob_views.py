@@ -7,7 +7,6 @@ struct of the five members of `DESCRIPTION_V2`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -32,19 +31,12 @@ def with_descriptions(schema: Schema) -> Schema:
     A description is ``struct<position: uint64, size: uint64>``, or `DESCRIPTION_V2` for blobs of
     version 2.
     """
-    return schema.derived("with_descriptions", lambda: _changed(schema, _described))
+    return schema.derived("with_descriptions", lambda: schema.with_changed_fields(_described))
 
 
 def with_bytes(schema: Schema) -> Schema:
     """``schema`` with each blob field as the large_binary that results with bytes hold."""
-    return schema.derived("with_bytes", lambda: _changed(schema, as_bytes))
-
-
-def _changed(schema: Schema, change: Callable[[Field], Field]) -> Schema:
-    """``schema`` with ``change`` applied to each field; ``schema`` itself if none changes."""
-    fields = tuple(map(change, schema.fields))
-    is_same = all(new is old for new, old in zip(fields, schema.fields, strict=True))
-    return schema if is_same else replace(schema, fields=fields)
+    return schema.derived("with_bytes", lambda: schema.with_changed_fields(as_bytes))
 
 
 def result_field(field: Field) -> pa.Field:

@@ -40,16 +40,9 @@ def replaced(schema: Schema, change: Callable[[Field], Field]) -> Schema:
     """Apply ``change`` to every dictionary field; returns ``schema`` itself if no field changes."""
 
     def walk(field: Field) -> Field:
-        if field.is_leaf:
-            return change(field) if is_dictionary(field) else field
-        children = tuple(map(walk, field.children))
-        kept = all(a is b for a, b in zip(children, field.children, strict=True))
-        return field if kept else field.with_children(children)
+        return change(field) if is_dictionary(field) else field.with_changed_children(walk)
 
-    fields = tuple(map(walk, schema.fields))
-    if all(a is b for a, b in zip(fields, schema.fields, strict=True)):
-        return schema
-    return dataclasses.replace(schema, fields=fields)
+    return schema.with_changed_fields(walk)
 
 
 def with_values(schema: Schema, known: Mapping[int, pa.Array]) -> Schema:

@@ -169,6 +169,12 @@ class Schema:
                 raise InvalidInputError(f"there is no column {path!r}; columns: {there}")
         return dataclasses.replace(self, fields=project_lineages(lineages))
 
+    def with_changed_fields(self, change: Callable[[Field], Field]) -> Schema:
+        """This schema with ``change`` applied to its fields; itself if no field changes."""
+        fields = tuple(map(change, self.fields))
+        is_same = all(new is old for new, old in zip(fields, self.fields, strict=True))
+        return self if is_same else dataclasses.replace(self, fields=fields)
+
     def without_ids(self, ids: Iterable[int]) -> Schema:
         """The schema without these fields; a parent that loses all children is removed too."""
         return dataclasses.replace(self, fields=without_ids(self.fields, frozenset(ids)))
