@@ -1,4 +1,4 @@
-"""The built-in plugin: stores, handlers, encodings and kernels of every installation.
+"""The built-in plugin: stores, handlers, encodings, kernels and index types of every installation.
 
 They use the same hooks as all other plugins.
 """
@@ -16,6 +16,7 @@ from lance_core.encodings.v2_1.codecs import builtin as codecs
 from lance_core.hookspecs import (
     CommitHandlerSpec,
     EncodingSpec,
+    IndexTypeSpec,
     KernelSpec,
     ObjectStoreSpec,
     hookimpl,
@@ -81,3 +82,49 @@ def lance_encodings() -> Iterable[EncodingSpec]:
 def lance_kernels() -> Iterable[KernelSpec]:
     """Implementations of all inner loops with numpy and Arrow."""
     return [NUMPY_KERNELS]
+
+
+@hookimpl
+def lance_index_types() -> Iterable[IndexTypeSpec]:
+    """The scalar index types of the format."""
+    table, package = "/lance.table.", "lance_core.index.scalar"
+    return [
+        IndexTypeSpec(
+            name="btree",
+            label="BTree",
+            details_url=f"{table}BTreeIndexDetails",
+            factory=f"{package}.btree:BTree",
+            stable_row_id_version=1,
+        ),
+        IndexTypeSpec(
+            name="bitmap",
+            label="Bitmap",
+            details_url=f"{table}BitmapIndexDetails",
+            factory=f"{package}.bitmap:Bitmap",
+        ),
+        IndexTypeSpec(
+            name="label_list",
+            label="LabelList",
+            details_url=f"{table}LabelListIndexDetails",
+            factory=f"{package}.label_list:LabelList",
+            version=1,
+        ),
+        IndexTypeSpec(
+            name="zonemap",
+            label="ZoneMap",
+            details_url=f"{table}ZoneMapIndexDetails",
+            factory=f"{package}.zone_map:ZoneMap",
+        ),
+        IndexTypeSpec(
+            name="bloomfilter",
+            label="BloomFilter",
+            details_url="/lance.index.pb.BloomFilterIndexDetails",
+            factory=f"{package}.bloom_filter:BloomFilter",
+        ),
+        IndexTypeSpec(
+            name="ngram",
+            label="NGram",
+            details_url=f"{table}NGramIndexDetails",
+            factory=f"{package}.ngram:NGram",
+        ),
+    ]

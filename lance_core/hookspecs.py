@@ -9,8 +9,8 @@ A plugin is a module (or any object) with functions that have the names below an
 All hooks are providers: they take no arguments and return descriptors. They are called once, at the
 first look-up in a process. Descriptors are immutable and cheap to create: the entry module imports
 no SDK. The ``factory`` of a descriptor, a callable or text of the form ``"module:attribute"``,
-imports the SDK when the factory is called. The built-in stores, handlers, encodings and kernels use
-the same hooks (`lance_core.builtin`).
+imports the SDK when the factory is called. The built-in stores, handlers, encodings, kernels and
+index types use the same hooks (`lance_core.builtin`).
 
 A plugin is ignored as a whole if it raises an error, returns anything but descriptors, or has a
 hook that is not in this file; the error of a failed look-up lists ignored plugins. If two plugins
@@ -36,6 +36,7 @@ from lance_core.commits.handlers.external_manifest_store import ExternalManifest
 from lance_core.encodings.kernels.table import KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
+from lance_core.index.spec import IndexTypeSpec
 from lance_core.store.base import (
     Buffers,
     ByteRange,
@@ -68,6 +69,7 @@ __all__ = [
     "Environment",
     "ExternalManifestStore",
     "Guarantee",
+    "IndexTypeSpec",
     "KernelSpec",
     "ManifestEntry",
     "ManifestLocation",
@@ -89,6 +91,7 @@ __all__ = [
     "joined",
     "lance_commit_handlers",
     "lance_encodings",
+    "lance_index_types",
     "lance_kernels",
     "lance_manifest_stores",
     "lance_object_stores",
@@ -157,5 +160,15 @@ def lance_kernels() -> Iterable[KernelSpec]:
     A loop has the name, arguments and bit-identical results of a method of
     `lance_core.encodings.kernels.Kernels`; a plugin may provide some or all. The provider with the
     highest ``KernelSpec.rank`` is used; the rank of the numpy implementation is 0.
+    """
+    return ()
+
+
+@hookspec
+def lance_index_types() -> Iterable[IndexTypeSpec]:
+    """Types of secondary indices, by name and by the type URL of their details.
+
+    The factory returns an `lance_core.index.base.IndexType`, which builds, opens and merges
+    indices. `lance_core.index` has what it works with: `queries` and `files`.
     """
     return ()

@@ -12,6 +12,7 @@ from lance_core.encodings.kernels import LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.index.spec import IndexTypeSpec, details_key
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.store.spec import ObjectStoreSpec
@@ -73,6 +74,7 @@ class Contribution:
     manifest_stores: tuple[ManifestStoreSpec, ...]
     encodings: tuple[EncodingSpec, ...]
     kernels: tuple[KernelSpec, ...]
+    index_types: tuple[IndexTypeSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_manifest_stores(), ManifestStoreSpec, _check_manifest_store)),
         tuple(_checked(hook.lance_encodings(), EncodingSpec, _check_encoding)),
         tuple(_checked(hook.lance_kernels(), KernelSpec, _check_kernels)),
+        tuple(_checked(hook.lance_index_types(), IndexTypeSpec, _check_index_type)),
     )
 
 
@@ -284,6 +287,13 @@ def _check_kernels(spec: KernelSpec) -> None:
             raise PluginLoadError(f"there is no kernel {name!r}{hint(name, LOOPS)}")
         if not callable(loop):
             raise PluginLoadError(f"kernel {name!r} of {spec.name!r} is not callable")
+
+
+def _check_index_type(spec: IndexTypeSpec) -> None:
+    _check_name(spec.name, "name of an index type")
+    if not isinstance(spec.details_url, str) or details_key(spec.details_url) is None:
+        raise PluginLoadError(f"{spec.details_url!r} cannot be the type URL of an index type")
+    _check_factory(spec.factory, spec.name)
 
 
 def _check_name(name: object, what: str) -> None:

@@ -14,6 +14,7 @@ from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
+from lance_core.index.spec import IndexTypeSpec, details_key, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
 from lance_core.plugins.loading import (
@@ -49,6 +50,8 @@ class _Collected:
     handler_suffixes: Offers[CommitHandlerSpec]
     handler_options: Mapping[str, str]
     encodings: EncodingRegistry
+    index_types: Offers[IndexTypeSpec]
+    index_details: Offers[IndexTypeSpec]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class _Installed:
 
 
 class PluginManager:
-    """Finds stores, commit handlers and encodings by key.
+    """Finds stores, commit handlers, encodings and index types by key.
 
     Plugins are the built-in plugin, entry points (unless ``entry_points`` is False or the
     environment variables `LANCE_CORE_PLUGINS` and `LANCE_CORE_DISABLE_PLUGINS` exclude them), and
@@ -158,6 +161,25 @@ class PluginManager:
             raise _no_handler(every, what, suffix, every.handler_suffixes)
         return _only("URL suffix", suffix, every.handler_suffixes[suffix])
 
+    def index_type(self, name: str) -> IndexTypeSpec:
+        """The index type ``name``; the case and underscores do not matter.
+
+        Raises `PluginNotFoundError` or `PluginConflictError`.
+        """
+        every, key = self._all(), plain_index_type(name)
+        if key not in every.index_types:
+            known = {offer[0][1].name: None for offer in every.index_types.values()}
+            raise not_found(PluginLookup("an index type", name, known, {}), _left_out(every))
+        return _only("an index type", name, every.index_types[key])
+
+    def index_type_of(self, type_url: str) -> IndexTypeSpec | None:
+        """The index type whose details have the type ``type_url``, None if there is none.
+
+        Raises `PluginConflictError`.
+        """
+        offers = self._all().index_details.get(details_key(type_url) or "")
+        return None if offers is None else _only("indices of type", type_url, offers)
+
     def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec) -> str:
         """The name of the plugin that provides ``spec``, for error messages."""
         every = self._all()
@@ -211,6 +233,16 @@ class PluginManager:
                     *(f"{source}: disabled" for source in self._installed.disabled),
                 ],
                 kernel_table((str(c.source), spec) for c in every for spec in c.kernels),
+            ),
+            index_types=_offers(
+                (c.source, spec, plain_index_type(spec.name))
+                for c in every
+                for spec in c.index_types
+            ),
+            index_details=_offers(
+                (c.source, spec, details_key(spec.details_url))
+                for c in every
+                for spec in c.index_types
             ),
         )
 

@@ -1,0 +1,162 @@
+"""`IndexType` and `OpenIndex`: what a type of scalar index implements.
+
+An index has files in a folder of its own. It is built from the live rows of some fragments, never
+changes, and is replaced by an index with another folder. The core commits indices, knows which
+fragments they cover, masks deleted rows, scans other fragments, and combines the results of several
+indices.
+
+Row numbers are unsigned 64-bit numbers: the address of a row (fragment id in the upper 32 bits,
+offset in the lower ones) or, for indices of some built-in types in tables with stable row ids, the
+id of the row. A type only stores and returns them.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from lance_core.index.files import IndexFolder, IndexOutput
+    from lance_core.index.queries import IndexQuery
+    from lance_core.table.indices.row_set import RowSet
+
+RowNumbers: TypeAlias = npt.NDArray[np.uint64]
+
+
+class IndexBatch(NamedTuple):
+    """Live rows: their values (with the storage type of the column), and their row numbers."""
+
+    values: pa.Array
+    rows: RowNumbers
+
+
+class IndexRows(Protocol):
+    """The live rows to index, as a stream of one pass."""
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the column."""
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+
+    def batches(self) -> Iterator[IndexBatch]:
+        """All rows, in the order of fragments and offsets.
+
+        A batch has rows of one or of several fragments.
+        """
+
+
+class RowMap(Protocol):
+    """Where the rows of an existing index are now."""
+
+    def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
+        """For each of ``rows``, its new number, and True if the new index has it.
+
+        The new number of a row that the new index does not have is undefined. The map keeps the
+        order of rows that are in one fragment before and in one fragment after.
+        """
+
+
+class IndexPart(NamedTuple):
+    """An existing index whose rows go to a new one, and where these rows are now."""
+
+    source: OpenIndex
+    map: RowMap
+
+
+class Precision(enum.Enum):
+    """How precisely an index answers a query."""
+
+    EXACT = "exact"
+    """The result has all rows for which the query is true, and no others."""
+    AT_MOST = "at most"
+    """The result has all rows for which the query is true, and perhaps others."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The answer of an index to a query.
+
+    ``rows``: the rows for which the query is true or, for `Precision.AT_MOST`, may be true.
+    ``nulls``: the rows for which the query is NULL; None if they were not requested or if the
+    answer is not exact. ``num_pages``: how many pages, zones or bitmaps of the index were compared.
+    """
+
+    rows: RowSet
+    nulls: RowSet | None = None
+    num_pages: int = 0
+
+
+class OpenIndex(ABC):
+    """An opened index. Thread-safe; it is cached, so that its files are opened once."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """The approximate bytes in memory when everything is loaded that this index caches."""
+
+    @abstractmethod
+    def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
+        """The rows that satisfy ``query``, which `IndexType.precision` accepts.
+
+        ``with_nulls``: also return the rows for which the query is NULL. Raises
+        `CorruptFileError` for damaged files.
+        """
+
+    @abstractmethod
+    def statistics(self) -> Mapping[str, Any]:
+        """What ``index_stats`` shows of the index; values that JSON can represent."""
+
+    def prewarm(self) -> None:  # noqa: B027  # an index without a cache has nothing to load
+        """Load what later searches need into memory."""
+
+
+class IndexType(ABC):
+    """A type of index. One object serves all indices of the type; it has no state."""
+
+    @abstractmethod
+    def accepts(self, kind: pa.DataType) -> bool:
+        """True if columns of this type can have such an index."""
+
+    @abstractmethod
+    def precision(self, query: IndexQuery, kind: pa.DataType, details: bytes) -> Precision | None:
+        """How precisely an index of a column of type ``kind`` answers ``query``; None for not.
+
+        Reads no file. ``details`` are those of the index.
+        """
+
+    @abstractmethod
+    def check_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Raise `InvalidInputError` for an unknown parameter or an invalid value."""
+
+    @abstractmethod
+    def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
+        """Write the files of an index of ``rows``; returns the serialized details.
+
+        Memory is bounded independently of the number of rows. ``rows`` may be empty.
+        """
+
+    @abstractmethod
+    def open(self, folder: IndexFolder, details: bytes) -> OpenIndex:
+        """Open the index in ``folder``. Raises `CorruptFileError` for damaged files."""
+
+    @abstractmethod
+    def merge(
+        self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
+    ) -> bytes:
+        """Write an index of the rows of ``parts`` that their maps keep, and of new ``rows``.
+
+        Returns the serialized details. Parameters are those of the first part. With one part and no
+        rows, this moves an index to where a compaction has written its rows. No row is in two parts
+        or in a part and in ``rows``.
+        """

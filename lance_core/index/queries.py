@@ -1,0 +1,77 @@
+"""Conditions on one column that an index may answer.
+
+Values have exactly the type of the indexed column (list indices: of its items) and are not null.
+They are compared as an index sorts them: floats in total order, in which -0.0 is below 0.0, a NaN
+with a sign below all numbers and other NaN above. The creator of a query gives both zeros where SQL
+does not distinguish them. All queries are NULL for a null value of the column, except `IsNull`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lance_core.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsIn:
+    """The value is one of ``values``, which has at least one entry; also for ``=``."""
+
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InRange:
+    """The value is between two bounds; a bound that is None does not exist."""
+
+    lower: pa.Scalar | None = None
+    upper: pa.Scalar | None = None
+    includes_lower: bool = True
+    includes_upper: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """The value is null."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith:
+    """The string starts with ``prefix``, which is not empty."""
+
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """The string contains ``text``, which is not empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchesRegex:
+    """The string matches the regular expression ``pattern`` somewhere."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HasAny:
+    """The list contains at least one of ``values``, which has at least one entry."""
+
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HasAll:
+    """The list contains all ``values``, of which there is at least one."""
+
+    values: pa.Array
+
+
+IndexQuery: TypeAlias = (
+    IsIn | InRange | IsNull | StartsWith | Contains | MatchesRegex | HasAny | HasAll
+)

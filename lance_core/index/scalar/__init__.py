@@ -1,0 +1,1 @@
+"""The built-in types of scalar indices, one module or package each."""

@@ -1,0 +1,68 @@
+"""The descriptor of an index type, which a plugin returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from lance_core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from lance_core.index.base import IndexType
+
+IndexTypeFactory: TypeAlias = "Callable[[], IndexType]"
+
+_PACKAGES = ("lance.table.", "lance.index.pb.")
+"""Packages of the format's own messages; one message may occur in either of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexTypeSpec:
+    """Describes an index type.
+
+    ``name``: the name that users give, in lower case; the case and underscores of a given name do
+    not matter. ``label``: the name in listings. ``details_url``: the type URL of the message
+    ``IndexMetadata.index_details``, by which stored indices are recognised. ``factory``: returns
+    the `IndexType`, or its import path ``"module:attribute"``, imported on first use. ``version``:
+    the ``IndexMetadata.index_version`` that is written. ``stable_row_id_version``: the version that
+    is written in tables with stable row ids, if it is another one. Indices of a higher version than
+    both are ignored.
+    """
+
+    name: str
+    label: str
+    details_url: str
+    factory: IndexTypeFactory | str
+    version: int = 0
+    stable_row_id_version: int | None = None
+
+    def version_for(self, *, stable_row_ids: bool) -> int:
+        """The ``index_version`` to write in a table with or without stable row ids."""
+        if stable_row_ids and self.stable_row_id_version is not None:
+            return self.stable_row_id_version
+        return self.version
+
+    @property
+    def max_version(self) -> int:
+        """The highest ``index_version`` that the type reads."""
+        return max(self.version, self.stable_row_id_version or 0)
+
+
+def plain_index_type(name: str) -> str:
+    """The name of an index type in lower case and without underscores, for comparisons."""
+    return name.lower().replace("_", "")
+
+
+def details_key(type_url: str) -> str | None:
+    """What identifies the message of a type URL; None if the URL has no slash.
+
+    The format's own messages are recognised in both of its packages and in any case.
+    """
+    _, slash, message = type_url.rpartition("/")
+    if not slash:
+        return None
+    lower = message.lower()
+    for package in _PACKAGES:
+        if lower.startswith(package):
+            return lower.removeprefix(package)
+    return type_url

@@ -1,0 +1,223 @@
+"""`RowSet`: a set of row numbers, and its two serialised forms in the files of indices.
+
+Both forms have a 32-bit Roaring bitmap of the lower halves for each upper half, by ascending upper
+half. All numbers are little-endian. ``RowAddrTreeMap``: the number of entries (32 bits), then for
+each the upper half, the number of bytes of the bitmap, and the bitmap; 0 bytes mean all row numbers
+with this upper half. ``RoaringTreemap``, the portable form of a 64-bit Roaring bitmap: the number
+of entries (64 bits), then for each the upper half and the bitmap.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.errors import CorruptFileError
+from lance_core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+UInt64Array = npt.NDArray[np.uint64]
+
+_COUNT = struct.Struct("<I")
+_LONG_COUNT = struct.Struct("<Q")
+_ENTRY = struct.Struct("<II")
+_LOW = np.uint64(0xFFFFFFFF)
+_HIGH_BITS = np.uint64(32)
+
+_SPARSE = 16
+"""If a range has more numbers than this for each wanted one, the wanted ones are looked up."""
+
+_ERRORS = (struct.error, ValueError, IndexError, OverflowError, MemoryError)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSet:
+    """Row numbers by upper half. None instead of a bitmap means all; no bitmap is empty.
+
+    Bitmaps are shared between sets and must not be changed.
+    """
+
+    bitmaps: Mapping[int, BitMap | None]
+
+    @classmethod
+    def of(cls, numbers: UInt64Array) -> RowSet:
+        """The set of ``numbers``, in any order."""
+        from pyroaring import BitMap
+
+        if not len(numbers):
+            return EMPTY
+        ordered = np.sort(numbers)
+        low = ordered.astype(np.uint32)
+        first, last = int(ordered[0] >> _HIGH_BITS), int(ordered[-1] >> _HIGH_BITS)
+        if first == last:
+            return cls({first: BitMap(array("I", low.tobytes()))})
+        high = (ordered >> _HIGH_BITS).astype(np.uint32)
+        cuts = [0, *(np.flatnonzero(high[1:] != high[:-1]) + 1).tolist(), len(high)]
+        return cls(
+            {
+                int(high[start]): BitMap(array("I", low[start:stop].tobytes()))
+                for start, stop in itertools.pairwise(cuts)
+            }
+        )
+
+    @classmethod
+    def of_ranges(cls, ranges: Iterable[tuple[int, int, int]]) -> RowSet:
+        """The set of ranges, each an upper half, a first lower half and an exclusive end."""
+        from pyroaring import BitMap
+
+        found: dict[int, BitMap | None] = {}
+        for high, start, stop in ranges:
+            if stop > start:
+                bitmap = found.setdefault(high, BitMap())
+                assert bitmap is not None
+                bitmap.add_range(start, stop)
+        return cls(found)
+
+    def __bool__(self) -> bool:
+        return bool(self.bitmaps)
+
+    def contains(self, numbers: UInt64Array) -> npt.NDArray[np.bool_]:
+        """True for each of ``numbers`` in the set; cost does not depend on the set's size."""
+        found = np.zeros(len(numbers), np.bool_)
+        high = numbers >> _HIGH_BITS
+        for value in np.unique(high).tolist():
+            if value not in self.bitmaps:
+                continue
+            here = np.flatnonzero(high == value)
+            bitmap = self.bitmaps[value]
+            found[here] = True if bitmap is None else _are_in(bitmap, numbers[here] & _LOW)
+        return found
+
+    def __or__(self, other: RowSet) -> RowSet:
+        merged = dict(self.bitmaps)
+        for high, bitmap in other.bitmaps.items():
+            mine = merged.get(high, bitmap)
+            merged[high] = None if mine is None or bitmap is None else mine | bitmap
+        return RowSet(merged)
+
+    def __and__(self, other: RowSet) -> RowSet:
+        found: dict[int, BitMap | None] = {}
+        for high, bitmap in self.bitmaps.items():
+            if high in other.bitmaps:
+                theirs = other.bitmaps[high]
+                both = theirs if bitmap is None else bitmap if theirs is None else bitmap & theirs
+                if both is None or both:
+                    found[high] = both
+        return RowSet(found)
+
+    @classmethod
+    def union(cls, sets: Iterable[RowSet]) -> RowSet:
+        """All row numbers of ``sets``."""
+        from pyroaring import BitMap
+
+        groups: dict[int, list[BitMap]] = {}
+        whole: dict[int, BitMap | None] = {}
+        for one in sets:
+            for high, bitmap in one.bitmaps.items():
+                if bitmap is None:
+                    whole[high] = None
+                else:
+                    groups.setdefault(high, []).append(bitmap)
+        united = {
+            high: group[0] if len(group) == 1 else BitMap.union(*group)
+            for high, group in groups.items()
+        }
+        return cls(united | whole)
+
+    def within(self, highs: Callable[[int], bool]) -> RowSet:
+        """The row numbers whose upper half satisfies ``highs``."""
+        return RowSet({high: bitmap for high, bitmap in self.bitmaps.items() if highs(high)})
+
+    def numbers(self) -> UInt64Array:
+        """All row numbers, ascending. Raises `CorruptFileError` if an entry means all numbers."""
+        return np.concatenate([np.empty(0, np.uint64), *self._parts()])
+
+    def _parts(self) -> Iterator[UInt64Array]:
+        for high, bitmap in sorted(self.bitmaps.items()):
+            if bitmap is None:
+                raise CorruptFileError(f"a set of rows has all of fragment {high}")
+            low = np.frombuffer(bitmap.to_array(), np.uint32).astype(np.uint64)
+            yield low | np.uint64(high << 32)
+
+    @classmethod
+    def from_tree_map(cls, data: bytes) -> RowSet:
+        """The set in a ``RowAddrTreeMap``. Raises `CorruptFileError` for other bytes."""
+        from pyroaring import BitMap
+
+        try:
+            (count,) = _COUNT.unpack_from(data)
+            position, found = _COUNT.size, {}
+            for _ in range(count):
+                high, size = _ENTRY.unpack_from(data, position)
+                position += _ENTRY.size
+                if position + size > len(data):
+                    raise ValueError("it ends too early")
+                raw = data[position : position + size]
+                found[high] = BitMap.deserialize(raw) if size else None
+                position += size
+            if position < len(data):
+                raise ValueError(f"{len(data) - position} bytes follow its end")
+        except _ERRORS as error:
+            raise CorruptFileError(f"no set of row addresses: {error}") from None
+        return cls({high: one for high, one in found.items() if one is None or one})
+
+    def to_tree_map(self) -> bytes:
+        """The set as a ``RowAddrTreeMap``."""
+        parts = [_COUNT.pack(len(self.bitmaps))]
+        for high, bitmap in sorted(self.bitmaps.items()):
+            raw = b"" if bitmap is None else bitmap.serialize()
+            parts += [_ENTRY.pack(high, len(raw)), raw]
+        return b"".join(parts)
+
+    @classmethod
+    def from_treemap(cls, data: bytes) -> RowSet:
+        """The set in a ``RoaringTreemap``. Raises `CorruptFileError` for other bytes."""
+        from pyroaring import BitMap
+
+        try:
+            (count,) = _LONG_COUNT.unpack_from(data)
+            position, found = _LONG_COUNT.size, {}
+            for _ in range(count):
+                (high,) = _COUNT.unpack_from(data, position)
+                position += _COUNT.size
+                bitmap = BitMap.deserialize(data[position:])
+                # The serialised size is not recorded; the bitmap is written again to find it.
+                position += len(bitmap.serialize())
+                if bitmap:
+                    found[high] = bitmap
+            if position < len(data):
+                raise ValueError(f"{len(data) - position} bytes follow its end")
+        except _ERRORS as error:
+            raise CorruptFileError(f"no 64-bit Roaring bitmap: {error}") from None
+        return cls(found)
+
+    def to_treemap(self) -> bytes:
+        """The set as a ``RoaringTreemap``."""
+        parts = [_LONG_COUNT.pack(len(self.bitmaps))]
+        for high, bitmap in sorted(self.bitmaps.items()):
+            assert bitmap is not None
+            parts += [_COUNT.pack(high), bitmap.serialize()]
+        return b"".join(parts)
+
+
+def _are_in(bitmap: BitMap, low: UInt64Array) -> npt.NDArray[np.bool_]:
+    from pyroaring import BitMap
+
+    first, stop = int(low.min()), int(low.max()) + 1
+    if stop - first <= _SPARSE * len(low):
+        some = BitMap(range(first, stop))
+    else:
+        some = BitMap(array("I", low.astype(np.uint32).tobytes()))
+    return np.isin(low, np.array((bitmap & some).to_array(), np.uint64))
+
+
+EMPTY = RowSet({})
+"""The set without rows."""
