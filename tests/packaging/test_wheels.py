@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.examples import only_on_spark_in_full
 from tests.packaging.environments import PLUGINS, PROJECTS, ROOT, Environment, settings
 from tests.spark.java import JAVA_OPTIONS
 
@@ -98,6 +99,30 @@ def test_a_sql_database_decides_about_commits(told: dict[str, Any]) -> None:
     assert told["sql"] == [20, True]
 
 
+def test_spark_finds_the_format_where_it_looks_for_formats(installed: Environment) -> None:
+    """By the name of a module, as Spark's own process does."""
+    told = installed.python(
+        "import pkgutil, sys, warnings\n"
+        "warnings.simplefilter('ignore')\n"  # of the versions that PySpark knows
+        "import pyarrow as pa\n"
+        "from pyspark.sql.datasource import DataSource\n"
+        "names = [one.name for one in pkgutil.iter_modules() if one.name.startswith('pyspark_')]\n"
+        "(source,) = [found for name in names\n"
+        "    if (found := getattr(__import__(name), 'DefaultSource', None))]\n"
+        "assert issubclass(source, DataSource) and source.name() == 'lance'\n"
+        "from pyspark.sql.types import LongType, StructType\n"
+        "options, schema = {'path': 'spark.lance'}, StructType().add('id', LongType())\n"
+        "writer = source(options).writer(schema, False)\n"
+        "rows = pa.record_batch({'id': pa.array(range(100), pa.int64())})\n"
+        "writer.commit([writer.write(iter([rows]))])\n"
+        "reader = source(options).reader(source(options).schema())\n"
+        "batches = [batch for one in reader.partitions() for batch in reader.read(one)]\n"
+        "print(pa.Table.from_batches(batches).num_rows)\n"
+    )
+    assert told.split()[-1] == "100"
+
+
+@only_on_spark_in_full
 @pytest.mark.spark
 def test_spark_knows_the_format_without_registration(installed: Environment) -> None:
     told = installed.python(

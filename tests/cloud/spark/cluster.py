@@ -1,9 +1,11 @@
-"""Jobs on a cluster of two executors: ``python -m tests.cloud.spark.cluster < place``.
+"""Jobs that ``spark-submit`` runs on a cluster of two executors; ``sys.argv``: a file of JSON.
 
-The place is JSON: ``bucket``, ``folder`` (of this machine), ``ambient`` and ``given`` (storage
-options, without and with credentials; the latter are secret), ``names`` (options for each name of
-a secret) and ``documented`` (code of the documentation). It prints what came of the jobs, and
-every text in which Spark shows something of them, as JSON.
+It has ``jobs`` (names of methods of `Jobs`), ``bucket``, ``folder`` (of this machine), ``ambient``
+and ``given`` (storage options, without and with credentials; the latter are secret), ``names``
+(options for each name of a secret) and ``documented`` (code of the documentation). What came of
+the jobs, and every text in which Spark shows something of them, become the file ``told.json``.
+
+The plugin comes with ``--py-files``: executors import it from the files that Spark sends them.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -30,7 +33,8 @@ from examples.flights.progress import Progress
 from examples.flights.source import Source
 from examples.flights.spark import SparkEngine
 from examples.flights.tables import Lake
-from tests.spark.java import JAVA_OPTIONS
+from tests.spark.faults.faulty_source import java_above
+from tests.spark.faults.pipeline import Pipeline
 
 T = TypeVar("T")
 
@@ -50,19 +54,15 @@ CODE_GENERATION = {
 
 
 def start(folder: Path) -> SparkSession:
-    """A cluster that shows and records all it can."""
+    """A session that shows and records all it can."""
     return (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
-        .config("spark.driver.memory", "1g")
-        .config("spark.driver.host", "127.0.0.1")
+        SparkSession.builder.config("spark.driver.host", "127.0.0.1")
         .config("spark.executor.memory", "512m")
-        .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
-        .config("spark.executor.extraJavaOptions", JAVA_OPTIONS)
         .config(map={name: off for name, (_, off) in CODE_GENERATION.items()})
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.files.openCostInBytes", "65536")  # small files are for both executors
         .config("spark.executorEnv.LANCE_CORE_DISABLE_PLUGINS", NOT_ON_EXECUTORS)
-        .config("spark.task.maxFailures", "1")
+        .config("spark.task.maxFailures", "3")
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.dir", (folder / "events").as_uri())
         .config("spark.eventLog.compress", "false")
@@ -101,6 +101,20 @@ class Jobs:
         with Progress(STEPS, io.StringIO()) as progress:
             results = Results.of(engine, lake, progress)
         return {"wrong": check.differences(source, lake, results), "rows": results.rows}
+
+    def modules(self) -> dict[str, Any]:
+        """How many executors there are, and the files that they import the plugin from."""
+        rows = self.spark.range(0, 10, 1, 2)
+        tasks = rows.mapInArrow(_where, "executor long, file string").collect()
+        executors = {row["executor"] for row in tasks}
+        return {"executors": len(executors), "files": sorted({row["file"] for row in tasks})}
+
+    def killed(self) -> list[str]:
+        """An executor dies in the middle of a task that reads one table and writes another."""
+        pipeline = Pipeline("batch", str(Path(self.place["folder"], "killed")), "rows", "java")
+        pipeline.prepare()
+        pipeline.run(self.spark)
+        return pipeline.wrong()
 
     def external(self) -> int:
         """A table whose versions DynamoDB decides; credentials as above."""
@@ -208,6 +222,17 @@ class Jobs:
         rows.write.format("lance").mode("append").options(**options).save(uri)
 
 
+def _where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The executor of a task, and the file that it imports the plugin from."""
+    import lance_core_spark
+
+    for _ in batches:
+        pass
+    time.sleep(1)  # the other executor takes the other task
+    found = {"executor": [java_above(os.getpid())], "file": [lance_core_spark.__file__]}
+    yield pa.RecordBatch.from_pydict(found)
+
+
 def _page(address: str) -> str:
     with urllib.request.urlopen(address) as answer:
         return str(answer.read().decode())
@@ -221,30 +246,18 @@ def _files(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Do it all and tell."""
+    """Do the jobs and tell."""
     started = time.perf_counter()
-    place = json.load(sys.stdin)
+    place = json.loads(Path(sys.argv[1]).read_text())
     spark = start(Path(place["folder"]))
     jobs = Jobs(spark, place, seconds={"start": time.perf_counter() - started})
-    told: dict[str, Any] = {
-        job.__name__: jobs.timed(job)
-        for job in (
-            jobs.flights,
-            jobs.external,
-            jobs.documented,
-            jobs.given,
-            jobs.every_name,
-            jobs.without_plugin,
-            jobs.calls,
-            jobs.show,
-        )
-    }
+    told: dict[str, Any] = {name: jobs.timed(getattr(jobs, name)) for name in place["jobs"]}
     jobs.texts |= dict(_files(Path(os.environ["SPARK_LOCAL_DIRS"])))
     spark.stop()
     jobs.texts |= dict(_files(Path(place["folder"], "events")))
     jobs.texts |= dict(_files(Path(os.environ["SPARK_HOME"], "work")))
     told |= {"texts": jobs.texts, "seconds": jobs.seconds}
-    sys.stdout.write(json.dumps(told) + "\n")
+    Path(place["folder"], "told.json").write_text(json.dumps(told))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Tables on S3 and a cluster of two executors: who finds what, and what stays secret.
 
-All of it happens once, in a process of its own (`tests.cloud.spark.cluster`): the environment of
+All of it happens once, in a job that is submitted (`tests.cloud.spark.cluster`): the environment of
 Spark's processes is that in which its Java began.
 """
 
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,22 @@ import lance_core_dynamodb
 from examples.flights.source import ARRIVING
 from examples.flights.tables import Lake
 from lance_core_s3.options import ALIASES, SECRETS
+from tests.examples import IS_FULL_RUN, only_on_spark_in_full
 from tests.servers.moto import ACCESS_KEY, REGION, Moto
 from tests.spark.faults.spark_home import spark_home
+from tests.spark.java import JAVA_OPTIONS
 
 ROOT = Path(__file__).parents[3]
+LIMIT = 600
+"""Seconds, on a busy machine."""
+
+JOBS = (
+    *(("flights",) if IS_FULL_RUN else ()),
+    *("modules", "external", "documented", "given", "every_name", "without_plugin"),
+    *("calls", "show", "killed"),
+)
+PLUGIN = "plugin.zip"
+
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
 
 CANARY = "canary5f0c"
@@ -76,11 +89,37 @@ def environment(folder: Path, moto: Moto) -> dict[str, str]:
         "AWS_ENDPOINT_URL": moto.endpoint,
         "AWS_ALLOW_HTTP": "true",
         "AWS_REGION": REGION,
-        "PYTHONPATH": str(folder / "site"),
+        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+        "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{ROOT}",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_home(folder / "home")),
         "SPARK_LOCAL_DIRS": str(folder / "local"),
     }
+
+
+def submit(folder: Path, moto: Moto, place: dict[str, Any]) -> str:
+    """Run the jobs with the plugin as an archive. Returns what the driver prints."""
+    with zipfile.ZipFile(folder / PLUGIN, "w") as archive:
+        source = ROOT / "plugins" / "spark"
+        for path in sorted(source.glob("*_*/**/*.py")):
+            archive.write(path, path.relative_to(source))
+    (folder / "place.json").write_text(json.dumps(place))
+    done = subprocess.run(
+        [
+            *(str(folder / "home" / "bin" / "spark-submit"), "--master", "local-cluster[2,1,1024]"),
+            *("--driver-memory", "1g", "--py-files", str(folder / PLUGIN)),
+            *(str(Path(__file__).with_name("cluster.py")), str(folder / "place.json")),
+        ],
+        cwd=ROOT,
+        env=environment(folder, moto),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[done.stdout.rfind("Traceback") :][:10_000]
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +149,7 @@ def told(
     }
     moto.client("s3").create_bucket(Bucket="my-bucket")
     place = {
+        "jobs": JOBS,
         "bucket": bucket,
         "documented": documented(),
         "folder": str(folder),
@@ -117,33 +157,34 @@ def told(
         "given": moto.options | secrets,
         "names": {name: options_of(moto, name) for name in [*NAMES, *UNKNOWN_NAMES]},
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.cloud.spark.cluster"],
-        cwd=ROOT,
-        env=environment(folder, moto),
-        input=json.dumps(place),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[done.stderr.rfind("Traceback") :][:10_000]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    found["texts"]["the driver's own output"] = done.stderr
+    output = submit(folder, moto, place)
+    found: dict[str, Any] = json.loads((folder / "told.json").read_text())
+    found["texts"]["the driver's own output"] = output
     return found
 
 
+@only_on_spark_in_full
 def test_the_main_example_runs_on_s3_without_a_word_about_credentials(
     told: dict[str, Any], moto: Moto, bucket: str
 ) -> None:
     assert told["flights"]["wrong"] == []
     assert told["flights"]["rows"] > 12_000
-    assert told["show"] == ["0", "1"]
     lake = Lake(f"s3://{bucket}/lake")
     for library in (lance_core, pylance):
         log = library.dataset(lake.flights, storage_options=moto.options)
         assert log.version == 1 + len(ARRIVING)
         silver = library.dataset(lake.silver, storage_options=moto.options)
         assert silver.count_rows() == told["flights"]["rows"]
+
+
+def test_both_executors_use_the_plugin_that_the_job_brings(told: dict[str, Any]) -> None:
+    assert told["modules"]["executors"] == 2
+    assert all(Path(file).parents[1].name == PLUGIN for file in told["modules"]["files"])
+    assert told["show"] == ["0", "1"]
+
+
+def test_a_job_survives_an_executor_that_dies(told: dict[str, Any]) -> None:
+    assert told["killed"] == []
 
 
 def test_dynamodb_decides_about_the_driver_s_commits(

@@ -1,4 +1,7 @@
-"""What a client of Spark Connect does with tables; prints JSON. ``sys.argv``: the folder."""
+"""What a client of Spark Connect does with tables; prints JSON.
+
+``sys.argv``: the folder, and the address of the server or ``local[1]`` for one of its own.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from tests.spark.stream.micro_batches import append
 
 
 def main() -> None:
-    spark = SparkSession.builder.remote("local[1]").getOrCreate()
+    spark = SparkSession.builder.remote(sys.argv[2]).getOrCreate()
     folder = Path(sys.argv[1])
     uri, copy, merged = (str(folder / f"{name}.lance") for name in ("t", "copy", "merged"))
     spark.range(10).write.format("lance").mode("append").save(uri)

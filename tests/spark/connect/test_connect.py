@@ -1,0 +1,64 @@
+"""Clients of Spark Connect, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.examples import only_on_spark_in_full
+from tests.spark.faults.spark_home import spark_home
+from tests.spark.java import JAVA_OPTIONS
+
+ROOT = Path(__file__).parents[3]
+LIMIT = 600
+"""Seconds, on a busy machine."""
+
+FOUND = {
+    "module": "pyspark.sql.connect.session",
+    "count": 3,
+    "filter": [0, 1],
+    "copy": 10,
+    "merged": [11, 45],
+}
+
+
+def result(folder: Path, server: str, **environment: str) -> object:
+    """What the client found."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.spark.connect.client", str(folder), server],
+        cwd=ROOT,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environment},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[done.stderr.find("Traceback") :][:10_000]
+    found: object = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_client_reads_writes_and_streams(spark: SparkSession, tmp_path: Path) -> None:
+    package = spark._jvm.org.apache.spark.sql.connect.service  # type: ignore[union-attr]
+    server = getattr(getattr(package, "SparkConnectService$"), "MODULE$")
+    assert result(tmp_path, f"sc://127.0.0.1:{server.localPort()}") == FOUND
+
+
+@only_on_spark_in_full
+@pytest.mark.spark
+def test_a_client_starts_a_server_of_its_own(tmp_path: Path) -> None:
+    home = spark_home(tmp_path / "home")
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environment = {
+        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+        "PYTHONPATH": path,
+        "SPARK_HOME": str(home),
+        "SPARK_TESTING": "1",  # the server takes any free port
+    }
+    assert result(tmp_path, "local[1]", **environment) == FOUND
