@@ -16,6 +16,7 @@ import lance_core
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.transactions.transaction import Transaction
 from tests.each_case import each_case
+from tests.examples import share
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -165,8 +166,14 @@ OF_2_2: dict[str, Change] = {
     "cast item": lambda d, _: d.alter_columns({"path": "l.item", "data_type": pa.int8()}),
 }
 
+EITHER = [
+    (version, name, change)
+    for number, (name, change) in enumerate(CHANGES.items())
+    for version in share(["2.0", "2.1"], 2, turn=number)
+]
 CASES = [
-    *((version, name, change) for version in VERSIONS for name, change in CHANGES.items()),
+    *((version, name, change) for version in ("0.1", "2.2") for name, change in CHANGES.items()),
+    *EITHER,
     *((version, name, change) for version in VERSIONS[1:] for name, change in OF_2_0.items()),
     *(("2.2", name, change) for name, change in OF_2_2.items()),
 ]

@@ -11,6 +11,7 @@ import pytest
 import lance_core
 from lance_core.errors import LanceError
 from tests.each_case import each_case
+from tests.examples import share
 from tests.interop.page_text import page_text
 from tests.interop.selection_cases import (
     CASES,
@@ -28,11 +29,14 @@ from tests.interop.stored_pages import pages_of
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
 VERSIONS = ("2.1", "2.2")
+OF_BOTH = [name for name in CASES if name not in ONLY_2_2]
 CHOICES = [
-    (name, version)
-    for name in CASES
-    for version in VERSIONS
-    if version == "2.2" or name not in ONLY_2_2
+    *((name, "2.2") for name in sorted(ONLY_2_2)),
+    *(
+        (name, version)
+        for turn, version in enumerate(VERSIONS)
+        for name in share(OF_BOTH, 2, turn=turn)
+    ),
 ]
 
 

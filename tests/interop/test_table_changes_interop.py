@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import pytest
 
 import lance_core
 from lance_core.fragment import write_fragments
+from tests.examples import IS_FULL_RUN
 from tests.table_surgery import delete_rows
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -243,7 +245,17 @@ CHANGES: list[Callable[[Any], None]] = [
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+ALL = list(itertools.product(LIBRARIES, [False, True]))
+"""Writers, and whether rows have stable ids. A change has two of them that differ in both."""
+OPPOSITE = [ALL[:1] + ALL[3:], ALL[1:3]]
+CASES = [
+    (change, writer, stable)
+    for number, change in enumerate(CHANGES)
+    for writer, stable in (ALL if IS_FULL_RUN else OPPOSITE[number % 2])
+]
+
+
+@pytest.mark.parametrize(("change", "writer", "stable"), CASES)
 def test_changes_of_pylance_are_seen_and_appended_to(
     table: str, change: Callable[[Any], None]
 ) -> None:
