@@ -111,7 +111,7 @@ def test_spark_finds_the_format_where_it_looks_for_formats(installed: Environmen
         "    if (found := getattr(__import__(name), 'DefaultSource', None))]\n"
         "assert issubclass(source, DataSource) and source.name() == 'lance'\n"
         "from pyspark.sql.types import LongType, StructType\n"
-        "options, schema = {'path': 'spark.lance'}, StructType().add('id', LongType())\n"
+        "options, schema = {'path': 'found.lance'}, StructType().add('id', LongType())\n"
         "writer = source(options).writer(schema, False)\n"
         "rows = pa.record_batch({'id': pa.array(range(100), pa.int64())})\n"
         "writer.commit([writer.write(iter([rows]))])\n"
