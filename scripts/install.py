@@ -6,17 +6,30 @@ takes longer than to build it. Here all of them are built with what is installed
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 # Most of what is installed is never imported: to compile all of it takes longer than to install it.
 PIP = (sys.executable, "-I", "-m", "pip", "install", "--no-compile")
 BACKENDS = ("hatchling>=1.27", "editables", "setuptools")
 """What builds the distributions of this checkout in place, and PySpark, which has no wheels."""
+UNCOMPRESSED = "[bdist_wheel]\ncompression = stored\n"
+"""The wheel of PySpark has 480 MB: to compress it and to unpack it takes as long as all else."""
 
 
 def main(arguments: list[str]) -> int:
     """Run pip. Returns its exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder, "setup.cfg")
+        settings.write_text(UNCOMPRESSED)
+        os.environ["DIST_EXTRA_CONFIG"] = str(settings)
+        return _install(arguments)
+
+
+def _install(arguments: list[str]) -> int:
     if any(argument.startswith(("-e", "-r")) for argument in arguments):
         subprocess.check_call([*PIP, *BACKENDS])
         if subprocess.call([*PIP, "--no-build-isolation", *arguments]) == 0:

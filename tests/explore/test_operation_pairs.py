@@ -63,7 +63,7 @@ def test_every_interleaving_of_two_commits_is_one_after_the_other(case: Case) ->
     assert explored.ends >= 2
 
 
-@pytest.mark.parametrize("case", list(unordered(MOST_CONTESTED))[::10], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(unordered(MOST_CONTESTED))[::15], ids=lambda case: case.name)
 def test_a_fault_changes_nothing_of_that(case: Case) -> None:
     assert explore_pairs([configuration(case, 1)]).violations == ()
 

@@ -22,7 +22,7 @@ from tests.fuzz.tables import (
     taken_apart,
 )
 
-COUNT = 60
+COUNT = 40
 """Mutants of each kind of file, times its share."""
 
 
