@@ -23,6 +23,7 @@ from benchmarks import (
     cores,
     deletes,
     filters,
+    indices,
     memory,
     merges,
     operations,
@@ -51,6 +52,7 @@ GROUPS = {
 
 BY_VERSION = {
     "filters": filters.filters,
+    "indices": indices.indices,
     "memory": memory.operations,
     "row-ids": row_ids.row_ids,
     "updates": updates.updates,
@@ -70,7 +72,7 @@ PARTS = {
     "many": ("small-files", "columns-wide", "versions"),
     "processes": ("memory", "startup", "cores"),
 }
-"""Groups that run together by one name; with `compaction`, they are all groups."""
+"""Groups that run together by one name; with `compaction` and `indices`, they are all groups."""
 
 NAMES = (*PARTS, *WORKLOAD_NAMES, *BY_VERSION, *GROUPS, "startup")
 

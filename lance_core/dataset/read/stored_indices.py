@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 MAX_OPEN_BYTES = 512 << 20
 """Maximum bytes that the open indices of this process keep in memory."""
 
-_open_indices: LruCache[tuple[str, str], OpenIndex] = LruCache(
+open_indices: LruCache[tuple[str, str], OpenIndex] = LruCache(
     MAX_OPEN_BYTES, lambda index: index.nbytes, made_once=True
 )
+"""The open indices of this process, by table and uuid."""
 
 
 def index_type(spec: IndexTypeSpec) -> IndexType:
@@ -82,4 +83,4 @@ def open_index(snapshot: Snapshot, index: IndexMetadata, spec: IndexTypeSpec) ->
         folder = folder_of(snapshot, index, field.storage_type)
         return index_type(spec).open(folder, details.value)
 
-    return _open_indices.get((snapshot.root.base_uri, str(index.uuid)), make)
+    return open_indices.get((snapshot.root.base_uri, str(index.uuid)), make)

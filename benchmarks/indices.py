@@ -1,0 +1,163 @@
+"""Scalar indices: how long each kind takes to build, and filtered reads that use it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.measure import Action, interleaved
+from benchmarks.pair import MODULES, Pair
+from benchmarks.report import Report
+from benchmarks.workloads import WORDS
+from lance_core.dataset.read.stored_indices import open_indices
+
+BUILD_BAR = 0.7
+SEARCH_BAR = 1.0
+
+KINDS = {
+    "BTREE int64": ("random", "BTREE"),
+    "BTREE string": ("code", "BTREE"),
+    "BITMAP": ("hundred", "BITMAP"),
+    "ZONEMAP": ("sorted", "ZONEMAP"),
+    "BLOOMFILTER": ("other", "BLOOMFILTER"),
+    "LABEL_LIST": ("labels", "LABEL_LIST"),
+}
+"""The column and the kind of the index of each build."""
+
+READS = {
+    "BTREE = 1 row": "random = {one}",
+    "BTREE = 1 string": "code = '{code}'",
+    "BTREE IN of 1,000": "random IN ({many})",
+    "BTREE range 0.1 %": "random BETWEEN {low} AND {low} + {thousandth}",
+    "BTREE range 10 %": "random BETWEEN {low} AND {low} + {tenth}",
+    "BITMAP = 1 %": "hundred = 7",
+    "ZONEMAP range": "sorted BETWEEN {low} AND {low} + 100",
+    "BLOOMFILTER =": "other = {one}",
+    "LABEL_LIST has": "array_has(labels, 'label 3')",
+}
+
+TEXT_READS = {
+    "NGRAM contains": "contains(text, '{part}')",
+    "NGRAM starts_with": "text LIKE '{start}%'",
+}
+
+
+def indices(report: Report, folder: Path, version: str, quick: bool) -> None:
+    """Time builds, each in a fresh copy of the table, and reads of a table that pylance indexed."""
+    rows = 500_000 if quick else 5_000_000
+    path = folder / f"indices-{version}"
+    table = _numbers(rows)
+    _write(table, path, version)
+    for label, (column, kind) in KINDS.items():
+        _time_build(report, path, f"{version} build {label}, {rows:,} rows", column, kind, quick)
+    for column, kind in KINDS.values():
+        lance.dataset(str(path)).create_scalar_index(column, kind)
+    _time_reads(report, path, version, READS, _values(table, rows), quick)
+    shutil.rmtree(path)
+    texts = _texts(rows // 10)
+    _write(texts, path, version)
+    _time_build(report, path, f"{version} build NGRAM, {rows // 10:,} rows", "text", "NGRAM", quick)
+    lance.dataset(str(path)).create_scalar_index("text", "NGRAM")
+    some = texts["text"][len(texts) // 3].as_py()
+    values = {"part": some[6:16], "start": some[:9]}
+    _time_reads(report, path, version, TEXT_READS, values, quick)
+    shutil.rmtree(path)
+
+
+def _time_build(
+    report: Report, path: Path, label: str, column: str, kind: str, quick: bool
+) -> None:
+    def build(module: Any) -> Callable[[], object]:
+        return lambda: module.dataset(str(path)).create_scalar_index(column, kind, name="built")
+
+    actions: dict[str, Action] = {name: build(module) for name, module in MODULES.items()}
+    report.add(label, interleaved(actions, 3 if quick else 5, lambda _: _drop(path)), BUILD_BAR)
+    _drop(path)
+
+
+def _drop(path: Path) -> None:
+    dataset = lance.dataset(str(path))
+    if any(index["name"] == "built" for index in dataset.list_indices()):
+        dataset.drop_index("built")
+
+
+def _time_reads(
+    report: Report,
+    path: Path,
+    version: str,
+    reads: dict[str, str],
+    values: dict[str, object],
+    quick: bool,
+) -> None:
+    pair = Pair(report, path, 5 if quick else 15)
+    for label, condition in reads.items():
+        read = _read(condition.format(**values))
+        pair.again(f"{version} {label}, warm", read, SEARCH_BAR)
+        pair.first(f"{version} {label}, cold", _without_cache(read), SEARCH_BAR)
+
+
+def _read(condition: str) -> Callable[[Any], pa.Table]:
+    return lambda dataset: dataset.to_table(columns=["row"], filter=condition)
+
+
+def _without_cache(read: Callable[[Any], pa.Table]) -> Callable[[Any], pa.Table]:
+    """``read`` without the open indices of earlier rounds, which our datasets share."""
+
+    def first(dataset: Any) -> pa.Table:
+        open_indices.reset()
+        return read(dataset)
+
+    return first
+
+
+def _values(table: pa.Table, rows: int) -> dict[str, object]:
+    """Literals of the conditions, with the shares of rows that the ranges have."""
+    numbers = table["random"].to_numpy()
+    return {
+        "one": int(numbers[rows // 3]),
+        "code": table["code"][rows // 3].as_py(),
+        "many": ", ".join(map(str, numbers[:: rows // 1000][:1000].tolist())),
+        "low": rows // 2,
+        "thousandth": rows // 1000,
+        "tenth": rows // 10,
+    }
+
+
+def _write(table: pa.Table, path: Path, version: str) -> None:
+    lance.write_dataset(table, str(path), data_storage_version=version)
+
+
+def _numbers(rows: int) -> pa.Table:
+    """A column for each kind; ``random`` and ``other`` have each number below ``rows`` once."""
+    rng = np.random.default_rng(18)
+    random = rng.permutation(rows)
+    labels = pa.array([f"label {number}" for number in range(20)]).take(
+        pa.array(rng.integers(0, 20, rows * 3))
+    )
+    offsets = pa.array(np.arange(0, rows * 3 + 1, 3, np.int32))
+    return pa.table(
+        {
+            "row": np.arange(rows),
+            "random": random,
+            "code": pa.array([f"code-{number:08d}" for number in random.tolist()]),
+            "hundred": rng.integers(0, 100, rows),
+            "sorted": np.arange(rows),
+            "other": rng.permutation(rows),
+            "labels": pa.ListArray.from_arrays(offsets, labels),
+        }
+    )
+
+
+def _texts(rows: int) -> pa.Table:
+    """Rows of eight words, each with a number in base 36."""
+    rng = np.random.default_rng(19)
+    words = np.array([f"{word}{np.base_repr(n, 36).lower()}" for n, word in enumerate(WORDS * 40)])
+    columns = [pa.array(words[rng.integers(0, len(words), rows)]) for _ in range(8)]
+    return pa.table({"row": np.arange(rows), "text": pc.binary_join_element_wise(*columns, " ")})
