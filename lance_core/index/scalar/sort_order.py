@@ -1,0 +1,192 @@
+"""The order of values in indices: total for every type, nulls first.
+
+Floats are in the total order of IEEE 754: NaN with a sign, -inf, ..., -0.0, 0.0, ..., inf, NaN; NaN
+with different payloads differ. Strings and binary values are compared by their bytes, decimals by
+value. Values of a dictionary are compared like values without one. All types are mapped to *keys*:
+arrays of integers, binary values or binary values of fixed size, whose own order is the wanted one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.encodings.arrow.numpy_values import from_numpy
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+
+_SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+
+
+def is_orderable(kind: pa.DataType) -> bool:
+    """True if values of a type have an order here: all types of scalars but intervals."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return is_orderable(kind.value_type)
+    return bool(
+        types.is_null(kind)
+        or _is_number(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+        or types.is_fixed_size_binary(kind)
+        or _is_text(kind)
+    )
+
+
+def sort_keys(values: pa.Array) -> pa.Array:
+    """An array with the same nulls, whose order by integers or by bytes is that of ``values``.
+
+    Its type is an integer type, ``binary``, ``large_binary``, ``fixed_size_binary`` or ``null``.
+    Most types share the buffers of ``values``.
+    """
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return sort_keys(values.dictionary_decode())
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.uint8())
+    if pa.types.is_floating(kind):
+        return _float_keys(values)
+    if pa.types.is_decimal(kind):
+        return _decimal_keys(values)
+    if _is_number(kind) and not pa.types.is_integer(kind):
+        return values.view(_SIGNED[kind.bit_width])
+    if pa.types.is_string(kind):
+        return values.view(pa.binary())
+    if pa.types.is_large_string(kind):
+        return values.view(pa.large_binary())
+    return values
+
+
+def sort_indices(values: pa.Array) -> Positions:
+    """The positions of ``values`` in ascending order, nulls first; the order of equals is kept."""
+    return sort_key_indices(sort_keys(values))
+
+
+def sort_key_indices(keys: pa.Array) -> Positions:
+    """Like `sort_indices`, of the result of `sort_keys`."""
+    if not pa.types.is_integer(keys.type):
+        indices = pc.array_sort_indices(keys, null_placement="at_start")
+        return np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)
+    numbers = _numbers(keys)
+    if not keys.null_count:
+        return np.argsort(numbers, kind="stable")
+    valid = keys.is_valid().to_numpy(zero_copy_only=False)
+    present = np.flatnonzero(valid)
+    ascending = present[np.argsort(numbers[present], kind="stable")]
+    return np.concatenate([np.flatnonzero(~valid), ascending])
+
+
+def searchable(keys: pa.Array) -> npt.NDArray[Any]:
+    """The result of `sort_keys`, without nulls, as a numpy array that compares in the same way.
+
+    Integers stay integers and share memory; values of fixed size are of numpy's type ``S``, other
+    binary values are objects of type `bytes`.
+    """
+    kind = keys.type
+    if pa.types.is_integer(kind):
+        return _numbers(keys)
+    if pa.types.is_fixed_size_binary(kind) and kind.byte_width:
+        # All values have the same length, so that numpy's padding by zero bytes has no effect.
+        data = keys.buffers()[1]
+        width = kind.byte_width
+        return np.frombuffer(data, f"S{width}", len(keys), keys.offset * width)
+    found = np.empty(len(keys), object)
+    found[:] = keys.to_pylist()
+    return found
+
+
+class SortedValues:
+    """Ascending values without nulls, which are searched by bisection."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, values: pa.Array) -> None:
+        self._keys = searchable(sort_keys(values))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate bytes in memory."""
+        if self._keys.dtype == object:
+            return int(self._keys.nbytes + sum(map(len, self._keys.tolist())) + 33 * len(self))
+        return self._keys.nbytes
+
+    @property
+    def is_ascending(self) -> bool:
+        """True if no value is above its successor, as `search` requires."""
+        return bool((self._keys[:-1] <= self._keys[1:]).all())
+
+    def search(self, values: pa.Array, *, after: bool = False) -> Positions:
+        """For each of ``values``, which are not null, how many values are below it.
+
+        ``after`` also counts those equal to it.
+        """
+        wanted = searchable(sort_keys(values))
+        return np.searchsorted(self._keys, wanted, "right" if after else "left")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """True for integers, floats, dates, times, timestamps and durations."""
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or (types.is_temporal(kind) and not types.is_interval(kind))
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def _numbers(keys: pa.Array) -> npt.NDArray[Any]:
+    """The integers of an array; those of nulls are undefined."""
+    data = keys.buffers()[1]
+    dtype = keys.type.to_pandas_dtype()
+    if data is None:
+        return np.empty(0, dtype)
+    width: int = keys.type.bit_width // 8
+    return np.frombuffer(data, dtype, len(keys), keys.offset * width)
+
+
+def _with_nulls_of(values: pa.Array, keys: pa.Array) -> pa.Array:
+    """``keys``, which has no nulls, with the nulls of ``values``."""
+    if not values.null_count:
+        return keys
+    valid = pa.array(values.is_valid())
+    return pa.Array.from_buffers(keys.type, len(keys), [valid.buffers()[1], keys.buffers()[1]])
+
+
+def _float_keys(values: pa.Array) -> pa.Array:
+    """Signed integers: the bits of a float, all but the sign inverted for negative ones."""
+    kind = _SIGNED[values.type.bit_width]
+    bits = _numbers(values.view(kind))
+    largest = np.array(np.iinfo(bits.dtype).max, bits.dtype)
+    # The shift copies the sign into all bits.
+    inverted = (bits >> (values.type.bit_width - 1)) & largest
+    return _with_nulls_of(values, from_numpy(bits ^ inverted))
+
+
+def _decimal_keys(values: pa.Array) -> pa.Array:
+    """The big-endian bytes of a decimal, the sign bit inverted: negative ones come first."""
+    width = values.type.bit_width // 8
+    data = values.buffers()[1]
+    if data is None:
+        return pa.nulls(len(values), pa.binary(width))
+    raw = np.frombuffer(data, np.uint8, len(values) * width, values.offset * width)
+    swapped = np.ascontiguousarray(raw.reshape(-1, width)[:, ::-1])
+    swapped[:, 0] ^= 0x80
+    keys = pa.Array.from_buffers(pa.binary(width), len(values), [None, pa.py_buffer(swapped)])
+    return _with_nulls_of(values, keys)
