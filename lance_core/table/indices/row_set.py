@@ -185,10 +185,11 @@ class RowSet:
         try:
             (count,) = _LONG_COUNT.unpack_from(data)
             position, found = _LONG_COUNT.size, {}
+            view = memoryview(data)
             for _ in range(count):
                 (high,) = _COUNT.unpack_from(data, position)
                 position += _COUNT.size
-                bitmap = BitMap.deserialize(data[position:])
+                bitmap = BitMap.deserialize(view[position:])  # type: ignore[arg-type]
                 # The serialised size is not recorded; the bitmap is written again to find it.
                 position += len(bitmap.serialize())
                 if bitmap:

@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import DEFAULT_OPTIONS, CommitOptions
-from lance_core.dataset.maintenance.compaction.reuse import extended, reuse_index
+from lance_core.dataset.maintenance.compaction.reuse import extended
 from lance_core.dataset.maintenance.compaction.tasks import CompactionMetrics, RewriteResult
+from lance_core.dataset.read.fragment_reuse import reuse_index
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import commit
 from lance_core.dataset.write.commit_change import new_transaction

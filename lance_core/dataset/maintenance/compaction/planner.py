@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
-from lance_core.dataset.maintenance.compaction.reuse import reuse_versions
+from lance_core.dataset.read.fragment_reuse import fragment_reuse
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_coverage import has_row_ids, is_of_zones, is_system_index
 from lance_core.table.indices.index_metadata import fragment_bitmap, parse_index_section
-from lance_core.table.indices.reuse_index import current_fragments
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -157,16 +156,16 @@ class _Coverage:
         fragments may cover all of them.
         """
         found = parse_index_section(snapshot.file.index_section)
-        versions = reuse_versions(snapshot)
+        reuse = fragment_reuse(snapshot)
         ids = snapshot.manifest.fragments.ids
         bitmaps, left_out = [], set[int]()
         stable = snapshot.manifest.uses_stable_row_ids
         for index in found:
             if is_system_index(index):
                 continue
-            known = index.fragments
-            covered = ids if known is None else current_fragments(known, versions)
-            bitmaps.append(fragment_bitmap(covered))
+            known = reuse.fragments(index)
+            covered = fragment_bitmap(ids) if known is None else known
+            bitmaps.append(covered)
             follows = has_row_ids(index)
             if not stable:
                 follows = settings.defer_index_remap and known is not None

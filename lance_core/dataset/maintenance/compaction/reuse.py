@@ -1,22 +1,19 @@
-"""Read and extend the fragment-reuse index of a table."""
+"""Extend the fragment-reuse index of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.dataset.read.fragment_reuse import fragment_reuse, reuse_index
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles
-from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
-from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.index_coverage import REUSE_INDEX
 from lance_core.table.indices.index_metadata import (
     IndexMetadata,
     encode_fragment_ids,
     fragment_bitmap,
-    parse_index_section,
 )
 from lance_core.table.indices.reuse_index import (
     MAX_INLINE_BYTES,
@@ -27,44 +24,12 @@ from lance_core.table.indices.reuse_index import (
     content_bytes,
     external_details,
     inline_details,
-    parse_content,
-    parse_details,
 )
-from lance_core.table.paths import INDICES, check_relative
+from lance_core.table.paths import INDICES
 from lance_core.table.transactions.operations.rewrite import RewriteGroup
 
 DETAILS_FILE = "details.binpb"
 """Name of the file with the details that are too large for the manifest."""
-
-
-def reuse_index(snapshot: Snapshot) -> IndexMetadata | None:
-    """The fragment-reuse index of a version, None if it has none."""
-    for index in parse_index_section(snapshot.file.index_section):
-        if index.name == REUSE_INDEX:
-            return index
-    return None
-
-
-def reuse_versions(snapshot: Snapshot) -> tuple[ReuseVersion, ...]:
-    """What the fragment-reuse index of a version says, oldest first; empty if there is none.
-
-    Raises `CorruptFileError` for invalid details, and the errors of the store.
-    """
-    index = reuse_index(snapshot)
-    if index is None:
-        return ()
-    if index.index_details is None:
-        raise CorruptFileError("the fragment-reuse index has no details", field="index_details")
-    found = parse_details(index.index_details)
-    if not isinstance(found, ExternalFile):
-        return found
-    base = snapshot.base(index.base_id)
-    path = f"{index.uuid}/{check_relative(found.path, 'ExternalFile.path')}"
-    if base is None or base.is_dataset_root:
-        path = f"{INDICES}/{path}"
-    whole = ByteRange(found.offset, found.offset + found.size)
-    (data,) = snapshot.store_of(base).get_ranges(path, [whole])
-    return parse_content(bytes(data))
 
 
 def row_addresses(snapshot: Snapshot, fragments: Sequence[Fragment]) -> bytes:
@@ -87,7 +52,7 @@ def extended(
     """
     before = reuse_index(snapshot)
     added = ReuseVersion(snapshot.version, tuple(_group(*group) for group in groups))
-    versions = (*reuse_versions(snapshot), added)
+    versions = (*fragment_reuse(snapshot).versions, added)
     covered = fragment_bitmap(digest.id for one in added.groups for digest in one.new)
     if before is not None and before.fragments is not None:
         covered |= before.fragments

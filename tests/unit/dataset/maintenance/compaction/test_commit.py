@@ -13,6 +13,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.maintenance.compaction import reuse
+from lance_core.dataset.read.fragment_reuse import fragment_reuse
 from lance_core.errors import (
     CommitConflictError,
     CommitFileMissingError,
@@ -240,7 +241,7 @@ def test_a_deferred_remap_stores_where_the_rows_are(dataset: lance.LanceDataset,
     assert (index.name, index.fields, index.index_version) == ("__lance_frag_reuse", (), 0)
     assert list(index.fragments or ()) == [6, 7]
     assert index.dataset_version == dataset.version - 1
-    (version,) = reuse.reuse_versions(dataset.snapshot)
+    (version,) = fragment_reuse(dataset.snapshot).versions
     assert version.dataset_version == dataset.version - 1
     first, second = version.groups
     assert first.old == (FragmentDigest(0, 10, 1), FragmentDigest(1, 10, 1), FragmentDigest(2, 10))
@@ -263,7 +264,7 @@ def test_a_fragment_reuse_index_is_extended(
     assert index.uuid != before.uuid
     assert [
         [new.id for group in version.groups for new in group.new]
-        for version in reuse.reuse_versions(dataset.snapshot)
+        for version in fragment_reuse(dataset.snapshot).versions
     ] == [[6], [8]]
     assert list(index.fragments or ()) == [6, 8]
     assert (Path(uri) / "_indices" / str(index.uuid) / "details.binpb").is_file()
@@ -309,5 +310,5 @@ def test_two_deferred_remaps_at_the_same_time_are_a_conflict(
         committing.extended = real
     dataset.checkout_latest()
     Compaction.commit(dataset, [results[0]])
-    assert len(reuse.reuse_versions(dataset.snapshot)) == 2
+    assert len(fragment_reuse(dataset.snapshot).versions) == 2
     assert dataset.to_table().sort_by("i")["i"].to_pylist() == [*range(60)]
