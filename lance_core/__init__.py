@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         errors,
         file,
         fragment,
+        indices,
         optimize,
         progress,
         schema,
@@ -83,6 +84,7 @@ __all__ = [
     "errors",
     "file",
     "fragment",
+    "indices",
     "iops_counter",
     "json_to_schema",
     "optimize",
@@ -101,7 +103,9 @@ def __getattr__(name: str) -> object:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = "arrow blob commit debug errors file fragment optimize progress schema udf vector"
+    modules = (
+        "arrow blob commit debug errors file fragment indices optimize progress schema udf vector"
+    )
     if name in modules.split():
         return import_module(f"lance_core.{name}")
     load(Part.TABLES)

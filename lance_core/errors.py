@@ -10,12 +10,15 @@
     │   ├── MergeError (OSError)                rows of a merge match rows that they must not match
     │   ├── UserFunctionError (OSError)         the caller's function raised, or its result is wrong
     │   ├── CompactionError (OSError)           options of a compaction that do not fit the table
+    │   ├── ColumnNotFoundError (KeyError)      no column at the path that an index is for
+    │   ├── IndexNameError (RuntimeError)       the name of a new index is taken or reserved
     │   ├── InvalidPathError                    a path that is absolute, empty or leaves its root
     │   └── InvalidRefError (OSError)           an invalid name of a tag or branch
     ├── NotFoundError (FileNotFoundError)
     │   ├── ObjectNotFoundError                 no object at a path of a store
     │   ├── DatasetNotFoundError (ValueError)   no table, or no such version, at a URI
-    │   └── RefNotFoundError (ValueError)       no tag or branch with this name
+    │   ├── RefNotFoundError (ValueError)       no tag or branch with this name
+    │   └── IndexNotFoundError (RuntimeError, KeyError)  no index or segment with this name
     ├── ExistsError (FileExistsError)
     │   ├── ObjectExistsError                   a conditional write was definitely not applied
     │   └── DatasetExistsError                  ``mode="create"`` on an existing table
@@ -85,6 +88,14 @@ class CompactionError(InvalidInputError, OSError):
     """Options of a compaction that do not fit the table or its files; nothing was written."""
 
 
+class ColumnNotFoundError(InvalidInputError, KeyError):
+    """The table has no column at the path that was given for an index."""
+
+
+class IndexNameError(InvalidInputError, RuntimeError):
+    """The name of a new index is reserved, or another index has it; nothing was written."""
+
+
 class InvalidPathError(InvalidInputError):
     """A path is empty, absolute, or leaves the root that it is relative to."""
 
@@ -113,6 +124,10 @@ class DatasetNotFoundError(NotFoundError, ValueError):
 
 class RefNotFoundError(NotFoundError, ValueError):
     """The table has no tag or branch with the requested name."""
+
+
+class IndexNotFoundError(NotFoundError, RuntimeError, KeyError):
+    """The table has no index with the requested name, or the index has no such segment."""
 
 
 class ExistsError(LanceError, FileExistsError):

@@ -3,6 +3,7 @@
 from lance_core.dataset.values.progress import (
     FileSystemFragmentWriteProgress,
     FragmentWriteProgress,
+    IndexProgress,
     NoopFragmentWriteProgress,
 )
 from lance_core.dataset.values.progress_bar import progress_bar
@@ -10,6 +11,7 @@ from lance_core.dataset.values.progress_bar import progress_bar
 __all__ = [
     "FileSystemFragmentWriteProgress",
     "FragmentWriteProgress",
+    "IndexProgress",
     "NoopFragmentWriteProgress",
     "progress_bar",
 ]

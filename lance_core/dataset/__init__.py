@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.values.base_path import DatasetBasePath
     from lance_core.dataset.values.fragment_metadata import DataFile, DeletionFile, FragmentMetadata
     from lance_core.dataset.values.index import Index, IndexFile
+    from lance_core.dataset.values.index_config import IndexConfig
     from lance_core.dataset.values.operations import LanceOperation
     from lance_core.dataset.values.row_id_sequence import RowIdSequence
     from lance_core.dataset.values.transaction import LANCE_COMMIT_MESSAGE_KEY, Transaction
@@ -83,6 +84,7 @@ __all__ = [
     "FragmentMetadata",
     "FragmentSession",
     "Index",
+    "IndexConfig",
     "IndexFile",
     "LanceDataset",
     "LanceFragment",

@@ -11,6 +11,7 @@ from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.change_methods import ChangeMethods
 from lance_core.dataset.history_methods import HistoryMethods
+from lance_core.dataset.index_methods import IndexMethods
 from lance_core.dataset.maintenance_methods import MaintenanceMethods
 from lance_core.dataset.read_methods import ReadMethods
 from lance_core.dataset.schema_methods import SchemaMethods
@@ -31,7 +32,13 @@ else:
 
 
 class LanceDataset(
-    ArrowInstance, ReadMethods, HistoryMethods, ChangeMethods, SchemaMethods, MaintenanceMethods
+    ArrowInstance,
+    ReadMethods,
+    HistoryMethods,
+    ChangeMethods,
+    SchemaMethods,
+    IndexMethods,
+    MaintenanceMethods,
 ):
     """A table at one version; `checkout_latest` and writes through it move it to newer ones.
 

@@ -43,6 +43,7 @@ HOMES = {
     "FragmentMetadata": "lance_core.dataset.values.fragment_metadata",
     "Index": "lance_core.dataset.values.index",
     "IndexFile": "lance_core.dataset.values.index",
+    "IndexConfig": "lance_core.dataset.values.index_config",
     "bytes_read_counter": "lance_core.store.process_reads",
     "iops_counter": "lance_core.store.process_reads",
     "LANCE_COMMIT_MESSAGE_KEY": "lance_core.dataset.values.transaction",

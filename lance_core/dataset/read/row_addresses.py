@@ -96,6 +96,13 @@ def places_with(
     return places[positions >= 0]
 
 
+def live_places(snapshot: Snapshot, ids: npt.NDArray[np.uint64]) -> Int64Array:
+    """The place (see `RowIdIndex`) of the live row with each of these stable ids, -1 for none."""
+    wanted, order = np.unique(ids, return_inverse=True)
+    found: Int64Array = _live_places(snapshot, row_id_index(snapshot).candidates(wanted))[order]
+    return found
+
+
 def _places(
     snapshot: Snapshot, selector: Selector, wanted: Int64Array, ignore_deletions: bool = False
 ) -> Int64Array:

@@ -7,10 +7,34 @@ import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.dataset.values.fragment_metadata import FragmentMetadata
+
+
+@dataclass(frozen=True)
+class IndexProgress:
+    """An event while an index is built: the start, the progress or the end of a stage.
+
+    ``completed`` and ``total`` are in ``unit``, and None if unknown. Each type of index has its
+    own stages.
+    """
+
+    event: Literal["start", "progress", "complete"]
+    stage: str
+    completed: int | None = None
+    total: int | None = None
+    unit: str = ""
+
+    @property
+    def fraction(self) -> float | None:
+        """The completed part of the stage, from 0 to 1; None if it is unknown."""
+        if self.completed is None or not self.total:
+            return None
+        return min(self.completed / self.total, 1.0)
 
 
 class FragmentWriteProgress(ABC):

@@ -30,7 +30,9 @@ Groups = Sequence[tuple[Iterable[int], Iterable[int]]]
 REUSE_INDEX = "__lance_frag_reuse"
 """Name of the fragment-reuse index, see `lance_core.table.indices.reuse_index`."""
 
-_SYSTEM_INDICES = frozenset({REUSE_INDEX, "__lance_mem_wal"})
+SYSTEM_INDICES = frozenset({REUSE_INDEX, "__lance_mem_wal"})
+"""Reserved names: indices of the table's internal state."""
+
 _VECTOR_DETAILS = "VectorIndexDetails"
 _BTREE_DETAILS = "BTreeIndexDetails"
 _WITH_ROW_IDS = frozenset(
@@ -47,7 +49,7 @@ _OF_ZONES = frozenset({"BloomFilterIndexDetails", "ZoneMapIndexDetails"})
 
 def is_system_index(index: IndexMetadata) -> bool:
     """True for an index of the table's internal state, which has no fields."""
-    return index.name in _SYSTEM_INDICES
+    return index.name in SYSTEM_INDICES
 
 
 def _kind(index: IndexMetadata) -> str:

@@ -1,0 +1,1 @@
+"""Create, extend, describe and drop the indices of a table."""

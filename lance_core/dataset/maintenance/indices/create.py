@@ -1,0 +1,211 @@
+"""Create a scalar index, or replace it, and commit; drop an index."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.options import CommitOptions
+from lance_core.dataset.maintenance.indices.request import IndexRequest, index_request
+from lance_core.dataset.maintenance.indices.segments import SegmentWriter, segment_draft
+from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.index import Index, to_uuid
+from lance_core.dataset.values.index_config import IndexConfig
+from lance_core.dataset.values.progress import IndexProgress
+from lance_core.dataset.values.progress_bar import progress_bar
+from lance_core.dataset.write.commit_change import commit_change, new_transaction
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.dataset.write.retry_on_conflict import (
+    CONFLICT_RETRIES,
+    ConflictRetries,
+    retry_on_conflict,
+)
+from lance_core.errors import (
+    IndexNameError,
+    IndexNotFoundError,
+    InvalidInputError,
+    InvalidTypeError,
+)
+from lance_core.index.files import Progress, no_progress
+from lance_core.lazy_dataclass import dataclass
+from lance_core.plugins import get_manager
+from lance_core.suggestions import hint, shortened
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_coverage import SYSTEM_INDICES
+from lance_core.table.indices.index_metadata import IndexMetadata
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.transactions.operations import CreateIndex
+
+ProgressCallback = Callable[[IndexProgress], object]
+
+RETRIES = ConflictRetries.of(CONFLICT_RETRIES, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewIndex:
+    """The arguments of a new index, as `LanceDataset.create_scalar_index` has them."""
+
+    column: str | Sequence[str]
+    kind: str | IndexConfig
+    parameters: Mapping[str, Any]
+    name: str | None = None
+    replace: bool = True
+    train: bool = True
+    uuid: str | None = None
+    progress_callback: ProgressCallback | None = None
+
+
+def create(snapshot: Snapshot, new: NewIndex, environment: Environment = SYSTEM) -> Snapshot:
+    """Build an index of all rows, and commit it; see `LanceDataset.create_scalar_index`."""
+    check_writable(snapshot.manifest.flags)
+
+    def attempt(base: Snapshot, options: CommitOptions) -> Snapshot:
+        request, name = check_new_index(base, new)
+        old = tuple(index for index in indices_of(base) if index.name == name)
+        fragments = list(base.manifest.fragments) if new.train else []
+        with discard_on_failure(base.root) as files:
+            made = _build(SegmentWriter(base, files, environment), new, request, name, fragments)
+            operation = CreateIndex((made,), old)
+            return files.commit(base, new_transaction(base, operation, environment), options)
+
+    return retry_on_conflict("index", snapshot, attempt, RETRIES, environment)
+
+
+def create_uncommitted(
+    snapshot: Snapshot,
+    new: NewIndex,
+    fragment_ids: Iterable[int],
+    environment: Environment = SYSTEM,
+) -> Index:
+    """Build a segment of some fragments; see `LanceDataset.create_index_uncommitted`."""
+    check_writable(snapshot.manifest.flags)
+    request, name = check_new_index(snapshot, new)
+    ids = list(fragment_ids)
+    if not all(isinstance(one, int) for one in ids):
+        raise InvalidTypeError(f"fragment_ids are numbers of fragments, got {fragment_ids!r}")
+    fragments = [snapshot.fragment(id_) for id_ in sorted(set(ids))] if new.train else []
+    with discard_on_failure(snapshot.root) as files:
+        writer = SegmentWriter(snapshot, files, environment)
+        return Index.of(_build(writer, new, request, name, fragments))
+
+
+def _build(
+    writer: SegmentWriter,
+    new: NewIndex,
+    request: IndexRequest,
+    name: str,
+    fragments: Sequence[Fragment],
+) -> IndexMetadata:
+    """Write a segment of ``fragments``, and report the progress."""
+    snapshot = writer.snapshot
+    uuid = writer.environment.new_uuid() if new.uuid is None else to_uuid(new.uuid)
+    covered = [fragment.id for fragment in fragments]
+    draft = segment_draft(snapshot, request.spec, name, request.field_id, covered, uuid)
+    total = sum(map(snapshot.live_rows, fragments))
+    with (
+        reported(new.progress_callback) as progress,
+        progress_bar(f"index {request.path}", total) as advance,
+    ):
+        writer = replace(writer, progress=progress, advance=advance)
+        rows = writer.rows(draft, request.lineage, fragments)
+        return writer.write(
+            draft, lambda output: request.type.build(rows, request.parameters, output)
+        )
+
+
+def check_new_index(snapshot: Snapshot, new: NewIndex) -> tuple[IndexRequest, str]:
+    """The checked request, and the name of the index; reads no data file.
+
+    Without a name it is ``<path>_idx``, or ``<path>_idx_2`` and so on if an index of another column
+    or type has that name.
+    """
+    request = index_request(snapshot, new.column, new.kind, new.parameters)
+    if new.uuid is not None:
+        to_uuid(new.uuid)
+    by_name: dict[str, list[IndexMetadata]] = {}
+    for index in indices_of(snapshot):
+        by_name.setdefault(index.name, []).append(index)
+    name = new.name
+    if name is None:
+        name = _default_name(request, by_name)
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"the name of an index is a string, got {name!r}")
+    if name in SYSTEM_INDICES:
+        raise IndexNameError(f"the name {name!r} is reserved for the table's internal state")
+    existing = by_name.get(name, [])
+    if any(index.fields != (request.field_id,) for index in existing):
+        raise IndexNameError(
+            f"Index name {shortened(name)} already exists with different fields, choose another one"
+        )
+    if existing and not new.replace:
+        raise IndexNameError(
+            f"Index name {shortened(name)} already exists, choose another one or use replace=True"
+        )
+    return request, name
+
+
+def _default_name(request: IndexRequest, by_name: Mapping[str, Sequence[IndexMetadata]]) -> str:
+    base = f"{request.path}_idx"
+    names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
+    return next(
+        name for name in names if all(_may_replace(request, one) for one in by_name.get(name, ()))
+    )
+
+
+def _may_replace(request: IndexRequest, index: IndexMetadata) -> bool:
+    """True if a new index without a name replaces ``index``: same column, same type."""
+    if index.fields != (request.field_id,) or index.index_details is None:
+        return False
+    return get_manager().index_type_of(index.index_details.type_url) == request.spec
+
+
+@contextlib.contextmanager
+def reported(callback: ProgressCallback | None) -> Iterator[Progress]:
+    """A function that reports stages to ``callback``; the last stage ends with the context.
+
+    Raises `InvalidTypeError` if ``callback`` cannot be called.
+    """
+    if callback is None:
+        yield no_progress
+        return
+    if not callable(callback):
+        raise InvalidTypeError(f"progress_callback must be callable, got {callback!r}")
+    current: list[tuple[str, int, int]] = []
+
+    def end() -> None:
+        if current:
+            stage, _, total = current.pop()
+            callback(IndexProgress("complete", stage, total, total, "rows"))
+
+    def progress(stage: str, done: int, total: int) -> None:
+        if not current or current[0][0] != stage:
+            end()
+            callback(IndexProgress("start", stage, 0, total, "rows"))
+        current[:] = [(stage, done, total)]
+        callback(IndexProgress("progress", stage, done, total, "rows"))
+
+    yield progress
+    end()
+
+
+def segments_named(snapshot: Snapshot, name: str) -> tuple[IndexMetadata, ...]:
+    """The segments of an index; raises `IndexNotFoundError` if there is no such index."""
+    indices = indices_of(snapshot)
+    found = tuple(index for index in indices if index.name == name)
+    if not found:
+        names = {index.name for index in indices}
+        raise IndexNotFoundError(f"Lance index not found: name={name}{hint(str(name), names)}")
+    return found
+
+
+def drop(snapshot: Snapshot, name: str) -> Snapshot:
+    """Remove an index and commit; its files stay until a cleanup."""
+    check_writable(snapshot.manifest.flags)
+    if name in SYSTEM_INDICES:
+        raise InvalidInputError(f"{name} is not an index of a column")
+    return commit_change(snapshot, CreateIndex((), segments_named(snapshot, name)))

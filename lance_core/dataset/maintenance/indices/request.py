@@ -1,0 +1,141 @@
+"""What a caller wants to have indexed: the column, the type of index, and its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lance_core.dataset.read.stored_indices import index_type
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.index_config import IndexConfig
+from lance_core.errors import (
+    ColumnNotFoundError,
+    InvalidInputError,
+    InvalidTypeError,
+    PluginNotFoundError,
+    UnsupportedFeatureError,
+)
+from lance_core.index.base import IndexType
+from lance_core.index.spec import IndexTypeSpec, plain_index_type
+from lance_core.lazy_dataclass import dataclass
+from lance_core.plugins import get_manager
+from lance_core.schema import Field, Schema
+from lance_core.schema.path import format_path
+from lance_core.suggestions import did_you_mean, shortened
+
+_UNSUPPORTED = frozenset(
+    {"inverted", "fts", "fm", "rtree", "json", "minhashlsh", "vector", "scalar"}
+    | {f"ivf{kind}" for kind in ("flat", "pq", "sq", "rq", "hnswflat", "hnswpq", "hnswsq")}
+)
+"""Types of pylance, as `plain_index_type` writes them, that no plugin may have meant."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexRequest:
+    """A checked request: the field after the structs around it, the type, and its parameters."""
+
+    lineage: tuple[Field, ...]
+    spec: IndexTypeSpec
+    type: IndexType
+    parameters: Mapping[str, Any]
+
+    @property
+    def field_id(self) -> int:
+        """The id of the indexed field."""
+        return self.lineage[-1].id
+
+    @property
+    def path(self) -> str:
+        """The path of the indexed field."""
+        return format_path([field.name for field in self.lineage])
+
+
+def index_request(
+    snapshot: Snapshot,
+    column: str | Sequence[str],
+    kind: Any,
+    parameters: Mapping[str, Any],
+) -> IndexRequest:
+    """Check the arguments of a new index; ``kind`` is a string or an `IndexConfig`.
+
+    Raises `ColumnNotFoundError`, `UnsupportedFeatureError` for several columns and an unknown type,
+    `InvalidTypeError` for a column that cannot have such an index, and `InvalidInputError` for
+    wrong parameters.
+    """
+    if isinstance(kind, IndexConfig) or _is_config(kind):
+        given = kind.parameters or {}
+        if not isinstance(given, Mapping):
+            raise InvalidTypeError(f"the parameters of an index are a dict, got {given!r}")
+        kind, parameters = kind.index_type, {**given, **parameters}
+    if not isinstance(kind, str):
+        raise InvalidTypeError(f"index_type must be a string or an IndexConfig, got {kind!r}")
+    lineage = indexed_field(snapshot.schema, column)
+    spec = spec_named(kind)
+    found, field = index_type(spec), lineage[-1]
+    path = format_path([part.name for part in lineage])
+    if field.is_blob or not found.accepts(field.storage_type):
+        raise InvalidTypeError(
+            f"column {path} cannot have an index of type {spec.label}: its values have the type "
+            f"{field.arrow_type}{' and are blobs' if field.is_blob else ''}"
+        )
+    found.check_parameters(parameters)
+    return IndexRequest(lineage, spec, found, dict(parameters))
+
+
+def _is_config(kind: object) -> bool:
+    """True for pylance's own class, which has the same attributes."""
+    return hasattr(kind, "index_type") and hasattr(kind, "parameters")
+
+
+def spec_named(kind: str) -> IndexTypeSpec:
+    """The index type that a user names; raises `UnsupportedFeatureError` for an unknown one."""
+    try:
+        return get_manager().index_type(kind)
+    except PluginNotFoundError as error:
+        if plain_index_type(kind) in _UNSUPPORTED:
+            raise UnsupportedFeatureError(f"indices of type {kind} are not supported yet") from None
+        raise UnsupportedFeatureError(str(error)) from error
+
+
+def indexed_field(schema: Schema, column: str | Sequence[str]) -> tuple[Field, ...]:
+    """The field at the path ``column``, after the structs around it.
+
+    The case of letters is ignored if no field has exactly this path. Raises `ColumnNotFoundError`
+    for no field and for several, and `UnsupportedFeatureError` for several columns and for a field
+    in a list or map.
+    """
+    if not isinstance(column, str):
+        if not isinstance(column, Sequence) or not all(isinstance(one, str) for one in column):
+            raise InvalidTypeError(f"column must be a string, got {column!r}")
+        if len(column) != 1:
+            raise UnsupportedFeatureError("an index has exactly one column")
+        column = column[0]
+    lineage = _exact(schema, column) or _ignoring_case(schema, column)
+    for field in lineage[:-1]:
+        if not field.is_struct:
+            raise UnsupportedFeatureError(
+                f"column {column!r} is inside of {field.name!r}, which is not a struct but "
+                f"{field.arrow_type}"
+            )
+    return lineage
+
+
+def _exact(schema: Schema, column: str) -> tuple[Field, ...]:
+    try:
+        return schema.lineage(column)
+    except InvalidInputError:  # not a path
+        return ()
+
+
+def _ignoring_case(schema: Schema, column: str) -> tuple[Field, ...]:
+    paths = [schema.path_of(field.id) for field in schema.walk()]
+    wanted = column.casefold()
+    found = [path for path in paths if path.casefold() == wanted]
+    found = found or [one.name for one in schema.fields if one.name.casefold() == wanted]
+    if len(found) > 1:
+        raise ColumnNotFoundError(f"column {shortened(column)} may be any of {', '.join(found)}")
+    if not found:
+        raise ColumnNotFoundError(
+            f"{shortened(column)} not found in schema{did_you_mean(column, paths)}"
+        )
+    return schema.lineage(found[0])

@@ -1,0 +1,146 @@
+"""The live rows of fragments as an index type reads them, and where indexed rows are now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.read.plan import ScanPlan, Span
+from lance_core.dataset.read.projection import META_FIELDS, ROW_ADDRESS, ROW_ID, Output, Projection
+from lance_core.dataset.read.row_addresses import live_places
+from lance_core.dataset.read.scan import scan_windows
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.errors import InvalidInputError
+from lance_core.index.base import IndexBatch, RowNumbers
+from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import Part, load
+from lance_core.schema import Field, binary_json, to_storage
+from lance_core.schema.project import project_lineages
+from lance_core.table.fragments.fragment import Fragment
+
+WINDOW_ROWS = 1 << 16
+"""Target rows of a window of the scan."""
+
+BATCH_ROWS = 1 << 18
+BATCH_BYTES = 16 << 20
+"""Windows are joined until a batch has so many rows or bytes."""
+
+_HIGH_BITS = np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FragmentRows:
+    """The live rows of ``fragments`` with the values of one field.
+
+    ``lineage``: the field after the structs around it, outermost first. ``with_row_ids``: True for
+    row ids as row numbers, False for row addresses. ``advance`` is called with numbers of rows that
+    were read.
+    """
+
+    snapshot: Snapshot
+    lineage: tuple[Field, ...]
+    fragments: Sequence[Fragment]
+    with_row_ids: bool
+    advance: Callable[[int], object] = lambda _: None
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the column in files."""
+        return self.lineage[-1].storage_type
+
+    @property
+    def num_rows(self) -> int:
+        """The number of live rows."""
+        return sum(map(self.snapshot.live_rows, self.fragments))
+
+    def batches(self) -> Iterator[IndexBatch]:
+        """All rows in the order of fragments and offsets, in few batches.
+
+        Raises `CorruptFileError` for corrupt files, and the errors of the store.
+        """
+        parts: list[pa.RecordBatch] = []
+        rows = size = 0
+        for window in scan_windows(self.snapshot, self._plan()):
+            self.advance(window.num_rows)
+            parts.append(window)
+            rows, size = rows + window.num_rows, size + window.nbytes
+            if rows >= BATCH_ROWS or size >= BATCH_BYTES:
+                yield from self._joined(parts)
+                parts, rows, size = [], 0, 0
+        if parts:
+            yield from self._joined(parts)
+
+    def _joined(self, parts: Sequence[pa.RecordBatch]) -> Iterator[IndexBatch]:
+        columns = [part.column(0) for part in parts]
+        numbers = np.concatenate([part.column(1).to_numpy() for part in parts])
+        if pa.types.is_dictionary(self.type):  # the dictionaries differ
+            stops = np.cumsum(list(map(len, columns)))
+            rows = np.split(numbers, stops[:-1])
+        else:
+            columns, rows = [combine_chunks(pa.chunked_array(columns))], [numbers]
+        for column, some in zip(columns, rows, strict=True):
+            yield IndexBatch(to_storage(column, binary_json(self.lineage[-1])), some)
+
+    def _plan(self) -> ScanPlan:
+        load(Part.FILES)
+        snapshot, meta = self.snapshot, ROW_ID if self.with_row_ids else ROW_ADDRESS
+        top = self.lineage[0]
+        if top.name in (ROW_ID, ROW_ADDRESS):
+            raise InvalidInputError(f"column {top.name!r} has the name of a meta column")
+        stored = tuple(map(binary_json, project_lineages([self.lineage])))
+        leaf = binary_json(self.lineage[-1])
+        value = pa.field("value", leaf.arrow_type)
+        path = tuple(field.name for field in self.lineage)
+        schema = replace(snapshot.schema, fields=stored)
+        outputs = [Output(value, path), Output(META_FIELDS[meta], (meta,))]
+        return ScanPlan(
+            projection=Projection.of(schema, outputs),
+            spans=tuple(Span(one, 0, snapshot.physical_rows(one)) for one in self.fragments),
+            schema=schema,
+            batch_size=WINDOW_ROWS,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsInFragments:
+    """The map of row addresses that do not change: keeps rows of the fragments ``kept``."""
+
+    kept: Collection[int]
+
+    def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
+        """Each address, and True if its fragment is kept."""
+        return rows, _are_in(rows >> _HIGH_BITS, self.kept)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowIdsInFragments:
+    """The map of row ids: keeps rows that are in one of the fragments ``kept`` of a version."""
+
+    snapshot: Snapshot
+    kept: Collection[int]
+
+    def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
+        """Each id, and True if its live row is in a kept fragment."""
+        places = live_places(self.snapshot, rows)
+        positions = self.snapshot.fragment_positions
+        kept = [positions[id_] for id_ in self.kept if id_ in positions]
+        found = _are_in((places >> 32).astype(np.uint64), kept)
+        return rows, found & (places >= 0)
+
+
+class NoRows:
+    """The map that keeps no row: a merge with it takes only the parameters of an index."""
+
+    def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
+        """Each number, and False."""
+        return rows, np.zeros(len(rows), np.bool_)
+
+
+def _are_in(numbers: RowNumbers, kept: Collection[int]) -> npt.NDArray[np.bool_]:
+    wanted = np.fromiter(kept, np.uint64, len(kept))
+    return np.isin(numbers, wanted)

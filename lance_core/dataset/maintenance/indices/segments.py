@@ -1,0 +1,98 @@
+"""Segments: the parts of an index, each with files in a folder of its own.
+
+A segment is written first and committed later. All segments of an index have the same name, field
+and type, and cover different fragments.
+"""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.dataset.maintenance.indices.rows import FragmentRows
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.discard_on_failure import NewFiles
+from lance_core.encodings.version import FileVersion
+from lance_core.index.files import IndexOutput, Progress, no_progress
+from lance_core.index.spec import IndexTypeSpec
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema import Field
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_coverage import has_row_ids
+from lance_core.table.indices.index_metadata import (
+    IndexDetails,
+    IndexFile,
+    IndexMetadata,
+    encode_fragment_ids,
+    fragment_bitmap,
+)
+from lance_core.table.paths import INDICES
+
+_NANOSECONDS = 1_000_000
+"""Nanoseconds of a millisecond."""
+
+
+def segment_draft(
+    snapshot: Snapshot,
+    spec: IndexTypeSpec,
+    name: str,
+    field_id: int,
+    covered: Iterable[int],
+    uuid: uuids.UUID,
+) -> IndexMetadata:
+    """A segment without files, which covers the fragments ``covered`` of ``snapshot``."""
+    bitmap = fragment_bitmap(covered)
+    bitmap.run_optimize()
+    return IndexMetadata(
+        uuid=uuid,
+        name=name,
+        fields=(field_id,),
+        dataset_version=snapshot.version,
+        fragment_bitmap=encode_fragment_ids(bitmap),
+        index_details=IndexDetails(spec.details_url),
+        index_version=spec.version_for(stable_row_ids=snapshot.manifest.uses_stable_row_ids),
+    )
+
+
+def uses_row_ids(snapshot: Snapshot, segment: IndexMetadata) -> bool:
+    """True if the row numbers of ``segment`` are row ids that differ from addresses."""
+    return snapshot.manifest.uses_stable_row_ids and has_row_ids(segment)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentWriter:
+    """Writes segments of a version, and adds the paths of their files to ``files``.
+
+    ``advance`` is called with numbers of rows that were read.
+    """
+
+    snapshot: Snapshot
+    files: NewFiles
+    environment: Environment = SYSTEM
+    progress: Progress = no_progress
+    advance: Callable[[int], object] = lambda _: None
+
+    def rows(
+        self, segment: IndexMetadata, lineage: tuple[Field, ...], fragments: Sequence[Fragment]
+    ) -> FragmentRows:
+        """The live rows of ``fragments`` with the row numbers that ``segment`` has."""
+        with_ids = uses_row_ids(self.snapshot, segment)
+        return FragmentRows(self.snapshot, lineage, fragments, with_ids, self.advance)
+
+    def write(self, draft: IndexMetadata, write: Callable[[IndexOutput], bytes]) -> IndexMetadata:
+        """``draft`` with the files that ``write`` makes and the details that it returns."""
+        version, root = self.snapshot.storage_version, self.snapshot.root
+        if version is FileVersion.V0_1:  # files of indices have no older version
+            version = FileVersion.V2_0
+        path, paths = f"{INDICES}/{draft.uuid}", self.files.others
+        with IndexOutput(root.store, path, root.registry, version, paths, self.progress) as output:
+            value = write(output)
+        assert draft.index_details is not None
+        return replace(
+            draft,
+            index_details=IndexDetails(draft.index_details.type_url, value),
+            created_at=self.environment.clock() // _NANOSECONDS,
+            files=tuple(IndexFile(name, size) for name, size in sorted(output.sizes.items())),
+        )

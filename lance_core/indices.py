@@ -1,0 +1,6 @@
+"""Values that describe indices, and the parameters of new ones."""
+
+from lance_core.dataset.values.index import Index, IndexFile
+from lance_core.dataset.values.index_config import IndexConfig
+
+__all__ = ["Index", "IndexConfig", "IndexFile"]
