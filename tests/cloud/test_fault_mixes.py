@@ -57,9 +57,9 @@ def test_credentials_may_end_at_any_request(new_place: NewPlace, kind: str) -> N
 @pytest.mark.parametrize("kind", WITH_SOURCES)
 def test_one_renewal_of_credentials_is_for_all_writers(new_place: NewPlace, kind: str) -> None:
     with source_of(new_place(kind)) as source:
-        found = end_again_and_again(source, WRITERS, 5)
+        found = end_again_and_again(source, WRITERS, COMMITS)
     assert found.wrong == []
-    assert found.acknowledged == WRITERS * 5
+    assert found.acknowledged == WRITERS * COMMITS
 
 
 @pytest.mark.parametrize("kind", NAMES)
