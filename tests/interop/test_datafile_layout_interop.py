@@ -91,7 +91,7 @@ def num_pages(path: Path) -> list[int]:
 
 
 def test_one_large_batch_becomes_the_same_file(tmp_path: Path) -> None:
-    table = mixed(600_000).select(["number", "flag", "text", "gap", "vector"])
+    table = mixed(1_200_000).select(["number", "flag", "text", "gap", "vector"])
     theirs, ours = check_both_ways(tmp_path, table)
     assert ours.read_bytes() == theirs.read_bytes()
 
