@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
 IndexTypeFactory: TypeAlias = "Callable[[], IndexType]"
 
-_PACKAGES = ("lance.table.", "lance.index.pb.")
-"""Packages of the format's own messages; one message may occur in either of them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexTypeSpec:
@@ -51,18 +48,3 @@ class IndexTypeSpec:
 def plain_index_type(name: str) -> str:
     """The name of an index type in lower case and without underscores, for comparisons."""
     return name.lower().replace("_", "")
-
-
-def details_key(type_url: str) -> str | None:
-    """What identifies the message of a type URL; None if the URL has no slash.
-
-    The format's own messages are recognised in both of its packages and in any case.
-    """
-    _, slash, message = type_url.rpartition("/")
-    if not slash:
-        return None
-    lower = message.lower()
-    for package in _PACKAGES:
-        if lower.startswith(package):
-            return lower.removeprefix(package)
-    return type_url

@@ -12,11 +12,12 @@ from lance_core.encodings.kernels import LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
-from lance_core.index.spec import IndexTypeSpec, details_key
+from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.suggestions import hint, shortened
+from lance_core.table.indices.index_metadata import details_key
 
 if TYPE_CHECKING:  # the import is slow, so it runs only when plugins are used
     from importlib.metadata import EntryPoint

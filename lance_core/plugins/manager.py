@@ -14,7 +14,7 @@ from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
-from lance_core.index.spec import IndexTypeSpec, details_key, plain_index_type
+from lance_core.index.spec import IndexTypeSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
 from lance_core.plugins.loading import (
@@ -28,6 +28,7 @@ from lance_core.plugins.loading import (
 from lance_core.plugins.manifest_stores import as_commit_handler
 from lance_core.plugins.missing_plugin import LeftOut, PluginLookup, not_found
 from lance_core.store.spec import ObjectStoreSpec
+from lance_core.table.indices.index_metadata import details_key
 
 BUILTIN = "lance_core.builtin"
 """The module of the built-in plugin; it is imported by name, like other plugins."""

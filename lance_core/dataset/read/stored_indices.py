@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,11 +16,17 @@ from lance_core.index.spec import IndexTypeSpec
 from lance_core.plugins import get_manager
 from lance_core.store.spec import resolve_factory
 from lance_core.table.indices.index_coverage import is_system_index
-from lance_core.table.indices.index_metadata import IndexMetadata, parse_index_section
+from lance_core.table.indices.index_metadata import (
+    IndexDetails,
+    IndexFile,
+    IndexMetadata,
+    parse_index_section,
+)
 from lance_core.table.paths import INDICES, check_relative
 
 if TYPE_CHECKING:
     from lance_core.schema import Field
+    from lance_core.store.base import ObjectStore
 
 MAX_OPEN_BYTES = 512 << 20
 """Maximum bytes that the open indices of this process keep in memory."""
@@ -29,6 +36,12 @@ open_indices: LruCache[tuple[str, str], OpenIndex] = LruCache(
 )
 """The open indices of this process, by table and uuid."""
 
+_BTREE_FILE = "page_lookup.lance"
+_BITMAP_FILE = "bitmap_page_lookup.lance"
+
+_old_files: LruCache[tuple[str, str], tuple[IndexFile, ...]] = LruCache(256)
+"""The files of indices without details."""
+
 
 def index_type(spec: IndexTypeSpec) -> IndexType:
     """The implementation of an index type. Raises `PluginLoadError`."""
@@ -37,13 +50,44 @@ def index_type(spec: IndexTypeSpec) -> IndexType:
 
 
 def indices_of(snapshot: Snapshot) -> tuple[IndexMetadata, ...]:
-    """All indices of a version except those of the table's internal state."""
+    """All indices of a version except those of the table's internal state.
+
+    Indices of tables before 0.20 have no details; their types are recognised by their files.
+    """
     stored = parse_index_section(snapshot.file.index_section)
-    return tuple(index for index in stored if not is_system_index(index))
+    return tuple(
+        index if index.index_details is not None else _with_details(snapshot, index)
+        for index in stored
+        if not is_system_index(index)
+    )
+
+
+def _with_details(snapshot: Snapshot, index: IndexMetadata) -> IndexMetadata:
+    """``index`` with the details and files that its folder suggests."""
+    key = snapshot.root.base_uri, str(index.uuid)
+    files = _old_files.get(key, lambda: _listed(snapshot, index))
+    names, field = {one.path for one in files}, field_of(snapshot, index)
+    if field is None:
+        return index
+    if _BITMAP_FILE in names:
+        kind = field.storage_type
+        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        message = "LabelListIndexDetails" if is_list else "BitmapIndexDetails"
+    elif _BTREE_FILE in names:
+        message = "BTreeIndexDetails"
+    else:
+        return index
+    return replace(index, index_details=IndexDetails(f"/lance.table.{message}"), files=files)
+
+
+def _listed(snapshot: Snapshot, index: IndexMetadata) -> tuple[IndexFile, ...]:
+    store, folder = _place(snapshot, index)
+    names = ((one.path.removeprefix(f"{folder}/"), one.size) for one in store.list(folder))
+    return tuple(IndexFile(name, size) for name, size in names)
 
 
 def spec_of(index: IndexMetadata) -> IndexTypeSpec | None:
-    """The type of a stored index; None if it has no details, or a type or version not known."""
+    """The type of an index from `indices_of`; None if its type or its version is not known."""
     if index.index_details is None:
         return None
     spec = get_manager().index_type_of(index.index_details.type_url)
@@ -61,13 +105,19 @@ def field_of(snapshot: Snapshot, index: IndexMetadata) -> Field | None:
 
 def folder_of(snapshot: Snapshot, index: IndexMetadata, kind: pa.DataType) -> IndexFolder:
     """The files of a stored index of a column of type ``kind``."""
+    store, path = _place(snapshot, index)
+    sizes = {check_relative(one.path, "IndexFile.path"): one.size_bytes for one in index.files}
+    version = index.index_version or 0
+    return IndexFolder(store, path, sizes, snapshot.root.registry, kind, version)
+
+
+def _place(snapshot: Snapshot, index: IndexMetadata) -> tuple[ObjectStore, str]:
+    """The store and the folder of the files of an index."""
     base = snapshot.base(index.base_id)
     path = str(index.uuid)
     if base is None or base.is_dataset_root:
         path = f"{INDICES}/{path}"
-    sizes = {check_relative(one.path, "IndexFile.path"): one.size_bytes for one in index.files}
-    version = index.index_version or 0
-    return IndexFolder(snapshot.store_of(base), path, sizes, snapshot.root.registry, kind, version)
+    return snapshot.store_of(base), path
 
 
 def open_index(snapshot: Snapshot, index: IndexMetadata, spec: IndexTypeSpec) -> OpenIndex:

@@ -8,6 +8,7 @@ only if the index still has the address or id and the current value of all its r
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from lance_core.schema.tree import Schema
 from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.indices.index_metadata import (
     IndexMetadata,
+    details_key,
     encode_fragment_ids,
     fragment_bitmap,
 )
@@ -33,18 +35,19 @@ REUSE_INDEX = "__lance_frag_reuse"
 SYSTEM_INDICES = frozenset({REUSE_INDEX, "__lance_mem_wal"})
 """Reserved names: indices of the table's internal state."""
 
-_VECTOR_DETAILS = "VectorIndexDetails"
-_BTREE_DETAILS = "BTreeIndexDetails"
-_WITH_ROW_IDS = frozenset(
-    {
-        "BitmapIndexDetails",
-        "InvertedIndexDetails",
-        "LabelListIndexDetails",
-        "NGramIndexDetails",
-        _VECTOR_DETAILS,
-    }
-)
-_OF_ZONES = frozenset({"BloomFilterIndexDetails", "ZoneMapIndexDetails"})
+_VECTOR = "vectorindexdetails"
+_LAST_WITH_ROW_IDS = {
+    "": 0,  # old indices without details are B-trees, bitmaps or vector indices
+    "bitmapindexdetails": 0,
+    "btreeindexdetails": 0,
+    "invertedindexdetails": math.inf,
+    "labellistindexdetails": 1,
+    "ngramindexdetails": 0,
+    _VECTOR: math.inf,
+}
+"""The last version of indices that have row ids; later ones have addresses, or are unknown."""
+
+_OF_ZONES = frozenset({"bloomfilterindexdetails", "zonemapindexdetails"})
 
 
 def is_system_index(index: IndexMetadata) -> bool:
@@ -53,20 +56,18 @@ def is_system_index(index: IndexMetadata) -> bool:
 
 
 def _kind(index: IndexMetadata) -> str:
-    """The name of the message with the details of an index, "" if there are none."""
-    return "" if index.index_details is None else index.index_details.type_url.split(".")[-1]
+    """What identifies the message with the details of an index, "" if there are no details."""
+    details = index.index_details
+    return "" if details is None else details_key(details.type_url) or "unknown"
 
 
 def has_row_ids(index: IndexMetadata) -> bool:
     """True if the index of a table with stable row ids refers to rows by id, not by address.
 
-    Such an index stays valid when rows move. B-trees refer to addresses from version 1 on; indices
-    without details are older.
+    Such an index stays valid when rows move. Indices of unknown types count as those with
+    addresses.
     """
-    kind = _kind(index)
-    if kind == _BTREE_DETAILS:
-        return not index.index_version
-    return not kind or kind in _WITH_ROW_IDS
+    return (index.index_version or 0) <= _LAST_WITH_ROW_IDS.get(_kind(index), -math.inf)
 
 
 def is_of_zones(index: IndexMetadata) -> bool:
@@ -107,7 +108,7 @@ def _parts_kept(parts: Sequence[IndexMetadata], there: BitMap) -> Sequence[Index
     if covering:
         return covering
     oldest = min(parts, key=lambda part: part.dataset_version)
-    if _kind(oldest) == _VECTOR_DETAILS:
+    if _kind(oldest) == _VECTOR:
         return ()
     return (oldest,)
 

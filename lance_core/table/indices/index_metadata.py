@@ -16,6 +16,9 @@ from lance_core.table.unknown_fields import parse, unknown_fields
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
+_PACKAGES = ("lance.table.", "lance.index.pb.")
+"""Packages of the format's own messages; one message may occur in either of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class IndexDetails:
@@ -119,6 +122,21 @@ class IndexMetadata:
         )
         message.MergeFromString(self.unknown)
         return message
+
+
+def details_key(type_url: str) -> str | None:
+    """What identifies the message of a type URL; None if the URL has no slash.
+
+    The format's own messages are recognised in both of its packages and in any case.
+    """
+    _, slash, message = type_url.rpartition("/")
+    if not slash:
+        return None
+    lower = message.lower()
+    for package in _PACKAGES:
+        if lower.startswith(package):
+            return lower.removeprefix(package)
+    return type_url
 
 
 def decode_fragment_ids(data: bytes) -> BitMap:
