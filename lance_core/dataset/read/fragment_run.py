@@ -29,6 +29,8 @@ from lance_core.table.fragments.fragment import Fragment, check_fragment_id
 from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap
+
     from lance_core.datafile import joined_files as joining
     from lance_core.dataset.read.meta_columns import Uint64s
     from lance_core.dataset.read.plan import RowSource
@@ -120,7 +122,7 @@ def _in_runs(snapshot: Snapshot, spans: Iterable[Span], sizer: WindowSizer) -> I
     last: object = None
     for span in spans:
         layout = _layout(snapshot, span)
-        is_full = len(waiting) == most or rows + span.stop > sizer.rows
+        is_full = len(waiting) == most or rows + span.num_rows > sizer.rows
         if waiting and (layout is None or layout != last or is_full):
             yield _joined(waiting)
             waiting, rows, most = [], 0, min(2 * most, MAX_FRAGMENTS)
@@ -128,7 +130,7 @@ def _in_runs(snapshot: Snapshot, spans: Iterable[Span], sizer: WindowSizer) -> I
             yield span
         else:
             waiting.append(span)
-            rows += span.stop
+            rows += span.num_rows
             last = layout
     if waiting:
         yield _joined(waiting)
@@ -140,7 +142,20 @@ def _joined(spans: Sequence[Span]) -> Span:
     fragments = tuple([span.fragment for span in spans])
     starts = np.cumsum([0, *(span.stop for span in spans)])
     run = FragmentRun(fragments, starts)
-    return Span(fragments[0], 0, int(starts[-1]), run)
+    return Span(fragments[0], 0, int(starts[-1]), run, _chosen(spans, starts.tolist()))
+
+
+def _chosen(spans: Sequence[Span], starts: Sequence[int]) -> BitMap | None:
+    """The chosen rows of ``spans``, which begin at ``starts`` in their run; None for all rows."""
+    if all(span.chosen is None for span in spans):
+        return None
+    from pyroaring import BitMap
+
+    moved = (
+        BitMap(range(start, start + span.stop)) if span.chosen is None else span.chosen.shift(start)
+        for span, start in zip(spans, starts, strict=False)
+    )
+    return BitMap.union(*moved)
 
 
 def _layout(snapshot: Snapshot, span: Span) -> object:

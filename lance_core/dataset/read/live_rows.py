@@ -23,10 +23,13 @@ def live(snapshot: Snapshot, fragment: Fragment, rows: RowRange) -> Rows:
     return without_deleted(snapshot.deleted_offsets(fragment), rows)
 
 
-def without_deleted(deleted: RowOffsets | None, rows: RowRange) -> Rows:
+def without_deleted(deleted: RowOffsets | None, rows: Rows) -> Rows:
     """The offsets in ``rows`` that are not among the sorted ``deleted`` ones."""
-    if deleted is None or len(deleted) == 0:
+    if deleted is None or len(deleted) == 0 or not len(rows):
         return rows
+    if isinstance(rows, RowIndices):
+        nearest = np.minimum(np.searchsorted(deleted, rows.values), len(deleted) - 1)
+        return packed_rows(rows.values[deleted[nearest] != rows.values])
     first, last = np.searchsorted(deleted, [rows.start, rows.stop])
     if first == last:
         return rows

@@ -11,7 +11,10 @@ from lance_core.encodings.decoding import RowRange, packed_rows
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap
+
     from lance_core.dataset.expressions.filters import Filter
+    from lance_core.dataset.read.prefilter.prefilter import Prefilter
     from lance_core.dataset.read.projection import Output, Projection
     from lance_core.dataset.read.row_masks import RowMask
     from lance_core.dataset.read.scan_metrics import ScanMetrics
@@ -88,17 +91,35 @@ class Span:
     """Physical rows ``start`` (inclusive) to ``stop`` (exclusive) of a fragment.
 
     With a ``run``, the rows count from the start of the run, and ``fragment`` is its first.
+    ``chosen``: the rows to read, of which others may be outside of the span; None for all.
     """
 
     fragment: Fragment
     start: int
     stop: int
     run: FragmentRun | None = None
+    chosen: BitMap | None = None
 
     @property
     def source(self) -> RowSource:
         """What the rows count from."""
         return self.fragment if self.run is None else self.run
+
+    @property
+    def num_rows(self) -> int:
+        """The number of physical rows to read."""
+        if self.chosen is None:
+            return self.stop - self.start
+        return self.chosen.range_cardinality(self.start, self.stop)
+
+    @property
+    def chosen_rows(self) -> Int64Array:
+        """The physical rows to read if some are ``chosen``."""
+        from pyroaring import BitMap
+
+        assert self.chosen is not None
+        inside = self.chosen & BitMap(range(self.start, self.stop))
+        return np.frombuffer(inside.to_array(), np.uint32).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +135,8 @@ class ScanPlan:
     ``late``: the columns that are read after the filter for the rows that satisfy it: True for all,
     False for none, the names of top-level columns, or None if the scan decides. ``use_statistics``:
     True if statistics in files may exclude rows. ``metrics``: what the scan measures, if anything.
+    ``prefilter``: the search of indices for the filter. ``has_chosen_rows``: True if the spans have
+    only rows that such a search returned.
     """
 
     projection: Projection
@@ -131,6 +154,8 @@ class ScanPlan:
     late: bool | frozenset[str] | None = None
     use_statistics: bool = True
     metrics: ScanMetrics | None = None
+    prefilter: Prefilter | None = None
+    has_chosen_rows: bool = False
 
     @property
     def is_selective(self) -> bool:

@@ -59,7 +59,7 @@ def rows_left(
     whole = Skipped([(start, stop)] if stop > start else [])
     if stop <= start or not _has_statistics(fragment):
         return whole
-    node = _node(condition)
+    node = condition_node(condition)
     found = {} if node is None else _statistics(snapshot, fragment, condition.columns)
     if node is None or not found:
         return whole
@@ -79,7 +79,7 @@ def spans_left(
     """
     stored = set(snapshot.schema.names)
     names = {path[0] for path in condition.columns}.intersection(META_COLUMNS) - stored
-    node = _node(condition) if names and spans else None
+    node = condition_node(condition) if names and spans else None
     if node is None:
         return spans
     spans = row_selection.selected_spans(snapshot, node, spans, names)
@@ -112,7 +112,7 @@ def _meta_bounds(
     return interval_analysis.Bounds(lowest, highest, never, never)
 
 
-def _node(condition: Filter) -> Node | None:
+def condition_node(condition: Filter) -> Node | None:
     """The node of an SQL condition that cannot fail, else None.
 
     A condition that can fail must be evaluated for all rows to report the error.
@@ -143,7 +143,7 @@ def _statistics(
     homes = fragment.file_of_field()
     by_file: dict[int, list[tuple[Path, Field]]] = {}
     for path in columns:
-        field = _field(snapshot, path)
+        field = field_at(snapshot, path)
         home = None if field is None else homes.get(field.id)
         if field is not None and home is not None and fragment.files[home].file_version == LEGACY:
             by_file.setdefault(home, []).append((path, field))
@@ -157,7 +157,7 @@ def _statistics(
     return found
 
 
-def _field(snapshot: Snapshot, path: Path) -> Field | None:
+def field_at(snapshot: Snapshot, path: Path) -> Field | None:
     """The field at ``path`` if all its parents are structs, else None."""
     siblings: Sequence[Field] = snapshot.schema.fields
     found: Field | None = None

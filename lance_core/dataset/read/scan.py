@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from lance_core.dataset.read.projection import required
 from lance_core.dataset.read.pruning import rows_left
 from lance_core.dataset.read.scan_window import Window
 from lance_core.dataset.read.spans import ends_of, narrowed, num_rows, stored_bytes
+from lance_core.dataset.read.take import MANY_ROWS
 from lance_core.dataset.read.window_sizing import (
     STREAM_WINDOW_BYTES,
     TABLE_WINDOW_ROWS,
@@ -50,6 +51,14 @@ else:
 
 T = TypeVar("T")
 
+
+class Sizers(NamedTuple):
+    """The sizers of the windows of a scan, and of late materialisation."""
+
+    read: WindowSizer
+    late: WindowSizer
+
+
 SEARCH_WINDOW_ROWS = 1 << 16
 """Rows of a window of a whole result under a filter and a limit."""
 
@@ -62,6 +71,9 @@ windows for each thread."""
 
 LATE_ROWS = 1 << 15
 """Maximum rows of a whole result that one read materialises late."""
+
+MIN_CHOSEN_ROWS = 1 << 10
+"""Minimum rows of a window of rows that an index returned, some of which may be deleted."""
 
 SMALL_SPAN_ROWS = 1 << 12
 SMALL_SPAN_BYTES = 1 << 18
@@ -80,10 +92,16 @@ def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
 
 def _tables(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.Table]:
     """The whole result in parts, ignoring the order."""
-    rows = SEARCH_WINDOW_ROWS if plan.is_selective and plan.limit is not None else _table_rows(plan)
-    late = _wanted(plan, LATE_ROWS)
-    found = _found(snapshot, plan, WindowSizer(rows, rows), WindowSizer(late, late))
+    found = _found(snapshot, plan, _table_sizers)
     return (rows.table for rows in found if rows.table.num_rows)
+
+
+def _table_sizers(plan: ScanPlan) -> Sizers:
+    rows = SEARCH_WINDOW_ROWS if plan.is_selective and plan.limit is not None else _table_rows(plan)
+    if plan.has_chosen_rows:
+        rows = min(rows, max(MIN_CHOSEN_ROWS, _wanted(plan, rows)))
+    late = _wanted(plan, LATE_ROWS)
+    return Sizers(WindowSizer(rows, rows), WindowSizer(late, late))
 
 
 def _ordered(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
@@ -116,9 +134,12 @@ def scan_windows(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 
 def _streamed(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
     """The result in windows as small as their fixed cost allows; ``plan`` has no order."""
-    sizer = stream_sizer(_read_fields(plan), plan.batch_size)
+    return _found(snapshot, plan, _stream_sizers, is_stream=True)
+
+
+def _stream_sizers(plan: ScanPlan) -> Sizers:
     late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
-    return _found(snapshot, plan, sizer, late, is_stream=True)
+    return Sizers(stream_sizer(_read_fields(plan), plan.batch_size), late)
 
 
 def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
@@ -129,7 +150,8 @@ def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """The number of rows that the scan returns."""
     plan = narrowed(snapshot, plan)
-    total = sum(_of_tested(snapshot, plan, Window.count)) - plan.offset
+    counts = (_of_tested(snapshot, part, Window.count) for part in _sections(plan))
+    total = sum(map(sum, counts)) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
 
@@ -138,7 +160,13 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
 
     Reads only the filter's columns, and ignores the plan's projection, limit and offset.
     """
-    return itertools.chain.from_iterable(_of_tested(snapshot, plan, Window.matching))
+    for part in _sections(plan):
+        yield from itertools.chain.from_iterable(_of_tested(snapshot, part, Window.matching))
+
+
+def _sections(plan: ScanPlan) -> list[ScanPlan]:
+    """The plans that together return the rows of ``plan``, without its limit and offset."""
+    return [plan] if plan.prefilter is None else plan.prefilter.sections(plan)
 
 
 def _of_tested(
@@ -162,10 +190,19 @@ def _of_windows(
     may_end: bool = False,
 ) -> Iterator[T]:
     """``work`` of each window, in order; in the threads of a pool unless the windows are small."""
+    if _has_few_chosen_rows(snapshot, plan):
+        return map(work, windows)
     if _has_small_spans(snapshot, plan) and not may_join(snapshot):
         return map(work, windows)
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     return in_order(work, windows, ahead, is_io_bound=snapshot.is_io_bound)
+
+
+def _has_few_chosen_rows(snapshot: Snapshot, plan: ScanPlan) -> bool:
+    """True if indices returned so few rows that threads gain nothing."""
+    if not plan.has_chosen_rows or snapshot.is_io_bound:
+        return False
+    return num_rows(plan.spans) < MANY_ROWS
 
 
 def _has_small_spans(snapshot: Snapshot, plan: ScanPlan) -> bool:
@@ -230,42 +267,52 @@ def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
 def _found(
     snapshot: Snapshot,
     plan: ScanPlan,
-    sizer: WindowSizer,
-    late: WindowSizer,
+    sizers_of: Callable[[ScanPlan], Sizers],
     *,
     is_stream: bool = False,
 ) -> Iterator[ScannedRows]:
-    """The result window by window, cut to offset and limit.
+    """The result window by window, cut to offset and limit."""
+    whole = narrowed(snapshot, plan)
+    skip, left = whole.offset, whole.limit
+    if left == 0:
+        return
+    may_end = whole.is_selective and left is not None
+    for part in _sections(whole):
+        sizers = sizers_of(plan if part is whole else part)
+        for table, is_last, edges in _uncut(
+            snapshot, part, sizers, is_stream=is_stream, may_end=may_end
+        ):
+            kept = sliced(table, skip, left)
+            inner = None if edges is None else np.clip(edges - skip, 0, kept.num_rows)
+            skip = max(0, skip - table.num_rows)
+            if left is not None:
+                left -= kept.num_rows
+            if kept.num_rows or is_last:
+                yield ScannedRows(kept, is_last, inner)
+            if left == 0:
+                return
+
+
+def _uncut(
+    snapshot: Snapshot, plan: ScanPlan, sizers: Sizers, *, is_stream: bool, may_end: bool
+) -> Iterator[ScannedRows]:
+    """The result window by window, without limit and offset.
 
     For a stream and for a large result, windows save memory at the cost of time: they use
     ``low_retention``. An I/O-bound scan of a whole result does not, because it also keeps
     read-ahead data in memory.
     """
-    plan = narrowed(snapshot, plan)
     low_retention = is_stream or (not snapshot.is_io_bound and _is_large(plan))
-    window = Window(snapshot, plan, sizer, low_retention=low_retention)
-    skip, left = plan.offset, plan.limit
-    if left == 0:
-        return
+    window = Window(snapshot, plan, sizers.read, low_retention=low_retention)
     is_end = ends_of(plan.spans)
 
     def read(span: Span) -> WindowResult:
         is_last = is_end(span) if span.run is None else span.stop == span.run.starts[-1]
         return WindowResult(window.read(span), bool(is_last))
 
-    may_end = plan.is_selective and plan.limit is not None
-    windows = _read_windows(snapshot, plan, sizer)
+    windows = _read_windows(snapshot, plan, sizers.read)
     parts = _of_windows(snapshot, plan, read, windows, is_stream=is_stream, may_end=may_end)
-    for table, is_last, edges in completed(parts, window, late):
-        part = sliced(table, skip, left)
-        inner = None if edges is None else np.clip(edges - skip, 0, part.num_rows)
-        skip = max(0, skip - table.num_rows)
-        if left is not None:
-            left -= part.num_rows
-        if part.num_rows or is_last:
-            yield ScannedRows(part, is_last, inner)
-        if left == 0:
-            return
+    return completed(parts, window, sizers.late)
 
 
 def _read_windows(snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer) -> Iterator[Span]:

@@ -31,11 +31,15 @@ from lance_core.suggestions import did_you_mean, shortened, unknown_argument
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
+    from lance_core.dataset.expressions.filters import Filter
     from lance_core.dataset.read import row_masks, sort_keys
+    from lance_core.dataset.read.prefilter import prefilter as prefilters
+    from lance_core.dataset.read.prefilter.prefilter import Prefilter
     from lance_core.dataset.read.row_masks import RowMask
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
     from lance_core.dataset.read.sort_keys import ColumnOrdering
 else:
+    prefilters = lazy_module("lance_core.dataset.read.prefilter.prefilter")
     row_masks = lazy_module("lance_core.dataset.read.row_masks")
     sort_keys = lazy_module("lance_core.dataset.read.sort_keys")
 
@@ -62,6 +66,8 @@ class ScanOptions:
     ``row_addr_allowlist`` and ``row_addr_blocklist``: bytes of `serialize_row_addrs`.
     ``scan_stats_callback``: called with `ScanStatistics` after the scan. ``use_stats``: False
     disables pruning by the statistics of files of version 0.1, which changes no result.
+    ``use_scalar_index``: False ignores the indices of the table. ``fast_search``: True skips
+    fragments that are not indexed, if an index is used.
     """
 
     columns: Columns = None
@@ -83,6 +89,8 @@ class ScanOptions:
     row_addr_allowlist: bytes | None = None
     row_addr_blocklist: bytes | None = None
     scan_stats_callback: StatisticsCallback | None = None
+    use_scalar_index: bool | None = None
+    fast_search: bool | None = None
 
 
 BLOBS_AS_BYTES = "all_binary"
@@ -102,12 +110,10 @@ HINTS = frozenset(
     {
         "batch_readahead",
         "disable_scoring_autoprojection",
-        "fast_search",
         "fragment_readahead",
         "io_buffer_size",
         "prefilter",
         "scan_in_order",
-        "use_scalar_index",
     }
 )
 """Arguments of pylance without an effect here: they tune its scans, or concern its searches."""
@@ -176,11 +182,13 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         raise InvalidInputError(f"scan_stats_callback must be callable, got {callback!r}")
     if options.include_deleted_rows and ROW_ID not in projection.schema.names:
         raise InvalidInputError("include_deleted_rows is set but with_row_id is false")
-    spans, filter_ = _spans(snapshot, options), None
+    spans, filter_, prefilter = _spans(snapshot, options), None, None
     if condition is not None:
         filter_ = as_filter(condition, queryable(schema))
         with_deleted = bool(options.include_deleted_rows)
         spans = spans_left(snapshot, filter_, spans, with_deleted=with_deleted)
+        if snapshot.file.index_section is not None and not with_deleted:
+            prefilter = _prefilter(snapshot, options, filter_)
     return ScanPlan(
         projection=projection,
         spans=spans,
@@ -196,7 +204,14 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         includes_deleted=bool(options.include_deleted_rows),
         late=_late(schema, options.late_materialization),
         use_statistics=options.use_stats is not False,
+        prefilter=prefilter,
     )
+
+
+def _prefilter(snapshot: Snapshot, options: ScanOptions, condition: Filter) -> Prefilter | None:
+    if options.use_scalar_index is False:
+        return None
+    return prefilters.prefilter_of(snapshot, condition, skips_others=bool(options.fast_search))
 
 
 def _schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:

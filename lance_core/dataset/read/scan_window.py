@@ -18,7 +18,7 @@ import pyarrow as pa
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.read.blob_windows import described_blobs
 from lance_core.dataset.read.fragment_run import deleted_offsets, live, meta_values, read_rows
-from lance_core.dataset.read.live_rows import within
+from lance_core.dataset.read.live_rows import within, without_deleted
 from lance_core.dataset.read.plan import FragmentRun
 from lance_core.dataset.read.prefetch import reading_ahead
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required
@@ -92,7 +92,7 @@ class Window:
         if plan.metrics is not None:
             self._snapshot = replace(snapshot, reads=metrics.read)
             self._chosen_snapshot = replace(snapshot, reads=metrics.late)
-        if plan.filter is None or plan.limit is None:
+        if not plan.has_chosen_rows and (plan.filter is None or plan.limit is None):
             self._snapshot, self._chosen_snapshot = reading_ahead(
                 self._snapshot, self._chosen_snapshot, plan.spans
             )
@@ -156,7 +156,7 @@ class Window:
         projection = self._projection
         if self._filter is None:
             data = self._first(span.source, projection.fields, projection.meta, rows)
-            self._sizer.observe(span.stop - span.start, data.nbytes)
+            self._sizer.observe(span.num_rows, data.nbytes)
             return FoundRows(self._projected(data), _edges(span.source, rows))
         tested = self._tested_of(span, rows)
         mask = self._mask(tested)
@@ -168,7 +168,7 @@ class Window:
         if self._may_wait and len(number) * SPARSE <= len(rows):
             return PendingRows(span.source, passed.numbers, kept)
         data = self._materialised(span.source, passed, kept)
-        self._sizer.observe(span.stop - span.start, tested.nbytes + data.nbytes)
+        self._sizer.observe(span.num_rows, tested.nbytes + data.nbytes)
         return FoundRows(self._projected(data), _edges(span.source, passed))
 
     def _mask(self, tested: pa.Table) -> npt.NDArray[np.bool_]:
@@ -200,7 +200,7 @@ class Window:
     def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
         """The columns that the filter needs, for ``rows``."""
         tested = self._first(span.source, self._tested, self._tested_meta, rows)
-        self._sizer.observe(span.stop - span.start, tested.nbytes)
+        self._sizer.observe(span.num_rows, tested.nbytes)
         return tested
 
     def _rows(self, span: Span) -> Rows:
@@ -216,6 +216,8 @@ class Window:
         snapshot, source, plan = self._snapshot, span.source, self._plan
         if plan.includes_deleted:
             return RowRange(span.start, span.stop)
+        if span.chosen is not None:
+            return without_deleted(deleted_offsets(snapshot, source), packed_rows(span.chosen_rows))
         if plan.filter is None or not plan.use_statistics or span.run is not None:
             return live(snapshot, source, RowRange(span.start, span.stop))
         ranges = rows_left(snapshot, span.fragment, plan.filter, span.start, span.stop).ranges

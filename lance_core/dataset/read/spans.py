@@ -102,7 +102,7 @@ def all_spans(snapshot: Snapshot) -> Sequence[Span]:
 def num_rows(spans: Sequence[Span]) -> int:
     """The number of physical rows in ``spans``."""
     if not isinstance(spans, FragmentSpans):
-        return sum(span.stop - span.start for span in spans)
+        return sum(span.num_rows for span in spans)
     counts = spans.counts
     last = int(counts.physical_rows[-1]) if spans.stop_row is not None else 0
     return counts.totals()[Count.PHYSICAL_ROWS] - spans.start_row - last + (spans.stop_row or 0)
@@ -134,7 +134,7 @@ def ends_of(spans: Sequence[Span]) -> Callable[[Span], bool]:
 
 def narrowed(snapshot: Snapshot, plan: ScanPlan) -> ScanPlan:
     """The plan with spans reduced to offset and limit, which is possible without a filter."""
-    if plan.is_selective or (plan.limit is None and not plan.offset):
+    if plan.is_selective or plan.has_chosen_rows or (plan.limit is None and not plan.offset):
         return plan
     cut = None
     if isinstance(plan.spans, FragmentSpans):

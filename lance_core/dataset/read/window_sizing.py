@@ -15,6 +15,8 @@ import pyarrow as pa
 from lance_core.schema.logical_type import storage_type_of
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap
+
     from lance_core.dataset.read.plan import Span
     from lance_core.schema import Field
 
@@ -80,11 +82,24 @@ class WindowSizer:
     def windows(self, spans: Iterable[Span]) -> Iterator[Span]:
         """The windows of ``spans``; the size of each is chosen when the iterator reaches it."""
         for span in spans:
+            if span.chosen is not None:
+                yield from self._chosen_windows(span, span.chosen)
+                continue
             start = span.start
             while start < span.stop:
                 stop = min(start + self._rows, span.stop)
                 yield replace(span, start=start, stop=stop)
                 start = stop
+
+    def _chosen_windows(self, span: Span, chosen: BitMap) -> Iterator[Span]:
+        """The windows of a span with chosen rows, which are counted."""
+        start, first = span.start, chosen.rank(span.start - 1) if span.start else 0
+        end = first + span.num_rows
+        while first < end:
+            first += self._rows
+            stop = span.stop if first >= end else chosen[first]
+            yield replace(span, start=start, stop=stop)
+            start = stop
 
     @property
     def rows(self) -> int:

@@ -22,10 +22,11 @@ from lance_core.dataset.expressions.sql.node import (
 
 def by_chunk(kernel: Callable[[pa.Array], pa.Array]) -> functools.partial[Datum]:
     """``kernel``, which takes arrays only, as a kernel that also takes scalars."""
-    return functools.partial(_each_chunk, kernel=kernel)
+    return functools.partial(each_chunk, kernel=kernel)
 
 
-def _each_chunk(value: Datum, kernel: Callable[[pa.Array], pa.Array]) -> Datum:
+def each_chunk(value: Datum, kernel: Callable[[pa.Array], pa.Array]) -> Datum:
+    """The result of ``kernel``, which takes arrays only, for an array or a scalar."""
     if isinstance(value, pa.Scalar):
         return kernel(pa.repeat(value, 1))[0]
     return kernel(value)

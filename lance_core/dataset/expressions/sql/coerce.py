@@ -46,7 +46,7 @@ def plain(node: Node) -> Node:
     if isinstance(node.type, pa.BaseExtensionType):
         kind = node.type.storage_type
         return with_metadata(
-            call("storage", functools.partial(_cast, kind=kind), node), node.metadata
+            call("storage", functools.partial(cast_value, kind=kind), node), node.metadata
         )
     if pa.types.is_dictionary(node.type):
         return converted(node, node.type.value_type)
@@ -71,10 +71,11 @@ def _converted(node: Node, kind: pa.DataType) -> Node:
 
 
 def _caster(kind: pa.DataType) -> functools.partial[Datum]:
-    return functools.partial(_cast, kind=kind)
+    return functools.partial(cast_value, kind=kind)
 
 
-def _cast(value: Datum, kind: pa.DataType) -> Datum:
+def cast_value(value: Datum, kind: pa.DataType) -> Datum:
+    """The kernel of `converted`."""
     # A cast to a float may round; a value that does not fit any other type is an error.
     return pc.cast(value, kind, safe=not pa.types.is_floating(kind))
 

@@ -17,7 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import compare, logic, membership
+from lance_core.dataset.expressions.sql import (
+    chunks,
+    coerce,
+    compare,
+    like,
+    lists,
+    logic,
+    membership,
+    regexp,
+)
 from lance_core.dataset.expressions.sql.node import (
     CallNode,
     ColumnNode,
@@ -107,10 +116,23 @@ def cannot_fail(node: Node) -> bool:
         if id(one) in seen or not isinstance(one, CallNode):
             continue
         seen.add(id(one))
-        if function_of(one.kernel)[0] not in _TOTAL:
+        function, options = function_of(one.kernel)
+        if function is chunks.each_chunk:
+            function, options = function_of(options["kernel"])
+            if function is not lists.has_item:
+                return False
+            waiting.append(options["test"])
+        elif function is coerce.cast_value:
+            if not (_is_number(one.arguments[0].type) and pa.types.is_floating(options["kind"])):
+                return False
+        elif function not in _TOTAL:
             return False
         waiting.extend(one.arguments)
     return True
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
 
 
 def function_of(kernel: Kernel) -> tuple[Kernel, Mapping[str, Any]]:
@@ -295,6 +317,7 @@ _RULES: Mapping[Kernel, _Rule] = {
 _TOTAL = {
     *_RULES,
     *(compare.compare_nan, compare.compare_floats),
+    *(like.equals, like.matches, regexp.matches),
     *(pc.ends_with, pc.match_substring, pc.match_substring_regex, pc.binary_length, pc.is_nan),
     *(pc.utf8_lower, pc.utf8_upper, pc.utf8_length, pc.utf8_reverse),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,9 +57,9 @@ def _kernel(pieces: list[str], ignore_case: bool) -> Kernel:
     if not ignore_case:
         match pieces:
             case []:
-                return functools.partial(_equal, text="")
+                return functools.partial(equals, text="")
             case [text] if text.startswith("="):
-                return functools.partial(_equal, text=text[1:])
+                return functools.partial(equals, text=text[1:])
             case [text, "%"] if text.startswith("="):
                 return functools.partial(pc.starts_with, pattern=text[1:])
             case ["%", text] if text.startswith("="):
@@ -66,8 +67,9 @@ def _kernel(pieces: list[str], ignore_case: bool) -> Kernel:
             case ["%", text, "%"] if text.startswith("="):
                 return functools.partial(pc.match_substring, pattern=text[1:])
     expression = "".join(_expression(piece) for piece in pieces)
+    pattern = rf"(?s)\A(?:{expression})\z"
     return functools.partial(
-        pc.match_substring_regex, pattern=rf"(?s)\A(?:{expression})\z", ignore_case=ignore_case
+        matches, pattern=pattern, pieces=tuple(pieces), ignore_case=ignore_case
     )
 
 
@@ -77,5 +79,11 @@ def _expression(piece: str) -> str:
     return "." if piece == "_" else re.escape(piece[1:])
 
 
-def _equal(value: Datum, text: str) -> Datum:
+def matches(value: Datum, pattern: str, pieces: Sequence[str], ignore_case: bool) -> Datum:
+    """The kernel of other patterns: the regular expression of `_pieces`."""
+    return pc.match_substring_regex(value, pattern=pattern, ignore_case=ignore_case)
+
+
+def equals(value: Datum, text: str) -> Datum:
+    """The kernel of a pattern without wildcards."""
     return pc.equal(value, pa.scalar(text, value.type))

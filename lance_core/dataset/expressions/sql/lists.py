@@ -67,7 +67,7 @@ def has(node: Node, item: Node) -> Node:
         raise UnsupportedFeatureError("array_has with an item that is not a literal")
     # Compare the elements as a column.
     test = compare.compare("=", ColumnNode(("",), node.type.value_type), item)
-    return call("array_has", by_chunk(functools.partial(_has, test=test)), node)
+    return call("array_has", by_chunk(functools.partial(has_item, test=test)), node)
 
 
 def items(node: Node) -> list[Node]:
@@ -93,7 +93,8 @@ def _element(lists: pa.Array, index: int) -> pa.Array:
     return lists.values.take(pa.array(places, mask=missing))
 
 
-def _has(lists: pa.Array, test: Node) -> pa.Array:
+def has_item(lists: pa.Array, test: Node) -> pa.Array:
+    """The kernel of `has`: true where ``test`` is true for some item."""
     hits = combine_chunks(evaluate(test, pa.table({"": lists.flatten()})))
     found = np.zeros(len(lists), bool)
     found[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True

@@ -42,14 +42,15 @@ def regexp_like(node: Node, pattern: Node, flags: Node | None = None) -> Node:
     written = "" if flags is None else literal_argument("regexp_like", flags, str)
     if set(written) - set("ims"):
         raise UnsupportedFeatureError(f"regexp_like with the flags {written!r}")
-    found = searched("regexp_like", functools.partial(_matches, flags=written), node, pattern)
+    found = searched("regexp_like", functools.partial(matches, flags=written), node, pattern)
     if isinstance(found, CallNode):
         # Data may have no rows, so report an invalid pattern now.
         call("regexp_like", found.kernel, constant(""))
     return found
 
 
-def _matches(value: Datum, pattern: str, flags: str) -> Datum:
+def matches(value: Datum, pattern: str, flags: str) -> Datum:
+    """The kernel of `regexp_like`; ``pattern`` is valid."""
     return pc.match_substring_regex(value, f"(?{flags}){pattern}" if flags else pattern)
 
 

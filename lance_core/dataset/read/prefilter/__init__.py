@@ -1,0 +1,1 @@
+"""Find the rows that a filter selects with the indices of the table, before data is read."""

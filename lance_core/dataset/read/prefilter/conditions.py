@@ -1,0 +1,493 @@
+"""Translate the condition of a scan to queries that indices may answer.
+
+`condition_of` translates a node of a planned SQL condition. Truth is three-valued, so each lookup
+states which of the results TRUE, FALSE and NULL its rows must have; this makes NOT a part of the
+lookups. Indices sort floats in total order, in which a NaN with a sign is below all numbers, but in
+SQL all NaN are equal and above all numbers, and 0.0 equals -0.0: the translation accounts for this.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql import (
+    chunks,
+    coerce,
+    compare,
+    like,
+    lists,
+    logic,
+    membership,
+    regexp,
+)
+from lance_core.dataset.expressions.sql.interval_analysis import function_of
+from lance_core.dataset.expressions.sql.node import CallNode, ColumnNode, Constant, Kernel, Node
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.index.queries import (
+    Contains,
+    HasAny,
+    IndexQuery,
+    InRange,
+    IsIn,
+    IsNull,
+    MatchesRegex,
+    StartsWith,
+)
+from lance_core.lazy_dataclass import dataclass
+
+MAX_PARTS = 1000
+"""Maximum calls in a condition that is translated; more would take longer than they may save."""
+
+Path: TypeAlias = tuple[str, ...]
+
+
+class Truth(enum.Enum):
+    """Which results of a condition select a row."""
+
+    TRUE = "TRUE"
+    FALSE = "FALSE"
+    NOT_TRUE = "FALSE or NULL"
+    NOT_FALSE = "TRUE or NULL"
+
+    @property
+    def needs_all(self) -> bool:
+        """True if an AND has such a result only if both operands have such a result."""
+        return self in (Truth.TRUE, Truth.NOT_FALSE)
+
+
+_NEGATED = {
+    Truth.TRUE: Truth.FALSE,
+    Truth.FALSE: Truth.TRUE,
+    Truth.NOT_TRUE: Truth.NOT_FALSE,
+    Truth.NOT_FALSE: Truth.NOT_TRUE,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """The rows for which a query of the column at ``path`` has one of the results ``truth``.
+
+    ``kind``: the type of the column. ``implied``: True if the condition implies the query, but is
+    not equivalent to it.
+    """
+
+    path: Path
+    kind: pa.DataType
+    query: IndexQuery
+    truth: Truth = Truth.TRUE
+    implied: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllOf:
+    """The rows that all ``parts`` select."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnyOf:
+    """The rows that at least one of ``parts`` selects; without parts, no rows."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A condition that is no query of an index."""
+
+
+Condition: TypeAlias = Lookup | AllOf | AnyOf | Unknown
+
+_UNKNOWN = Unknown()
+_NOTHING = AnyOf(())
+
+
+class Part(NamedTuple):
+    """Operands of an AND, and the condition that they all are TRUE."""
+
+    nodes: tuple[Node, ...]
+    condition: Condition
+
+
+def parts_of(node: Node) -> list[Part]:
+    """The conditions of which ``node`` is the AND.
+
+    Several ranges of one column, and several excluded values of one column, are one part.
+    """
+    translation = _Translation()
+    groups: dict[object, list[tuple[Node, Condition]]] = {}
+    for one in _operands(node, pc.and_kleene):
+        found = translation.of(one, Truth.TRUE)
+        key: object = id(one)
+        if isinstance(found, Lookup) and isinstance(found.query, InRange | IsIn):
+            key = found.path, found.truth, type(found.query)
+            if isinstance(found.query, IsIn) and found.truth is Truth.TRUE:
+                key = id(one)
+        groups.setdefault(key, []).append((one, found))
+    parts = []
+    for group in groups.values():
+        whole = all_of([condition for _, condition in group])
+        parts.append(Part(tuple(one for one, _ in group), _in_total_order(whole)))
+    return parts
+
+
+def _operands(node: Node, kernel: Kernel) -> Iterator[Node]:
+    """The operands of nested calls of ``kernel``, which may be deeper than Python's stack."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, CallNode) and one.kernel is kernel:
+            waiting.extend(reversed(one.arguments))
+        else:
+            yield one
+
+
+class _Translation:
+    """The translation of one condition. Counts its calls, which may be shared by many parents."""
+
+    def __init__(self) -> None:
+        self._left = MAX_PARTS
+
+    def of(self, node: Node, truth: Truth) -> Condition:
+        """The rows for which ``node`` has one of the results ``truth``."""
+        self._left -= 1
+        if self._left < 0 or isinstance(node, Constant):
+            return _UNKNOWN
+        if isinstance(node, ColumnNode):
+            return _of_boolean(node, truth)
+        function, options = function_of(node.kernel)
+        if function in (pc.and_kleene, pc.or_kleene):
+            parts = [self.of(one, truth) for one in _operands(node, node.kernel)]
+            needs_all = (function is pc.and_kleene) == truth.needs_all
+            return all_of(parts) if needs_all else any_of(parts)
+        if not node.arguments:
+            return _UNKNOWN
+        first = node.arguments[0]
+        if function is pc.invert:
+            return self.of(first, _NEGATED[truth])
+        if function is logic.known_true:
+            return self.of(first, Truth.TRUE if truth.needs_all else Truth.NOT_TRUE)
+        if function is logic.known_false:
+            return self.of(first, Truth.FALSE if truth.needs_all else Truth.NOT_FALSE)
+        column = _column(first)
+        rule = None if column is None else _RULES.get(function)
+        if column is None or rule is None:
+            return _UNKNOWN
+        return rule(column, node.arguments[1:], options, truth)
+
+
+def all_of(parts: Sequence[Condition]) -> Condition:
+    """The rows that all ``parts`` select; ranges of one column are merged."""
+    flat = list(_flat(parts, AllOf))
+    ranges: dict[Path, list[Lookup]] = {}
+    excluded: dict[Path, list[Lookup]] = {}
+    others: list[Condition] = []
+    for one in flat:
+        if isinstance(one, Lookup) and one.truth is Truth.TRUE and isinstance(one.query, InRange):
+            ranges.setdefault(one.path, []).append(one)
+        elif isinstance(one, Lookup) and one.truth is Truth.FALSE and isinstance(one.query, IsIn):
+            excluded.setdefault(one.path, []).append(one)
+        else:
+            others.append(one)
+    merged = [_intersection(some) for some in ranges.values()]
+    merged += [_members(some) for some in excluded.values()]
+    if any(isinstance(one, AnyOf) and not one.parts for one in [*merged, *others]):
+        return _NOTHING
+    found = [*merged, *others]
+    return found[0] if len(found) == 1 else AllOf(tuple(found))
+
+
+def any_of(parts: Sequence[Condition]) -> Condition:
+    """The rows that one of ``parts`` selects; values of one column are merged."""
+    flat = list(_flat(parts, AnyOf))
+    if any(isinstance(one, Unknown) for one in flat):
+        return _UNKNOWN
+    members: dict[Path, list[Lookup]] = {}
+    others: list[Condition] = []
+    for one in flat:
+        if isinstance(one, Lookup) and one.truth is Truth.TRUE and isinstance(one.query, IsIn):
+            members.setdefault(one.path, []).append(one)
+        else:
+            others.append(one)
+    found = [*map(_members, members.values()), *others]
+    return found[0] if len(found) == 1 else AnyOf(tuple(found))
+
+
+def _flat(parts: Iterable[Condition], kind: type[AllOf | AnyOf]) -> Iterator[Condition]:
+    for part in parts:
+        if isinstance(part, kind):
+            yield from part.parts
+        else:
+            yield part
+
+
+def _members(some: Sequence[Lookup]) -> Lookup:
+    """One lookup of the values of all."""
+    if len(some) == 1:
+        return some[0]
+    values = pa.concat_arrays([one.query.values for one in some if isinstance(one.query, IsIn)])
+    return replace(some[0], query=IsIn(values))
+
+
+def _intersection(some: Sequence[Lookup]) -> Condition:
+    """One lookup of the range that is in all ranges."""
+    lower, upper, has_lower, has_upper = None, None, True, True
+    for one in some:
+        query = one.query
+        assert isinstance(query, InRange)
+        if query.lower is not None:
+            is_more = lower is None or pc.greater(query.lower, lower).as_py()
+            if is_more or query.lower.equals(lower):
+                has_lower = query.includes_lower and (is_more or has_lower)
+                lower = query.lower
+        if query.upper is not None:
+            is_less = upper is None or pc.less(query.upper, upper).as_py()
+            if is_less or query.upper.equals(upper):
+                has_upper = query.includes_upper and (is_less or has_upper)
+                upper = query.upper
+    if lower is not None and upper is not None and pc.greater(lower, upper).as_py():
+        return _NOTHING
+    return replace(some[0], query=InRange(lower, upper, has_lower, has_upper))
+
+
+def _of_boolean(node: ColumnNode, truth: Truth) -> Condition:
+    if not pa.types.is_boolean(node.type):
+        return _UNKNOWN
+    if truth is Truth.FALSE:
+        return Lookup(node.path, node.type, IsIn(pa.array([False])))
+    return Lookup(node.path, node.type, IsIn(pa.array([True])), truth)
+
+
+def _column(node: Node) -> ColumnNode | None:
+    """The column that ``node`` is; half floats are compared as float32."""
+    if isinstance(node, ColumnNode):
+        return node
+    if not isinstance(node, CallNode) or len(node.arguments) != 1:
+        return None
+    inner = node.arguments[0]
+    is_cast = function_of(node.kernel)[0] is coerce.cast_value
+    if is_cast and isinstance(inner, ColumnNode) and pa.types.is_float16(inner.type):
+        return inner if node.type == pa.float32() else None
+    return None
+
+
+_Rest: TypeAlias = "tuple[Node, ...]"
+_Options: TypeAlias = Mapping[str, Any]
+_Rule: TypeAlias = "Callable[[ColumnNode, _Rest, _Options, Truth], Condition]"
+
+
+def _literal(column: ColumnNode, rest: _Rest) -> pa.Scalar | None:
+    """The literal of a comparison, with exactly the type of the column."""
+    if len(rest) != 1 or not isinstance(rest[0], Constant) or rest[0].is_null:
+        return None
+    return _as_stored(column, rest[0].value)
+
+
+def _as_stored(column: ColumnNode, value: Any) -> Any:
+    """A scalar or array with the type of the column; None if it has another type."""
+    if pa.types.is_float16(column.type) and value.type == pa.float32():
+        # Planning has rounded the literal to a half float before it was widened.
+        return value.cast(pa.float16())
+    return value if value.type == column.type else None
+
+
+def _compared(operator: str) -> _Rule:
+    """The rule of a comparison with a literal."""
+
+    def rule(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+        literal = _literal(column, rest)
+        return _UNKNOWN if literal is None else _comparison(operator, column, literal, truth)
+
+    return rule
+
+
+def _comparison(operator: str, column: ColumnNode, literal: Any, truth: Truth) -> Condition:
+    if operator == "<>":
+        return _comparison("=", column, literal, _NEGATED[truth])
+    if truth is Truth.FALSE and operator in _OPPOSITE:
+        return _comparison(_OPPOSITE[operator], column, literal, Truth.TRUE)
+    query: IndexQuery
+    if operator == "=":
+        query = IsIn(pa.repeat(literal, 1))
+    elif operator in ("<", "<="):
+        query = InRange(None, literal, includes_upper=operator == "<=")
+    else:
+        query = InRange(literal, None, includes_lower=operator == ">=")
+    return Lookup(column.path, column.type, query, truth)
+
+
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def _not_below(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    literal = _literal(column, rest)
+    operator = _OPPOSITE[options["operator"]]
+    return _UNKNOWN if literal is None else _comparison(operator, column, literal, truth)
+
+
+def _compared_nan(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    """A comparison with NaN: all NaN are equal, and nothing is above them."""
+    operator = options["operator"]
+    if operator in ("<=", ">"):
+        return _where_valid(column, rest, {"answer": operator == "<="}, truth)
+    infinite = pa.scalar(float("inf"), pa.float64()).cast(column.type)
+    return _comparison(">" if operator in ("=", ">=") else "<=", column, infinite, truth)
+
+
+def _is_null(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    wanted = Truth.TRUE if truth.needs_all else Truth.FALSE
+    return Lookup(column.path, column.type, IsNull(), wanted)
+
+
+def _where_valid(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    answer = Truth.TRUE if options["answer"] else Truth.FALSE
+    if truth is answer:
+        return _is_null(column, rest, options, Truth.FALSE)
+    if truth in (Truth.TRUE, Truth.FALSE):
+        return _NOTHING
+    if truth is _MAY_BE_NULL[_NEGATED[answer]]:
+        return _is_null(column, rest, options, Truth.TRUE)
+    return _UNKNOWN  # all rows
+
+
+_MAY_BE_NULL = {Truth.TRUE: Truth.NOT_FALSE, Truth.FALSE: Truth.NOT_TRUE}
+
+
+def _is_member(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    values = _as_stored(column, options["values"])
+    if values is None or (pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()):
+        return _UNKNOWN
+    if options["has_null"] and truth is not Truth.TRUE:
+        return _NOTHING if truth is Truth.FALSE else _UNKNOWN
+    if not len(values):
+        return _where_valid(column, rest, {"answer": False}, truth)
+    return Lookup(column.path, column.type, IsIn(values), truth)
+
+
+def _text(query: Callable[[str], IndexQuery]) -> _Rule:
+    """The rule of a search for a text."""
+
+    def rule(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+        text = options["pattern"]
+        if not text:
+            return _where_valid(column, rest, {"answer": True}, truth)
+        return Lookup(column.path, column.type, query(text), truth)
+
+    return rule
+
+
+def _ends_with(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    text = options["pattern"]
+    if truth is not Truth.TRUE or not text:
+        return _UNKNOWN
+    return Lookup(column.path, column.type, Contains(text), implied=True)
+
+
+def _like(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    """A pattern with several wildcards: its literal texts are in all strings that match."""
+    if options["ignore_case"] or truth is not Truth.TRUE:
+        return _UNKNOWN
+    parts: list[Condition] = []
+    for place, piece in enumerate(options["pieces"]):
+        if piece.startswith("="):
+            query = Contains(piece[1:]) if place else StartsWith(piece[1:])
+            parts.append(Lookup(column.path, column.type, query, implied=True))
+    return all_of(parts) if parts else _UNKNOWN
+
+
+def _equals_text(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    return _comparison("=", column, pa.scalar(options["text"], column.type), truth)
+
+
+def _matches(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    if options["flags"] or truth is not Truth.TRUE:
+        return _UNKNOWN
+    return Lookup(column.path, column.type, MatchesRegex(options["pattern"]))
+
+
+def _has_item(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    function, options = function_of(options["kernel"])
+    if function is not lists.has_item:
+        return _UNKNOWN
+    test = _Translation().of(options["test"], Truth.TRUE)
+    if not isinstance(test, Lookup) or not isinstance(test.query, IsIn):
+        return _UNKNOWN
+    return Lookup(column.path, column.type, HasAny(_with_both_zeros(test.query.values)), truth)
+
+
+_RULES: Mapping[Kernel, _Rule] = {
+    pc.equal: _compared("="),
+    pc.not_equal: _compared("<>"),
+    pc.less: _compared("<"),
+    pc.less_equal: _compared("<="),
+    pc.greater: _compared(">"),
+    pc.greater_equal: _compared(">="),
+    pc.is_null: _is_null,
+    pc.starts_with: _text(StartsWith),
+    pc.match_substring: _text(Contains),
+    pc.ends_with: _ends_with,
+    compare.not_below: _not_below,
+    compare.compare_nan: _compared_nan,
+    logic.where_valid: _where_valid,
+    membership.is_member: _is_member,
+    like.equals: _equals_text,
+    like.matches: _like,
+    regexp.matches: _matches,
+    chunks.each_chunk: _has_item,
+}
+"""How a kernel with a column as first argument is translated."""
+
+
+def _in_total_order(condition: Condition) -> Condition:
+    """``condition`` with lookups of floats as an index sorts them."""
+    if isinstance(condition, AllOf | AnyOf):
+        return replace(condition, parts=tuple(map(_in_total_order, condition.parts)))
+    if isinstance(condition, Unknown) or not pa.types.is_floating(condition.kind):
+        return condition
+    query = condition.query
+    if isinstance(query, IsIn):
+        return replace(condition, query=IsIn(_with_both_zeros(query.values)))
+    if not isinstance(query, InRange):
+        return condition
+    lowest = pa.scalar(float("-inf"), pa.float64()).cast(condition.kind)
+    lower, includes_lower = query.lower, query.includes_lower
+    if lower is None:  # a NaN with a sign is not below the upper bound
+        lower, includes_lower = lowest, True
+    found = InRange(
+        _zero(lower, is_negative=includes_lower),
+        _zero(query.upper, is_negative=not query.includes_upper),
+        includes_lower,
+        query.includes_upper,
+    )
+    above = replace(condition, query=found)
+    if query.upper is not None:
+        return above
+    # A NaN with a sign is above all numbers in SQL, but below them in the index.
+    parts = (above, replace(condition, query=InRange(None, lowest, includes_upper=False)))
+    return AnyOf(parts) if condition.truth.needs_all else AllOf(parts)
+
+
+def _zero(value: pa.Scalar | None, *, is_negative: bool) -> pa.Scalar | None:
+    """``value``, with the sign of ``is_negative`` if it is zero."""
+    if value is None or value.as_py() != 0:
+        return value
+    return pa.scalar(-0.0 if is_negative else 0.0, pa.float64()).cast(value.type)
+
+
+def _with_both_zeros(values: pa.Array) -> pa.Array:
+    """``values``; of floats, with both zeros if there is one."""
+    if not pa.types.is_floating(values.type):
+        return values
+    floats = values.to_numpy(zero_copy_only=False)
+    if not (floats == 0).any():
+        return values
+    rest = floats[floats != 0]
+    return from_numpy(np.concatenate([rest, np.array([-0.0, 0.0], rest.dtype)]))

@@ -1,0 +1,164 @@
+"""`Prefilter`: what the indices of a table contribute to a scan with a filter."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.dataset.expressions.filters import Filter
+from lance_core.dataset.expressions.sql import logic
+from lance_core.dataset.expressions.sql.expression import SqlExpression
+from lance_core.dataset.expressions.sql.node import paths
+from lance_core.dataset.read.plan import ScanPlan, Span
+from lance_core.dataset.read.prefilter.answers import Answer, FailedSearchError, answer
+from lance_core.dataset.read.prefilter.conditions import Lookup, Part, parts_of
+from lance_core.dataset.read.prefilter.searches import Choice, choose
+from lance_core.dataset.read.prefilter.usable_indices import (
+    UsableIndex,
+    usable_indices,
+)
+from lance_core.dataset.read.pruning import condition_node, field_at
+from lance_core.dataset.read.spans import FragmentSpans
+from lance_core.errors import LanceError
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+    from lance_core.dataset.expressions.sql.node import Node
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+
+_warned: set[tuple[str, str]] = set()
+"""The table and name of each index for which this process has shown a warning."""
+
+
+class IndexWarning(UserWarning):
+    """An index cannot be used; the query reads the table instead."""
+
+
+class Prefilter:
+    """The searches for the filter of one scan; their result is computed once, at the first use.
+
+    Only conditions that cannot fail have one: others must be evaluated for all rows, in order to
+    report the error whether there is an index or not. So it is also for statistics, see `pruning`.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, parts: Sequence[Part], choice: Choice, *, skips_others: bool
+    ) -> None:
+        self.choice: Choice | None = choice
+        self._snapshot = snapshot
+        self._parts = parts
+        self._skips_others = skips_others
+        self._failed: set[str] = set()
+        self._lock = ForkSafeLock()
+        self._answer: Answer | None = None
+
+    @property
+    def answer(self) -> Answer | None:
+        """The result of the searches; None if the indices that could answer cannot be read."""
+        with self._lock:
+            while self.choice is not None and self._answer is None:
+                try:
+                    self._answer = answer(self._snapshot, self.choice.tree)
+                except FailedSearchError as failure:
+                    warn_of_failure(self._snapshot, failure.index.name, failure.error)
+                    self._failed.add(failure.index.name)
+                    self.choice = _choice(self._snapshot, self._parts, self._failed)
+            return self._answer
+
+    def sections(self, plan: ScanPlan) -> list[ScanPlan]:
+        """``plan`` in parts that are scanned one after the other, without a prefilter.
+
+        Consecutive spans with index coverage, of which only the rows that the indices returned are
+        read, and consecutive spans without.
+        """
+        found, choice = self.answer, self.choice
+        plain = replace(plan, prefilter=None)
+        if found is None or choice is None:
+            return [plain]
+        rest = _filter(choice.rest)
+        groups = itertools.groupby(self._spans(found, plan.spans), key=lambda one: one[0])
+        return [
+            replace(plain, spans=spans, filter=rest, has_chosen_rows=True)
+            if is_covered
+            else replace(plain, spans=spans)
+            for is_covered, spans in ((key, tuple(s for _, s in group)) for key, group in groups)
+        ]
+
+    def _spans(self, found: Answer, spans: Sequence[Span]) -> Iterator[tuple[bool, Span]]:
+        """The spans to read in the order of ``spans``, and True if indices cover them."""
+        bitmaps = found.rows.bitmaps
+        if isinstance(spans, FragmentSpans):
+            spans = self._some_spans(found, spans)
+        for span in spans:
+            id_ = span.fragment.id
+            if id_ not in found.fragments:
+                if not self._skips_others:
+                    yield False, span
+            elif id_ in bitmaps:
+                chosen = bitmaps[id_]
+                if chosen is None or chosen.range_cardinality(span.start, span.stop):
+                    yield True, replace(span, chosen=chosen)
+
+    def _some_spans(self, found: Answer, spans: FragmentSpans) -> Sequence[Span]:
+        """The spans of fragments with rows to read; does not look at each of many fragments."""
+        existing: BitMap = usable_indices(self._snapshot).fragments
+        ids = set(found.rows.bitmaps)
+        if not self._skips_others:
+            ids.update(existing - found.fragments)
+        places = self._snapshot.fragment_positions
+        positions = sorted(places[id_] for id_ in ids)
+        return [spans[at - spans.first] for at in positions if spans.first <= at < spans.stop]
+
+
+def prefilter_of(snapshot: Snapshot, condition: Filter, *, skips_others: bool) -> Prefilter | None:
+    """The prefilter of a scan, None if no index can answer a part of ``condition``.
+
+    ``skips_others``: True if the scan returns no rows of fragments without index coverage.
+    """
+    node = condition_node(condition)
+    if node is None:
+        return None
+    parts = parts_of(node)
+    choice = _choice(snapshot, parts, ())
+    if choice is None:
+        return None
+    return Prefilter(snapshot, parts, choice, skips_others=skips_others)
+
+
+def warn_of_failure(snapshot: Snapshot, name: str, error: Exception) -> None:
+    """Warn once in this process that the index ``name`` cannot be read."""
+    key = snapshot.root.base_uri, name
+    if key not in _warned:
+        _warned.add(key)
+        text = f"index {name!r} of {snapshot.root.redacted_uri} is not used: {error}"
+        warnings.warn(text, IndexWarning, stacklevel=2)
+
+
+def _choice(snapshot: Snapshot, parts: Sequence[Part], failed: Collection[str]) -> Choice | None:
+    try:
+        usable = usable_indices(snapshot)
+    except LanceError as error:
+        warn_of_failure(snapshot, "*", error)
+        return None
+
+    def indices_of(lookup: Lookup) -> Sequence[UsableIndex]:
+        field = field_at(snapshot, lookup.path)
+        if field is None or field.storage_type != lookup.kind:
+            return ()
+        found = usable.by_field.get(field.id, ())
+        return [index for index in found if index.name not in failed]
+
+    return choose(parts, indices_of)
+
+
+def _filter(nodes: Sequence[Node]) -> Filter | None:
+    """The condition that all ``nodes`` are TRUE; None without nodes."""
+    if not nodes:
+        return None
+    node = logic.all_of(nodes)
+    return Filter(paths([node]), SqlExpression("", node))

@@ -1,0 +1,140 @@
+"""Choose the indices that answer a condition: a tree of searches.
+
+The parts of an AND without an index are left to the scan. An OR is answered if all its parts are.
+An index that answers exactly is preferred, then one that covers more fragments, then the order of
+the table's indices. If no index answers a lookup exactly, the results of all that cover as many
+fragments are intersected.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from lance_core.dataset.read.prefilter.conditions import (
+    AllOf,
+    AnyOf,
+    Condition,
+    Lookup,
+    Part,
+    Truth,
+)
+from lance_core.index.base import Precision
+from lance_core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+    from lance_core.dataset.expressions.sql.node import Node
+    from lance_core.dataset.read.prefilter.usable_indices import UsableIndex
+
+_EXACT_KINDS = ("bitmap", "btree")
+"""Types to prefer, in this order, if several indices of a column answer a query equally well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """The search of one index. ``is_exact``: True if no row of the result must be tested again."""
+
+    index: UsableIndex
+    lookup: Lookup
+    is_exact: bool
+
+    @property
+    def fragments(self) -> BitMap:
+        """The fragments that the index covers."""
+        return self.index.fragments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combination:
+    """The intersection (``is_all``) or union of the results of several searches."""
+
+    parts: tuple[SearchTree, ...]
+    is_all: bool
+    is_exact: bool
+
+    @property
+    def fragments(self) -> BitMap:
+        """The fragments that all parts cover."""
+        return functools.reduce(operator.and_, [part.fragments for part in self.parts])
+
+
+SearchTree: TypeAlias = Search | Combination
+
+IndicesOf: TypeAlias = "Callable[[Lookup], Sequence[UsableIndex]]"
+"""A function that returns the indices of the column of a lookup."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """The searches for a condition.
+
+    ``rest``: the operands of the AND that the scan must test for the rows of the searches.
+    ``unanswered``: those of them for which there is no index.
+    """
+
+    tree: SearchTree
+    rest: tuple[Node, ...]
+    unanswered: tuple[Node, ...]
+
+
+def choose(parts: Sequence[Part], indices_of: IndicesOf) -> Choice | None:
+    """The searches for the AND of ``parts``; None if there is no index for any of them."""
+    found: list[SearchTree] = []
+    rest: list[Node] = []
+    unanswered: list[Node] = []
+    for part in parts:
+        tree = _tree(part.condition, indices_of)
+        if tree is None:
+            unanswered += part.nodes
+        else:
+            found.append(tree)
+        if tree is None or not tree.is_exact:
+            rest += part.nodes
+    if not found:
+        return None
+    tree = found[0] if len(found) == 1 else Combination(tuple(found), True, not rest)
+    return Choice(tree, tuple(rest), tuple(unanswered)) if tree.fragments else None
+
+
+def _tree(condition: Condition, indices_of: IndicesOf) -> SearchTree | None:
+    if isinstance(condition, Lookup):
+        return _search(condition, indices_of(condition))
+    if not isinstance(condition, AllOf | AnyOf):
+        return None
+    parts = [_tree(part, indices_of) for part in condition.parts]
+    found = [part for part in parts if part is not None]
+    is_all = isinstance(condition, AllOf)
+    if not found or not (is_all or len(found) == len(parts)):
+        return None
+    is_exact = len(found) == len(parts) and all(part.is_exact for part in found)
+    if len(found) == 1 and len(parts) == 1:
+        return found[0]
+    return Combination(tuple(found), is_all, is_exact)
+
+
+def _search(lookup: Lookup, indices: Collection[UsableIndex]) -> SearchTree | None:
+    """The search of the best index, or of several inexact ones."""
+    exact, inexact = [], []
+    for index in indices:
+        precision = index.precision(lookup, lookup.query)
+        if precision is Precision.EXACT and not lookup.implied:
+            exact.append(Search(index, lookup, True))
+        elif precision is not None and lookup.truth is Truth.TRUE:
+            inexact.append(Search(index, lookup, False))
+    found = exact or inexact
+    if not found:
+        return None
+    most = max(len(one.index.fragments) for one in found)
+    best = [one for one in found if len(one.index.fragments) == most]
+    if exact:
+        return min(best, key=_rank)
+    return best[0] if len(best) == 1 else Combination(tuple(best), True, False)
+
+
+def _rank(search: Search) -> int:
+    name = search.index.spec.name
+    return _EXACT_KINDS.index(name) if name in _EXACT_KINDS else len(_EXACT_KINDS)

@@ -1,0 +1,114 @@
+"""The indices of a version that can answer queries, and the fragments that they cover."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from lance_core.dataset.read.stored_indices import field_of, index_type, indices_of, spec_of
+from lance_core.errors import CorruptFileError
+from lance_core.index.base import IndexType, Precision
+from lance_core.lazy_dataclass import dataclass
+from lance_core.table.indices.index_coverage import has_row_ids
+from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+    from lance_core.dataset.read.prefilter.conditions import Lookup
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.index.queries import IndexQuery
+    from lance_core.index.spec import IndexTypeSpec
+
+
+class Segment(NamedTuple):
+    """An entry of the index section, and the existing fragments that it covers.
+
+    ``has_row_ids``: True if it returns stable row ids, False if it returns row addresses.
+    """
+
+    stored: IndexMetadata
+    fragments: BitMap
+    has_row_ids: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UsableIndex:
+    """An index: all its segments, which cover ``fragments``."""
+
+    name: str
+    spec: IndexTypeSpec
+    type: IndexType
+    segments: tuple[Segment, ...]
+    fragments: BitMap
+
+    def precision(self, lookup: Lookup, query: IndexQuery) -> Precision | None:
+        """How precisely all segments answer ``query``; None if one of them does not."""
+        worst = Precision.EXACT
+        for segment in self.segments:
+            details = segment.stored.index_details
+            value = b"" if details is None else details.value
+            found = self.type.precision(query, lookup.kind, value)
+            if found is None:
+                return None
+            worst = worst if found is Precision.EXACT else found
+        return worst
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UsableIndices:
+    """The indices of a version by the id of their field, and the ids of all its fragments."""
+
+    by_field: Mapping[int, tuple[UsableIndex, ...]]
+    fragments: BitMap
+
+
+_of_snapshots: WeakKeyDictionary[Snapshot, UsableIndices] = WeakKeyDictionary()
+"""A cache: a table may have many indices and fragments, and a query needs few of them."""
+
+
+def usable_indices(snapshot: Snapshot) -> UsableIndices:
+    """The indices that cover at least one fragment of ``snapshot``.
+
+    Raises `CorruptFileError` for an index section that cannot be read.
+    """
+    found = _of_snapshots.get(snapshot)
+    if found is None:
+        found = _of_snapshots[snapshot] = _read(snapshot)
+    return found
+
+
+def _read(snapshot: Snapshot) -> UsableIndices:
+    existing = fragment_bitmap(snapshot.manifest.fragments.ids)
+    groups: dict[tuple[str, int, str], list[tuple[IndexMetadata, IndexTypeSpec]]] = {}
+    for stored in indices_of(snapshot):
+        spec, field = spec_of(stored), field_of(snapshot, stored)
+        if spec is not None and field is not None:
+            key = stored.name, field.id, spec.name
+            groups.setdefault(key, []).append((stored, spec))
+    by_field: dict[int, list[UsableIndex]] = {}
+    is_stable = snapshot.manifest.uses_stable_row_ids
+    for (name, field_id, _), group in groups.items():
+        segments = [
+            Segment(one, _covered(one, existing), is_stable and has_row_ids(one))
+            for one, _ in group
+        ]
+        segments = [one for one in segments if one.fragments]
+        if segments:
+            spec = group[0][1]
+            covered = functools.reduce(operator.or_, [one.fragments for one in segments])
+            index = UsableIndex(name, spec, index_type(spec), tuple(segments), covered)
+            by_field.setdefault(field_id, []).append(index)
+    return UsableIndices({id_: tuple(some) for id_, some in by_field.items()}, existing)
+
+
+def _covered(stored: IndexMetadata, existing: BitMap) -> BitMap:
+    """The existing fragments that ``stored`` covers; none if its list of fragments is damaged."""
+    try:
+        fragments = stored.fragments
+    except CorruptFileError:
+        fragments = None
+    return existing & fragments if fragments is not None else fragment_bitmap(())
