@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +71,7 @@ _NEGATED = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lookup:
+class ColumnLookup:
     """The rows for which a query of the column at ``path`` has one of the results ``truth``.
 
     ``kind``: the type of the column. ``implied``: True if the condition implies the query, but is
@@ -104,20 +104,20 @@ class Unknown:
     """A condition that is no query of an index."""
 
 
-Condition: TypeAlias = Lookup | AllOf | AnyOf | Unknown
+Condition: TypeAlias = ColumnLookup | AllOf | AnyOf | Unknown
 
 _UNKNOWN = Unknown()
 _NOTHING = AnyOf(())
 
 
-class Part(NamedTuple):
+class Conjunct(NamedTuple):
     """Operands of an AND, and the condition that they all are TRUE."""
 
     nodes: tuple[Node, ...]
     condition: Condition
 
 
-def parts_of(node: Node) -> list[Part]:
+def conjuncts_of(node: Node) -> list[Conjunct]:
     """The conditions of which ``node`` is the AND.
 
     Several ranges of one column, and several excluded values of one column, are one part.
@@ -127,15 +127,13 @@ def parts_of(node: Node) -> list[Part]:
     for one in _operands(node, pc.and_kleene):
         found = translation.of(one, Truth.TRUE)
         key: object = id(one)
-        if isinstance(found, Lookup) and isinstance(found.query, InRange | IsIn):
-            key = found.path, found.truth, type(found.query)
-            if isinstance(found.query, IsIn) and found.truth is Truth.TRUE:
-                key = id(one)
+        if _asks(found, Truth.TRUE, InRange) or _asks(found, Truth.FALSE, IsIn):
+            key = found.path, found.truth
         groups.setdefault(key, []).append((one, found))
     parts = []
     for group in groups.values():
         whole = all_of([condition for _, condition in group])
-        parts.append(Part(tuple(one for one, _ in group), _in_total_order(whole)))
+        parts.append(Conjunct(tuple(one for one, _ in group), _in_total_order(whole)))
     return parts
 
 
@@ -187,13 +185,21 @@ class _Translation:
 def all_of(parts: Sequence[Condition]) -> Condition:
     """The rows that all ``parts`` select; ranges of one column are merged."""
     flat = list(_flat(parts, AllOf))
-    ranges: dict[Path, list[Lookup]] = {}
-    excluded: dict[Path, list[Lookup]] = {}
+    ranges: dict[Path, list[ColumnLookup]] = {}
+    excluded: dict[Path, list[ColumnLookup]] = {}
     others: list[Condition] = []
     for one in flat:
-        if isinstance(one, Lookup) and one.truth is Truth.TRUE and isinstance(one.query, InRange):
+        if (
+            isinstance(one, ColumnLookup)
+            and one.truth is Truth.TRUE
+            and isinstance(one.query, InRange)
+        ):
             ranges.setdefault(one.path, []).append(one)
-        elif isinstance(one, Lookup) and one.truth is Truth.FALSE and isinstance(one.query, IsIn):
+        elif (
+            isinstance(one, ColumnLookup)
+            and one.truth is Truth.FALSE
+            and isinstance(one.query, IsIn)
+        ):
             excluded.setdefault(one.path, []).append(one)
         else:
             others.append(one)
@@ -210,15 +216,24 @@ def any_of(parts: Sequence[Condition]) -> Condition:
     flat = list(_flat(parts, AnyOf))
     if any(isinstance(one, Unknown) for one in flat):
         return _UNKNOWN
-    members: dict[Path, list[Lookup]] = {}
+    members: dict[Path, list[ColumnLookup]] = {}
     others: list[Condition] = []
     for one in flat:
-        if isinstance(one, Lookup) and one.truth is Truth.TRUE and isinstance(one.query, IsIn):
+        if (
+            isinstance(one, ColumnLookup)
+            and one.truth is Truth.TRUE
+            and isinstance(one.query, IsIn)
+        ):
             members.setdefault(one.path, []).append(one)
         else:
             others.append(one)
     found = [*map(_members, members.values()), *others]
     return found[0] if len(found) == 1 else AnyOf(tuple(found))
+
+
+def _asks(one: Condition, truth: Truth, query: type[IndexQuery]) -> TypeGuard[ColumnLookup]:
+    """True if ``one`` is a lookup by such a query, with such results."""
+    return isinstance(one, ColumnLookup) and one.truth is truth and isinstance(one.query, query)
 
 
 def _flat(parts: Iterable[Condition], kind: type[AllOf | AnyOf]) -> Iterator[Condition]:
@@ -229,7 +244,7 @@ def _flat(parts: Iterable[Condition], kind: type[AllOf | AnyOf]) -> Iterator[Con
             yield part
 
 
-def _members(some: Sequence[Lookup]) -> Lookup:
+def _members(some: Sequence[ColumnLookup]) -> ColumnLookup:
     """One lookup of the values of all."""
     if len(some) == 1:
         return some[0]
@@ -237,7 +252,7 @@ def _members(some: Sequence[Lookup]) -> Lookup:
     return replace(some[0], query=IsIn(values))
 
 
-def _intersection(some: Sequence[Lookup]) -> Condition:
+def _intersection(some: Sequence[ColumnLookup]) -> Condition:
     """One lookup of the range that is in all ranges."""
     lower, upper, has_lower, has_upper = None, None, True, True
     for one in some:
@@ -262,8 +277,8 @@ def _of_boolean(node: ColumnNode, truth: Truth) -> Condition:
     if not pa.types.is_boolean(node.type):
         return _UNKNOWN
     if truth is Truth.FALSE:
-        return Lookup(node.path, node.type, IsIn(pa.array([False])))
-    return Lookup(node.path, node.type, IsIn(pa.array([True])), truth)
+        return ColumnLookup(node.path, node.type, IsIn(pa.array([False])))
+    return ColumnLookup(node.path, node.type, IsIn(pa.array([True])), truth)
 
 
 def _column(node: Node) -> ColumnNode | None:
@@ -321,7 +336,7 @@ def _comparison(operator: str, column: ColumnNode, literal: Any, truth: Truth) -
         query = InRange(None, literal, includes_upper=operator == "<=")
     else:
         query = InRange(literal, None, includes_lower=operator == ">=")
-    return Lookup(column.path, column.type, query, truth)
+    return ColumnLookup(column.path, column.type, query, truth)
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -344,7 +359,7 @@ def _compared_nan(column: ColumnNode, rest: _Rest, options: _Options, truth: Tru
 
 def _is_null(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     wanted = Truth.TRUE if truth.needs_all else Truth.FALSE
-    return Lookup(column.path, column.type, IsNull(), wanted)
+    return ColumnLookup(column.path, column.type, IsNull(), wanted)
 
 
 def _where_valid(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
@@ -369,7 +384,7 @@ def _is_member(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth)
         return _NOTHING if truth is Truth.FALSE else _UNKNOWN
     if not len(values):
         return _where_valid(column, rest, {"answer": False}, truth)
-    return Lookup(column.path, column.type, IsIn(values), truth)
+    return ColumnLookup(column.path, column.type, IsIn(values), truth)
 
 
 def _text(query: Callable[[str], IndexQuery]) -> _Rule:
@@ -379,7 +394,7 @@ def _text(query: Callable[[str], IndexQuery]) -> _Rule:
         text = options["pattern"]
         if not text:
             return _where_valid(column, rest, {"answer": True}, truth)
-        return Lookup(column.path, column.type, query(text), truth)
+        return ColumnLookup(column.path, column.type, query(text), truth)
 
     return rule
 
@@ -388,7 +403,7 @@ def _ends_with(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth)
     text = options["pattern"]
     if truth is not Truth.TRUE or not text:
         return _UNKNOWN
-    return Lookup(column.path, column.type, Contains(text), implied=True)
+    return ColumnLookup(column.path, column.type, Contains(text), implied=True)
 
 
 def _like(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
@@ -399,7 +414,7 @@ def _like(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> C
     for place, piece in enumerate(options["pieces"]):
         if piece.startswith("="):
             query = Contains(piece[1:]) if place else StartsWith(piece[1:])
-            parts.append(Lookup(column.path, column.type, query, implied=True))
+            parts.append(ColumnLookup(column.path, column.type, query, implied=True))
     return all_of(parts) if parts else _UNKNOWN
 
 
@@ -410,7 +425,7 @@ def _equals_text(column: ColumnNode, rest: _Rest, options: _Options, truth: Trut
 def _matches(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     if options["flags"] or truth is not Truth.TRUE:
         return _UNKNOWN
-    return Lookup(column.path, column.type, MatchesRegex(options["pattern"]))
+    return ColumnLookup(column.path, column.type, MatchesRegex(options["pattern"]))
 
 
 def _has_item(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
@@ -418,9 +433,11 @@ def _has_item(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) 
     if function is not lists.has_item:
         return _UNKNOWN
     test = _Translation().of(options["test"], Truth.TRUE)
-    if not isinstance(test, Lookup) or not isinstance(test.query, IsIn):
+    if not isinstance(test, ColumnLookup) or not isinstance(test.query, IsIn):
         return _UNKNOWN
-    return Lookup(column.path, column.type, HasAny(_with_both_zeros(test.query.values)), truth)
+    return ColumnLookup(
+        column.path, column.type, HasAny(_with_both_zeros(test.query.values)), truth
+    )
 
 
 _RULES: Mapping[Kernel, _Rule] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,12 +13,17 @@ from lance_core.dataset.expressions.sql import logic
 from lance_core.dataset.expressions.sql.expression import SqlExpression
 from lance_core.dataset.expressions.sql.node import paths
 from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.prefilter.answers import Answer, FailedSearchError, answer
-from lance_core.dataset.read.prefilter.conditions import Lookup, Part, parts_of
+from lance_core.dataset.read.prefilter.candidate_rows import (
+    CandidateRows,
+    FailedSearchError,
+    candidate_rows,
+)
+from lance_core.dataset.read.prefilter.conditions import ColumnLookup, Conjunct, conjuncts_of
 from lance_core.dataset.read.prefilter.searches import Choice, choose
 from lance_core.dataset.read.prefilter.usable_indices import (
     UsableIndex,
     usable_indices,
+    warn_of_failure,
 )
 from lance_core.dataset.read.pruning import condition_node, field_at
 from lance_core.dataset.read.spans import FragmentSpans
@@ -31,13 +35,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.expressions.sql.node import Node
     from lance_core.dataset.snapshot.snapshot import Snapshot
 
-_warned: set[tuple[str, str]] = set()
-"""The table and name of each index for which this process has shown a warning."""
-
-
-class IndexWarning(UserWarning):
-    """An index cannot be used; the query reads the table instead."""
-
 
 class Prefilter:
     """The searches for the filter of one scan; their result is computed once, at the first use.
@@ -47,7 +44,7 @@ class Prefilter:
     """
 
     def __init__(
-        self, snapshot: Snapshot, parts: Sequence[Part], choice: Choice, *, skips_others: bool
+        self, snapshot: Snapshot, parts: Sequence[Conjunct], choice: Choice, *, skips_others: bool
     ) -> None:
         self.choice: Choice | None = choice
         self._snapshot = snapshot
@@ -55,15 +52,15 @@ class Prefilter:
         self._skips_others = skips_others
         self._failed: set[str] = set()
         self._lock = ForkSafeLock()
-        self._answer: Answer | None = None
+        self._answer: CandidateRows | None = None
 
     @property
-    def answer(self) -> Answer | None:
+    def answer(self) -> CandidateRows | None:
         """The result of the searches; None if the indices that could answer cannot be read."""
         with self._lock:
             while self.choice is not None and self._answer is None:
                 try:
-                    self._answer = answer(self._snapshot, self.choice.tree)
+                    self._answer = candidate_rows(self._snapshot, self.choice.tree)
                 except FailedSearchError as failure:
                     warn_of_failure(self._snapshot, failure.index.name, failure.error)
                     self._failed.add(failure.index.name)
@@ -89,7 +86,7 @@ class Prefilter:
             for is_covered, spans in ((key, tuple(s for _, s in group)) for key, group in groups)
         ]
 
-    def _spans(self, found: Answer, spans: Sequence[Span]) -> Iterator[tuple[bool, Span]]:
+    def _spans(self, found: CandidateRows, spans: Sequence[Span]) -> Iterator[tuple[bool, Span]]:
         """The spans to read in the order of ``spans``, and True if indices cover them."""
         bitmaps = found.rows.bitmaps
         if isinstance(spans, FragmentSpans):
@@ -104,7 +101,7 @@ class Prefilter:
                 if chosen is None or chosen.range_cardinality(span.start, span.stop):
                     yield True, replace(span, chosen=chosen)
 
-    def _some_spans(self, found: Answer, spans: FragmentSpans) -> Sequence[Span]:
+    def _some_spans(self, found: CandidateRows, spans: FragmentSpans) -> Sequence[Span]:
         """The spans of fragments with rows to read; does not look at each of many fragments."""
         existing: BitMap = usable_indices(self._snapshot).fragments
         ids = set(found.rows.bitmaps)
@@ -123,30 +120,23 @@ def prefilter_of(snapshot: Snapshot, condition: Filter, *, skips_others: bool) -
     node = condition_node(condition)
     if node is None:
         return None
-    parts = parts_of(node)
+    parts = conjuncts_of(node)
     choice = _choice(snapshot, parts, ())
     if choice is None:
         return None
     return Prefilter(snapshot, parts, choice, skips_others=skips_others)
 
 
-def warn_of_failure(snapshot: Snapshot, name: str, error: Exception) -> None:
-    """Warn once in this process that the index ``name`` cannot be read."""
-    key = snapshot.root.base_uri, name
-    if key not in _warned:
-        _warned.add(key)
-        text = f"index {name!r} of {snapshot.root.redacted_uri} is not used: {error}"
-        warnings.warn(text, IndexWarning, stacklevel=2)
-
-
-def _choice(snapshot: Snapshot, parts: Sequence[Part], failed: Collection[str]) -> Choice | None:
+def _choice(
+    snapshot: Snapshot, parts: Sequence[Conjunct], failed: Collection[str]
+) -> Choice | None:
     try:
         usable = usable_indices(snapshot)
     except LanceError as error:
-        warn_of_failure(snapshot, "*", error)
+        warn_of_failure(snapshot, None, error)
         return None
 
-    def indices_of(lookup: Lookup) -> Sequence[UsableIndex]:
+    def indices_of(lookup: ColumnLookup) -> Sequence[UsableIndex]:
         field = field_at(snapshot, lookup.path)
         if field is None or field.storage_type != lookup.kind:
             return ()

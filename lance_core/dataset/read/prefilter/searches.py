@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from lance_core.dataset.read.prefilter.conditions import (
     AllOf,
     AnyOf,
+    ColumnLookup,
     Condition,
-    Lookup,
-    Part,
+    Conjunct,
     Truth,
 )
 from lance_core.index.base import Precision
@@ -39,7 +39,7 @@ class Search:
     """The search of one index. ``is_exact``: True if no row of the result must be tested again."""
 
     index: UsableIndex
-    lookup: Lookup
+    lookup: ColumnLookup
     is_exact: bool
 
     @property
@@ -64,7 +64,7 @@ class Combination:
 
 SearchTree: TypeAlias = Search | Combination
 
-IndicesOf: TypeAlias = "Callable[[Lookup], Sequence[UsableIndex]]"
+IndicesOf: TypeAlias = "Callable[[ColumnLookup], Sequence[UsableIndex]]"
 """A function that returns the indices of the column of a lookup."""
 
 
@@ -81,7 +81,7 @@ class Choice:
     unanswered: tuple[Node, ...]
 
 
-def choose(parts: Sequence[Part], indices_of: IndicesOf) -> Choice | None:
+def choose(parts: Sequence[Conjunct], indices_of: IndicesOf) -> Choice | None:
     """The searches for the AND of ``parts``; None if there is no index for any of them."""
     found: list[SearchTree] = []
     rest: list[Node] = []
@@ -101,7 +101,7 @@ def choose(parts: Sequence[Part], indices_of: IndicesOf) -> Choice | None:
 
 
 def _tree(condition: Condition, indices_of: IndicesOf) -> SearchTree | None:
-    if isinstance(condition, Lookup):
+    if isinstance(condition, ColumnLookup):
         return _search(condition, indices_of(condition))
     if not isinstance(condition, AllOf | AnyOf):
         return None
@@ -116,7 +116,7 @@ def _tree(condition: Condition, indices_of: IndicesOf) -> SearchTree | None:
     return Combination(tuple(found), is_all, is_exact)
 
 
-def _search(lookup: Lookup, indices: Collection[UsableIndex]) -> SearchTree | None:
+def _search(lookup: ColumnLookup, indices: Collection[UsableIndex]) -> SearchTree | None:
     """The search of the best index, or of several inexact ones."""
     exact, inexact = [], []
     for index in indices:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.stored_indices import field_of, index_type, indices_of, spec_of
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, LanceError, PluginLoadError
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_coverage import has_row_ids
@@ -18,13 +19,21 @@ from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitm
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-    from lance_core.dataset.read.prefilter.conditions import Lookup
+    from lance_core.dataset.read.prefilter.conditions import ColumnLookup
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.queries import IndexQuery
     from lance_core.index.spec import IndexTypeSpec
 
 
-class Segment(NamedTuple):
+_warned: set[tuple[str, str | None]] = set()
+"""The table and name of each index for which this process has shown a warning."""
+
+
+class IndexWarning(UserWarning):
+    """An index cannot be used; the query reads the table instead."""
+
+
+class CoveringSegment(NamedTuple):
     """An entry of the index section, and the existing fragments that it covers.
 
     ``has_row_ids``: True if it returns stable row ids, False if it returns row addresses.
@@ -42,10 +51,10 @@ class UsableIndex:
     name: str
     spec: IndexTypeSpec
     type: IndexType
-    segments: tuple[Segment, ...]
+    segments: tuple[CoveringSegment, ...]
     fragments: BitMap
 
-    def precision(self, lookup: Lookup, query: IndexQuery) -> Precision | None:
+    def precision(self, lookup: ColumnLookup, query: IndexQuery) -> Precision | None:
         """How precisely all segments answer ``query``; None if one of them does not."""
         worst = Precision.EXACT
         for segment in self.segments:
@@ -93,16 +102,28 @@ def _read(snapshot: Snapshot) -> UsableIndices:
     is_stable = snapshot.manifest.uses_stable_row_ids
     for (name, field_id, _), group in groups.items():
         segments = [
-            Segment(one, _covered(one, existing), is_stable and has_row_ids(one))
+            CoveringSegment(one, _covered(one, existing), is_stable and has_row_ids(one))
             for one, _ in group
         ]
         segments = [one for one in segments if one.fragments]
-        if segments:
+        type_ = _type(snapshot, name, group[0][1]) if segments else None
+        if type_ is not None:
             spec = group[0][1]
             covered = functools.reduce(operator.or_, [one.fragments for one in segments])
-            index = UsableIndex(name, spec, index_type(spec), tuple(segments), covered)
+            index = UsableIndex(name, spec, type_, tuple(segments), covered)
             by_field.setdefault(field_id, []).append(index)
     return UsableIndices({id_: tuple(some) for id_, some in by_field.items()}, existing)
+
+
+def _type(snapshot: Snapshot, name: str, spec: IndexTypeSpec) -> IndexType | None:
+    """The implementation of the type of index ``name``; None, with a warning, if it is missing."""
+    try:
+        return index_type(spec)
+    except PluginLoadError:
+        return None
+    except LanceError as error:
+        warn_of_failure(snapshot, name, error)
+        return None
 
 
 def _covered(stored: IndexMetadata, existing: BitMap) -> BitMap:
@@ -112,3 +133,13 @@ def _covered(stored: IndexMetadata, existing: BitMap) -> BitMap:
     except CorruptFileError:
         fragments = None
     return existing & fragments if fragments is not None else fragment_bitmap(())
+
+
+def warn_of_failure(snapshot: Snapshot, name: str | None, error: Exception) -> None:
+    """Warn once in this process that the index ``name``, or None for all, cannot be read."""
+    key = snapshot.root.base_uri, name
+    if key not in _warned:
+        _warned.add(key)
+        what = "the indices" if name is None else f"index {name!r}"
+        text = f"{what} of {snapshot.root.redacted_uri} cannot be used: {error}"
+        warnings.warn(text, IndexWarning, stacklevel=2)

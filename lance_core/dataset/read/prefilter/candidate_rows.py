@@ -32,7 +32,7 @@ class FailedSearchError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class CandidateRows:
     """The addresses of ``rows`` in ``fragments`` that satisfy the searches; some may be deleted.
 
     ``num_pages``: pages, zones and bitmaps of indices that were compared.
@@ -43,10 +43,10 @@ class Answer:
     num_pages: int
 
 
-def answer(snapshot: Snapshot, tree: SearchTree) -> Answer:
+def candidate_rows(snapshot: Snapshot, tree: SearchTree) -> CandidateRows:
     """The result of the searches. Raises `FailedSearchError` if one fails."""
     run = _Run(snapshot, tree.fragments)
-    return Answer(run.rows(tree), run.fragments, run.num_pages)
+    return CandidateRows(run.rows(tree), run.fragments, run.num_pages)
 
 
 class _Run:
