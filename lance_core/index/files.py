@@ -6,7 +6,7 @@ An index type sees nothing else of the table.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -49,6 +49,11 @@ class IndexFileReader:
     def schema(self) -> pa.Schema:
         """The Arrow schema of the file, with its metadata."""
         return self._reader.schema.to_arrow()
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the columns."""
+        return self._fields
 
     @property
     def metadata(self) -> Mapping[str, str]:

@@ -41,7 +41,7 @@ def sort_keys(values: pa.Array) -> pa.Array:
     """An array with the same nulls, whose order by integers or by bytes is that of ``values``.
 
     Its type is an integer type, ``binary``, ``large_binary``, ``fixed_size_binary`` or ``null``.
-    Most types share the buffers of ``values``.
+    Most types share the buffers of ``values``. The keys of keys are these keys.
     """
     kind = values.type
     if pa.types.is_dictionary(kind):
@@ -102,25 +102,25 @@ def searchable(keys: pa.Array) -> npt.NDArray[Any]:
 class SortedValues:
     """Ascending values without nulls, which are searched by bisection."""
 
-    __slots__ = ("_keys",)
+    __slots__ = ("keys",)
 
     def __init__(self, values: pa.Array) -> None:
-        self._keys = searchable(sort_keys(values))
+        self.keys = searchable(sort_keys(values))
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self.keys)
 
     @property
     def nbytes(self) -> int:
         """Approximate bytes in memory."""
-        if self._keys.dtype == object:
-            return int(self._keys.nbytes + sum(map(len, self._keys.tolist())) + 33 * len(self))
-        return self._keys.nbytes
+        if self.keys.dtype == object:
+            return int(self.keys.nbytes + sum(map(len, self.keys.tolist())) + 33 * len(self))
+        return self.keys.nbytes
 
     @property
     def is_ascending(self) -> bool:
         """True if no value is above its successor, as `search` requires."""
-        return bool((self._keys[:-1] <= self._keys[1:]).all())
+        return bool((self.keys[:-1] <= self.keys[1:]).all())
 
     def search(self, values: pa.Array, *, after: bool = False) -> Positions:
         """For each of ``values``, which are not null, how many values are below it.
@@ -128,7 +128,7 @@ class SortedValues:
         ``after`` also counts those equal to it.
         """
         wanted = searchable(sort_keys(values))
-        return np.searchsorted(self._keys, wanted, "right" if after else "left")
+        return np.searchsorted(self.keys, wanted, "right" if after else "left")
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -1,0 +1,151 @@
+"""`PageLookup`: the bounds of all pages in memory, checked and searched by bisection."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+from lance_core.index.files import IndexFolder
+from lance_core.index.scalar.btree.layout import (
+    BATCH_SIZE,
+    DEFAULT_BATCH_SIZE,
+    PAGE_DATA,
+    PAGE_LOOKUP,
+    PARTITION_PAGES,
+    RANGE_PARTITIONED,
+)
+from lance_core.index.scalar.sort_order import Positions, SortedValues, sort_keys
+
+_MAX_BATCH_SIZE = 1 << 32
+
+
+class PageFile(NamedTuple):
+    """A file with pages ``first`` to ``stop`` (exclusive) of an index."""
+
+    name: str
+    first: int
+    stop: int
+
+
+class PageLookup:
+    """The bounds of the pages. Raises `CorruptFileError` if they are not those of sorted pages."""
+
+    def __init__(self, folder: IndexFolder) -> None:
+        name = _lookup_name(folder)
+        reader = folder.reader(name)
+        table = reader.read(["min", "max", "null_count", "page_idx"]).combine_chunks()
+        self.num_pages = table.num_rows
+        self.batch_size = _batch_size(reader.metadata)
+        self.files = _page_files(name, reader.metadata, self.num_pages)
+        columns = [_only_chunk(column) for column in table.columns]
+        self.minima, self.maxima, null_counts, numbers = columns
+        for column in (self.minima, self.maxima):
+            if column.type != folder.kind:
+                raise CorruptFileError(f"the bounds are of type {column.type}, not {folder.kind}")
+        for column in (null_counts, numbers):
+            if column.type != pa.uint32() or column.null_count:
+                raise CorruptFileError("the number of nulls or of a page is not a 32-bit number")
+        if (numbers.to_numpy() != np.arange(self.num_pages)).any():
+            raise CorruptFileError("the pages are not numbered in ascending order")
+        self.null_counts: npt.NDArray[np.uint32] = null_counts.to_numpy()
+        self._check_nulls()
+        self._lower = SortedValues(sort_keys(self.minima.slice(self.first_lower)))
+        self._upper = SortedValues(sort_keys(self.maxima.slice(self.first_page)))
+        self._check_order()
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate bytes in memory."""
+        arrays = self.minima.nbytes + self.maxima.nbytes + self.null_counts.nbytes
+        return int(arrays + self._lower.nbytes + self._upper.nbytes)
+
+    @property
+    def num_null_pages(self) -> int:
+        """The number of pages that contain nulls: the first ones."""
+        return int(np.count_nonzero(self.null_counts))
+
+    @property
+    def first_page(self) -> int:
+        """The first page with a value."""
+        return int(self.maxima.null_count)
+
+    @property
+    def first_lower(self) -> int:
+        """The first page that starts with a value."""
+        return int(self.minima.null_count)
+
+    def places(self, keys: pa.Array, *, after: bool) -> tuple[Positions, npt.NDArray[np.bool_]]:
+        """For each of ``keys``, where the first value is that is not below it (``after``: above).
+
+        This is the number of a page, and True if the value may be inside of the page; else it is
+        the first of the page. The number of pages means that there is no such value.
+        """
+        pages = self._upper.search(keys, after=after) + self.first_page
+        # Pages that start with a value below the key: the value is inside the last one of them.
+        below = self._lower.search(keys, after=after) + self.first_lower
+        return pages, (pages < below) & (pages < self.num_pages)
+
+    def _check_nulls(self) -> None:
+        """Nulls are at the start of the first pages."""
+        count = self.num_null_pages
+        all_null = self.maxima.is_null().to_numpy(zero_copy_only=False)
+        starts_with_null = self.minima.is_null().to_numpy(zero_copy_only=False)
+        wanted = np.arange(self.num_pages) < count
+        is_valid = (
+            ((self.null_counts > 0) == wanted).all()
+            and (starts_with_null == wanted).all()
+            and (all_null == (np.arange(self.num_pages) < self.first_page)).all()
+            and count - self.first_page in (0, 1)
+            and (self.null_counts <= self.batch_size).all()
+        )
+        if not is_valid:
+            raise CorruptFileError("the pages do not start with the nulls")
+
+    def _check_order(self) -> None:
+        shift = self.first_lower - self.first_page
+        lower, upper = self._lower.keys, self._upper.keys
+        if (lower > upper[shift:]).any() or (upper[:-1] > lower[1 - shift :]).any():
+            raise CorruptFileError("the bounds of the pages are not in ascending order")
+
+
+def _only_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks()
+
+
+def _lookup_name(folder: IndexFolder) -> str:
+    """The lookup of the index, or of the only partition in the folder."""
+    if PAGE_LOOKUP not in folder.sizes:
+        parts = [one for one in folder.sizes if one.startswith("part_") and PAGE_LOOKUP in one]
+        if len(parts) == 1:
+            return parts[0]
+    return PAGE_LOOKUP
+
+
+def _batch_size(metadata: Any) -> int:
+    text = metadata.get(BATCH_SIZE, str(DEFAULT_BATCH_SIZE))
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < _MAX_BATCH_SIZE:
+        raise CorruptFileError(f"the rows of a page are {text!r}", PAGE_LOOKUP, field=BATCH_SIZE)
+    return int(text)
+
+
+def _page_files(lookup: str, metadata: Any, num_pages: int) -> tuple[PageFile, ...]:
+    """The files of the pages: one, or one for each partition."""
+    if metadata.get(RANGE_PARTITIONED, "false") != "true":
+        return (PageFile(lookup.replace(PAGE_LOOKUP, PAGE_DATA), 0, num_pages),)
+    files, first = [], 0
+    try:
+        for part, count in json.loads(metadata.get(PARTITION_PAGES, "")):
+            files.append(PageFile(f"part_{part:d}_{PAGE_DATA}", first, first + int(count)))
+            first += int(count)
+            if count < 0 or part < 0:
+                raise ValueError("a number is negative")
+    except (ValueError, TypeError) as error:
+        raise CorruptFileError(f"{error}", lookup, field=PARTITION_PAGES) from None
+    if first != num_pages:
+        raise CorruptFileError(f"{first} pages, not {num_pages}", lookup, field=PARTITION_PAGES)
+    return tuple(files)

@@ -1,0 +1,205 @@
+"""`OpenBTree`: search a BTREE index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.concurrency.fork_safe import cached_property
+from lance_core.index.base import IndexBatch, OpenIndex, SearchResult
+from lance_core.index.files import IndexFolder
+from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
+from lance_core.index.scalar.btree.lookup import PageLookup
+from lance_core.index.scalar.btree.pages import CACHE_BYTES, Page, Pages, expand
+from lance_core.index.scalar.sort_order import Positions, sort_key_indices, sort_keys
+from lance_core.lazy_dataclass import dataclass
+from lance_core.table.indices.row_set import EMPTY, RowSet
+
+_MAX_WHOLE_PAGES = 64
+"""Maximum pages of a query that are read whole and cached. Of larger ones only the pages with ends
+of ranges are read whole; of the pages between only row numbers."""
+
+
+class OpenBTree(OpenIndex):
+    """An open index. The rows of each query are ranges of positions in the sorted rows."""
+
+    def __init__(self, folder: IndexFolder) -> None:
+        self.kind = folder.kind
+        self._lookup = PageLookup(folder)
+        self._pages = Pages(folder, self._lookup)
+
+    @property
+    def batch_size(self) -> int:
+        """The rows of a page."""
+        return self._lookup.batch_size
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self._pages.num_rows
+
+    @property
+    def nbytes(self) -> int:
+        """The bounds of pages, the cached pages, and the set of nulls."""
+        rows = self._lookup.num_pages * self._lookup.batch_size
+        nulls = 2 * self._null_stop
+        return self._lookup.nbytes + min(CACHE_BYTES, 16 * rows) + nulls
+
+    def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
+        """See `OpenIndex.search`."""
+        if isinstance(query, IsNull):
+            return SearchResult(
+                self._nulls, EMPTY if with_nulls else None, self._lookup.num_null_pages
+            )
+        assert isinstance(query, IsIn | InRange | StartsWith)
+        rows, num_pages = self._find(query)
+        return SearchResult(rows, self._nulls if with_nulls else None, num_pages)
+
+    def statistics(self) -> Mapping[str, Any]:
+        """The least and the greatest value, as text, and the number of pages."""
+        lookup = self._lookup
+        return {
+            "max": _text(lookup.maxima[-1:]),
+            "min": _text(lookup.minima[:1]),
+            "num_pages": lookup.num_pages,
+        }
+
+    def batches(self) -> Iterator[IndexBatch]:
+        """All rows in order."""
+        return self._pages.batches()
+
+    @cached_property
+    def _null_stop(self) -> int:
+        """The position after the last null."""
+        count = self._lookup.num_null_pages
+        if not count:
+            return 0
+        return (count - 1) * self.batch_size + int(self._lookup.null_counts[count - 1])
+
+    @cached_property
+    def _nulls(self) -> RowSet:
+        """The rows with nulls: the first ones."""
+        if not self._null_stop:
+            return EMPTY
+        return self._pages.row_set(np.zeros(1, np.int64), np.array([self._null_stop]))
+
+    def _find(self, query: IsIn | InRange | StartsWith) -> tuple[RowSet, int]:
+        """The rows of a query, and the number of pages that may have such rows."""
+        size = self._lookup.batch_size
+        starts, stops = self._ends(query)
+        first = starts.positions // size
+        stop = -(-(stops.positions + stops.inside) // size)
+        some = stop > first
+        if not some.any():
+            return EMPTY, 0
+        starts, stops = starts.only(some), stops.only(some)
+        pages = _covered(first[some], stop[some])
+        loaded = pages
+        if len(pages) > _MAX_WHOLE_PAGES:
+            inside = [end.positions[end.inside] // size for end in (starts, stops)]
+            loaded = np.unique(np.concatenate(inside))
+        if not len(loaded):
+            return self._pages.row_set(starts.positions, stops.positions), len(pages)
+        page, bases = self._pages.load(loaded)
+        low = starts.exact(page, loaded, bases, size)
+        high = stops.exact(page, loaded, bases, size)
+        some = high > low
+        low, high = low[some], high[some]
+        if len(loaded) < len(pages):
+            return self._pages.row_set(low, high), len(pages)
+        # All rows are in memory: positions become offsets in them.
+        low = bases[np.searchsorted(loaded, low // size)] + low % size
+        high = bases[np.searchsorted(loaded, (high - 1) // size)] + (high - 1) % size + 1
+        rows = page.rows[low[0] : high[0]] if len(low) == 1 else page.rows[expand(low, high)]
+        return RowSet.of(rows), len(pages)
+
+    def _ends(self, query: IsIn | InRange | StartsWith) -> tuple[_Ends, _Ends]:
+        """The starts and the ends of the ranges of a query; the ranges ascend, without overlap."""
+        if isinstance(query, IsIn):
+            keys = sort_keys(query.values)
+            if len(keys) > 1:
+                keys = keys.unique()
+                keys = keys.take(pa.array(sort_key_indices(keys)))
+            return self._ends_at(keys, after=False), self._ends_at(keys, after=True)
+        if isinstance(query, StartsWith):
+            prefix = query.prefix.encode()
+            return self._ends_at(self._text_key(prefix), after=False), self._text_end(prefix)
+        lower, upper = query.lower, query.upper
+        start, stop = _end_at(self._null_stop), _end_at(self._lookup.num_pages * self.batch_size)
+        if lower is not None:
+            keys = sort_keys(pa.repeat(lower, 1))
+            start = self._ends_at(keys, after=not query.includes_lower)
+        if upper is not None:
+            stop = self._ends_at(sort_keys(pa.repeat(upper, 1)), after=query.includes_upper)
+        return start, stop
+
+    def _ends_at(self, keys: pa.Array, *, after: bool) -> _Ends:
+        pages, inside = self._lookup.places(keys, after=after)
+        positions = pages * self._lookup.batch_size
+        return _Ends(np.maximum(positions, self._null_stop), inside, keys, after)
+
+    def _text_key(self, text: bytes) -> pa.Array:
+        return pa.array([text], sort_keys(self._lookup.minima[:0]).type)
+
+    def _text_end(self, prefix: bytes) -> _Ends:
+        """The end of all texts that start with ``prefix``."""
+        shorter = prefix.rstrip(b"\xff")
+        if not shorter:
+            return _end_at(self._lookup.num_pages * self.batch_size)
+        return self._ends_at(self._text_key(shorter[:-1] + bytes([shorter[-1] + 1])), after=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ends:
+    """Ends of ranges of positions.
+
+    An end ``inside`` of a page is at an unknown position in this page, from ``positions`` on: at
+    the first value that is not below its key (``after``: that is above it).
+    """
+
+    positions: Positions
+    inside: npt.NDArray[np.bool_]
+    keys: pa.Array
+    after: bool
+
+    def only(self, wanted: npt.NDArray[np.bool_]) -> _Ends:
+        """The ends for which ``wanted`` is True."""
+        if wanted.all():
+            return self
+        keys = self.keys.filter(pa.array(wanted)) if self.inside.any() else self.keys
+        return _Ends(self.positions[wanted], self.inside[wanted], keys, self.after)
+
+    def exact(self, page: Page, numbers: Positions, bases: Positions, size: int) -> Positions:
+        """The positions; ``page`` has the pages ``numbers``, which start at rows ``bases``."""
+        if not self.inside.any():
+            return self.positions
+        keys = self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
+        number = self.positions[self.inside] // size
+        shift = number * size - bases[np.searchsorted(numbers, number)]
+        found = self.positions.copy()
+        found[self.inside] = page.search(keys, after=self.after) + shift
+        return found
+
+
+def _end_at(position: int) -> _Ends:
+    return _Ends(np.array([position]), np.zeros(1, np.bool_), pa.nulls(1), after=False)
+
+
+def _covered(starts: Positions, stops: Positions) -> Positions:
+    """The numbers in ranges that ascend and overlap by at most their ends."""
+    if len(starts) == 1:
+        return np.arange(starts[0], stops[0])
+    return np.unique(expand(starts, stops))
+
+
+def _text(value: pa.Array) -> str:
+    """A value as statistics show it."""
+    if not len(value) or not value[0].is_valid:
+        return "NULL"
+    if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
+        return ",".join(str(one) for one in value[0].as_py())
+    return str(value.cast(pa.string())[0])

@@ -1,0 +1,252 @@
+"""`Pages`: rows of pages, read from files in few requests, and cached.
+
+The *position* of a row is page·batch_size + offset in the page. Positions ascend with the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.concurrency.lru_cache import LruCache
+from lance_core.errors import CorruptFileError
+from lance_core.index.base import IndexBatch, RowNumbers
+from lance_core.index.files import IndexFileReader, IndexFolder
+from lance_core.index.scalar.btree.lookup import PageFile, PageLookup
+from lance_core.index.scalar.sort_order import Positions, searchable, sort_keys
+from lance_core.table.indices.row_set import RowSet
+
+CACHE_BYTES = 32 << 20
+"""Maximum bytes of pages that an open index keeps."""
+
+_MAX_CACHED_PAGES = 256
+"""Maximum pages of a query that are cached: those of larger queries are read again."""
+
+_MAX_ROWS = 4 << 20
+"""Maximum row numbers that are in memory before they become a `RowSet`."""
+
+_STREAM_BYTES = 16 << 20
+"""Approximate bytes of a file that are read at once when all rows are read."""
+
+
+class Page:
+    """Rows of one page or of several, in order: the keys of values, and row numbers.
+
+    Rows with nulls, which have no key, come first.
+    """
+
+    __slots__ = ("keys", "rows")
+
+    def __init__(self, keys: pa.Array, rows: RowNumbers) -> None:
+        self.keys = keys
+        self.rows = rows
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.keys.nbytes + self.rows.nbytes)
+
+    def search(self, keys: pa.Array, *, after: bool) -> Positions:
+        """For each of ``keys``, the offset of the first row not below it (``after``: above it)."""
+        num_nulls = len(self.rows) - len(self.keys)
+        return num_nulls + _search(self.keys, keys, after=after)
+
+
+class Pages:
+    """The pages of an index. Thread-safe."""
+
+    def __init__(self, folder: IndexFolder, lookup: PageLookup) -> None:
+        self._folder = folder
+        self._lookup = lookup
+        self._cache: LruCache[int, Page] = LruCache(CACHE_BYTES, lambda page: page.nbytes)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return sum(self._reader(file).num_rows for file in self._lookup.files)
+
+    def load(self, numbers: Positions) -> tuple[Page, Positions]:
+        """The rows of the pages ``numbers``, which ascend strictly, and the start of each page."""
+        missing = numbers[[number not in self._cache for number in numbers.tolist()]]
+        is_cached = len(numbers) <= _MAX_CACHED_PAGES
+        if not is_cached or len(missing) == len(numbers):
+            page, starts = self._read(numbers)
+            if is_cached:
+                self._keep(numbers, page, starts)
+            return page, starts
+        if len(missing):
+            self._keep(missing, *self._read(missing))
+        pages = [self._cache.get(one, partial(self._one, one)) for one in numbers.tolist()]
+        if len(pages) == 1:
+            return pages[0], np.zeros(1, np.int64)
+        starts = np.cumsum([0, *(len(page.rows) for page in pages[:-1])])
+        keys = pa.concat_arrays([page.keys for page in pages])
+        return Page(keys, np.concatenate([page.rows for page in pages])), starts
+
+    def row_set(self, starts: Positions, stops: Positions) -> RowSet:
+        """The rows at ranges of positions, which ascend and do not overlap."""
+        sets = []
+        for file in self._lookup.files:
+            reader = self._reader(file)
+            first = file.first * self._lookup.batch_size
+            low = np.clip(starts - first, 0, reader.num_rows)
+            high = np.clip(stops - first, 0, reader.num_rows)
+            columns = [_ids_name(reader)]
+            sets += [
+                RowSet.of(_ids(_read_ranges(reader, columns, *part))) for part in _parts(low, high)
+            ]
+        return sets[0] if len(sets) == 1 else RowSet.union(sets)
+
+    def batches(self) -> Iterator[IndexBatch]:
+        """All rows in order."""
+        for file in self._lookup.files:
+            reader, size = self._reader(file), self._folder.sizes.get(file.name) or 0
+            total = reader.num_rows
+            step = max(1024, min(1 << 18, _STREAM_BYTES * total // max(1, size)))
+            for start in range(0, total, step):
+                columns = ["values", _ids_name(reader)]
+                table = reader.read(columns, start, min(total, start + step))
+                yield IndexBatch(self._values(table), _ids(table))
+
+    def _one(self, number: int) -> Page:
+        page, _ = self._read(np.array([number]))
+        return page
+
+    def _keep(self, numbers: Positions, page: Page, starts: Positions) -> None:
+        """Cache each of the pages."""
+        nulls = len(page.rows) - len(page.keys)
+        stops = [*starts[1:].tolist(), len(page.rows)]
+        for number, start, stop in zip(numbers.tolist(), starts.tolist(), stops, strict=True):
+            keys = page.keys.slice(max(0, start - nulls), stop - max(start, nulls))
+            self._cache.get(number, partial(Page, keys, page.rows[start:stop]))
+
+    def _read(self, numbers: Positions) -> tuple[Page, Positions]:
+        """`load` without the cache. Raises `CorruptFileError` for rows that the lookup excludes."""
+        size, tables, lengths = self._lookup.batch_size, [], []
+        for file in self._lookup.files:
+            mine = numbers[(numbers >= file.first) & (numbers < file.stop)] - file.first
+            if not len(mine):
+                continue
+            reader = self._reader(file)
+            stops = np.minimum((mine + 1) * size, reader.num_rows)
+            columns = ["values", _ids_name(reader)]
+            tables.append(_read_ranges(reader, columns, mine * size, stops))
+            lengths.append(stops - mine * size)
+        table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        starts = np.cumsum(np.concatenate([[0], *lengths]))[:-1]
+        values = self._values(table)
+        page = Page(sort_keys(values.slice(values.null_count)), _ids(table))
+        self._check(numbers, page, starts)
+        return page, starts
+
+    def _values(self, table: pa.Table) -> pa.Array:
+        values = table.column(0).combine_chunks()
+        if values.type != self._folder.kind:
+            raise CorruptFileError(f"the values are of type {values.type}, not {self._folder.kind}")
+        return values
+
+    def _check(self, numbers: Positions, page: Page, starts: Positions) -> None:
+        """Raise `CorruptFileError` unless the rows are sorted, within the bounds of the lookup."""
+        lookup, keys = self._lookup, page.keys
+        num_nulls = len(page.rows) - len(keys)
+        stops = np.append(starts[1:], len(page.rows))
+        first = np.maximum(starts, num_nulls) - num_nulls
+        with_minima = numbers >= lookup.first_lower
+        is_valid = (
+            not keys.null_count
+            and num_nulls == lookup.null_counts[numbers].sum()
+            and _is_ascending(keys)
+            and keys.take(pa.array(first[with_minima])).equals(
+                sort_keys(lookup.minima.take(pa.array(numbers[with_minima])))
+            )
+            and keys.take(pa.array(stops - 1 - num_nulls)).equals(
+                sort_keys(lookup.maxima.take(pa.array(numbers)))
+            )
+        )
+        if not is_valid:
+            raise CorruptFileError("the values of a page are not in order, or not in its bounds")
+
+    def _reader(self, file: PageFile) -> IndexFileReader:
+        """The open file. Raises `CorruptFileError` if it has not as many rows as its pages."""
+        reader = self._folder.reader(file.name)
+        pages = -(-reader.num_rows // self._lookup.batch_size)
+        if pages != file.stop - file.first:
+            raise CorruptFileError(
+                f"{reader.num_rows} rows fill {pages} pages, not {file.stop - file.first}",
+                file.name,
+            )
+        return reader
+
+
+def _ids_name(reader: IndexFileReader) -> str:
+    """The column of row numbers, which had another name in the first releases."""
+    return "ids" if "ids" in reader.names else "row_ids"
+
+
+def _ids(table: pa.Table) -> RowNumbers:
+    column = table.column(table.num_columns - 1)
+    if column.type != pa.uint64() or column.null_count:
+        raise CorruptFileError("a row number is not a 64-bit number", field="ids")
+    return np.asarray(column.to_numpy())
+
+
+def _read_ranges(
+    reader: IndexFileReader, columns: Sequence[str], starts: Positions, stops: Positions
+) -> pa.Table:
+    """The rows of ranges that ascend and do not overlap."""
+    if stops[-1] - starts[0] == (stops - starts).sum():
+        return reader.read(columns, int(starts[0]), int(stops[-1]))
+    return reader.take(expand(starts, stops), columns)
+
+
+def expand(starts: Positions, stops: Positions) -> Positions:
+    """All numbers of ranges."""
+    lengths = stops - starts
+    shifts = starts - np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    numbers: Positions = np.arange(lengths.sum()) + np.repeat(shifts, lengths)
+    return numbers
+
+
+def _parts(starts: Positions, stops: Positions) -> Iterator[tuple[Positions, Positions]]:
+    """The ranges that are not empty, in groups of up to `_MAX_ROWS` rows."""
+    some = stops > starts
+    starts, stops = starts[some], stops[some]
+    while len(starts):
+        rows = np.cumsum(stops - starts)
+        number = int(np.searchsorted(rows, _MAX_ROWS))
+        if number >= len(starts):
+            yield starts, stops
+            return
+        cut = int(stops[number] - (rows[number] - _MAX_ROWS))
+        yield starts[: number + 1], np.append(stops[:number], cut)
+        starts, stops = np.append(cut, starts[number + 1 :]), stops[number:]
+        if starts[0] == stops[0]:
+            starts, stops = starts[1:], stops[1:]
+
+
+def _is_ascending(keys: pa.Array) -> bool:
+    if pa.types.is_integer(keys.type):
+        numbers = searchable(keys)
+        return bool((numbers[:-1] <= numbers[1:]).all())
+    count = max(0, len(keys) - 1)
+    return bool(pc.all(pc.less_equal(keys.slice(0, count), keys.slice(1)), min_count=0).as_py())
+
+
+def _search(ordered: pa.Array, keys: pa.Array, *, after: bool) -> Positions:
+    """For each of ``keys``, how many of ``ordered`` are below it (``after``: or equal to it)."""
+    if pa.types.is_integer(ordered.type):
+        return np.searchsorted(searchable(ordered), searchable(keys), "right" if after else "left")
+    # Bisection of all keys at once.
+    low = np.zeros(len(keys), np.int64)
+    high = np.full(len(keys), len(ordered))
+    is_below = pc.less_equal if after else pc.less
+    for _ in range(len(ordered).bit_length()):
+        middle = (low + high) >> 1
+        found = ordered.take(pa.array(np.minimum(middle, len(ordered) - 1)))
+        below = is_below(found, keys).to_numpy(zero_copy_only=False) & (low < high)
+        low = np.where(below, middle + 1, low)
+        high = np.where(below, high, middle)
+    return low
