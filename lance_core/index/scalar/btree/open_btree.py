@@ -47,7 +47,8 @@ class OpenBTree(OpenIndex):
         """The bounds of pages, the cached pages, and the set of nulls."""
         rows = self._lookup.num_pages * self._lookup.batch_size
         nulls = 2 * self._null_stop
-        return self._lookup.nbytes + min(CACHE_BYTES, 16 * rows) + nulls
+        pages = min(CACHE_BYTES, 16 * rows)
+        return self._lookup.nbytes + pages + nulls
 
     def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
         """See `OpenIndex.search`."""
