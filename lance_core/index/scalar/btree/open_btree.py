@@ -14,7 +14,7 @@ from lance_core.index.base import IndexBatch, OpenIndex, SearchResult
 from lance_core.index.files import IndexFolder
 from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
 from lance_core.index.scalar.btree.lookup import PageLookup
-from lance_core.index.scalar.btree.pages import CACHE_BYTES, Page, Pages, expand
+from lance_core.index.scalar.btree.pages import CACHE_BYTES, BTreePages, PageRows, expand
 from lance_core.index.scalar.sort_order import Positions, sort_key_indices, sort_keys
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.row_set import EMPTY, RowSet
@@ -30,7 +30,7 @@ class OpenBTree(OpenIndex):
     def __init__(self, folder: IndexFolder) -> None:
         self.kind = folder.kind
         self._lookup = PageLookup(folder)
-        self._pages = Pages(folder, self._lookup)
+        self._pages = BTreePages(folder, self._lookup)
 
     @property
     def batch_size(self) -> int:
@@ -46,8 +46,8 @@ class OpenBTree(OpenIndex):
     def nbytes(self) -> int:
         """The bounds of pages, the cached pages, and the set of nulls."""
         rows = self._lookup.num_pages * self._lookup.batch_size
-        nulls = 2 * self._null_stop
-        pages = min(CACHE_BYTES, 16 * rows)
+        nulls: int = 2 * self._null_stop
+        pages: int = min(CACHE_BYTES, 16 * rows)
         return self._lookup.nbytes + pages + nulls
 
     def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
@@ -174,7 +174,7 @@ class _Ends:
         keys = self.keys.filter(pa.array(wanted)) if self.inside.any() else self.keys
         return _Ends(self.positions[wanted], self.inside[wanted], keys, self.after)
 
-    def exact(self, page: Page, numbers: Positions, bases: Positions, size: int) -> Positions:
+    def exact(self, page: PageRows, numbers: Positions, bases: Positions, size: int) -> Positions:
         """The positions; ``page`` has the pages ``numbers``, which start at rows ``bases``."""
         if not self.inside.any():
             return self.positions

@@ -1,4 +1,4 @@
-"""`Pages`: rows of pages, read from files in few requests, and cached.
+"""`BTreePages`: rows of pages, read from files in few requests, and cached.
 
 The *position* of a row is page·batch_size + offset in the page. Positions ascend with the values.
 """
@@ -33,7 +33,7 @@ _STREAM_BYTES = 16 << 20
 """Approximate bytes of a file that are read at once when all rows are read."""
 
 
-class Page:
+class PageRows:
     """Rows of one page or of several, in order: the keys of values, and row numbers.
 
     Rows with nulls, which have no key, come first.
@@ -55,20 +55,20 @@ class Page:
         return num_nulls + _search(self.keys, keys, after=after)
 
 
-class Pages:
+class BTreePages:
     """The pages of an index. Thread-safe."""
 
     def __init__(self, folder: IndexFolder, lookup: PageLookup) -> None:
         self._folder = folder
         self._lookup = lookup
-        self._cache: LruCache[int, Page] = LruCache(CACHE_BYTES, lambda page: page.nbytes)
+        self._cache: LruCache[int, PageRows] = LruCache(CACHE_BYTES, lambda page: page.nbytes)
 
     @property
     def num_rows(self) -> int:
         """The number of rows."""
         return sum(self._reader(file).num_rows for file in self._lookup.files)
 
-    def load(self, numbers: Positions) -> tuple[Page, Positions]:
+    def load(self, numbers: Positions) -> tuple[PageRows, Positions]:
         """The rows of the pages ``numbers``, which ascend strictly, and the start of each page."""
         missing = numbers[[number not in self._cache for number in numbers.tolist()]]
         is_cached = len(numbers) <= _MAX_CACHED_PAGES
@@ -84,7 +84,7 @@ class Pages:
             return pages[0], np.zeros(1, np.int64)
         starts = np.cumsum([0, *(len(page.rows) for page in pages[:-1])])
         keys = pa.concat_arrays([page.keys for page in pages])
-        return Page(keys, np.concatenate([page.rows for page in pages])), starts
+        return PageRows(keys, np.concatenate([page.rows for page in pages])), starts
 
     def row_set(self, starts: Positions, stops: Positions) -> RowSet:
         """The rows at ranges of positions, which ascend and do not overlap."""
@@ -111,19 +111,19 @@ class Pages:
                 table = reader.read(columns, start, min(total, start + step))
                 yield IndexBatch(self._values(table), _ids(table))
 
-    def _one(self, number: int) -> Page:
+    def _one(self, number: int) -> PageRows:
         page, _ = self._read(np.array([number]))
         return page
 
-    def _keep(self, numbers: Positions, page: Page, starts: Positions) -> None:
+    def _keep(self, numbers: Positions, page: PageRows, starts: Positions) -> None:
         """Cache each of the pages."""
         nulls = len(page.rows) - len(page.keys)
         stops = [*starts[1:].tolist(), len(page.rows)]
         for number, start, stop in zip(numbers.tolist(), starts.tolist(), stops, strict=True):
             keys = page.keys.slice(max(0, start - nulls), stop - max(start, nulls))
-            self._cache.get(number, partial(Page, keys, page.rows[start:stop]))
+            self._cache.get(number, partial(PageRows, keys, page.rows[start:stop]))
 
-    def _read(self, numbers: Positions) -> tuple[Page, Positions]:
+    def _read(self, numbers: Positions) -> tuple[PageRows, Positions]:
         """`load` without the cache. Raises `CorruptFileError` for rows that the lookup excludes."""
         size, tables, lengths = self._lookup.batch_size, [], []
         for file in self._lookup.files:
@@ -138,7 +138,7 @@ class Pages:
         table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
         starts = np.cumsum(np.concatenate([[0], *lengths]))[:-1]
         values = self._values(table)
-        page = Page(sort_keys(values.slice(values.null_count)), _ids(table))
+        page = PageRows(sort_keys(values.slice(values.null_count)), _ids(table))
         self._check(numbers, page, starts)
         return page, starts
 
@@ -148,7 +148,7 @@ class Pages:
             raise CorruptFileError(f"the values are of type {values.type}, not {self._folder.kind}")
         return values
 
-    def _check(self, numbers: Positions, page: Page, starts: Positions) -> None:
+    def _check(self, numbers: Positions, page: PageRows, starts: Positions) -> None:
         """Raise `CorruptFileError` unless the rows are sorted, within the bounds of the lookup."""
         lookup, keys = self._lookup, page.keys
         num_nulls = len(page.rows) - len(keys)
