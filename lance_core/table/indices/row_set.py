@@ -58,12 +58,12 @@ class RowSet:
         low = ordered.astype(np.uint32)
         first, last = int(ordered[0] >> _HIGH_BITS), int(ordered[-1] >> _HIGH_BITS)
         if first == last:
-            return cls({first: BitMap(array("I", low.tobytes()))})
+            return cls({first: BitMap(array("I", low.tobytes()), optimize=False)})
         high = (ordered >> _HIGH_BITS).astype(np.uint32)
         cuts = [0, *(np.flatnonzero(high[1:] != high[:-1]) + 1).tolist(), len(high)]
         return cls(
             {
-                int(high[start]): BitMap(array("I", low[start:stop].tobytes()))
+                int(high[start]): BitMap(array("I", low[start:stop].tobytes()), optimize=False)
                 for start, stop in itertools.pairwise(cuts)
             }
         )
