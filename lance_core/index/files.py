@@ -46,6 +46,11 @@ class IndexFileReader:
         self._columns = column_of(reader.schema.fields, reader.version)
 
     @property
+    def path(self) -> str:
+        """The path of the file, for error messages."""
+        return self._reader.path
+
+    @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the file, with its metadata."""
         return self._reader.schema.to_arrow()

@@ -29,6 +29,14 @@ UInt64Array = npt.NDArray[np.uint64]
 _COUNT = struct.Struct("<I")
 _LONG_COUNT = struct.Struct("<Q")
 _ENTRY = struct.Struct("<II")
+_COOKIE, _RUN_COOKIE = 12346, 12347
+_MIN_OFFSETS = 4
+"""A bitmap with runs and with fewer containers has no offsets of containers."""
+
+_MAX_ARRAY = 4096
+"""Maximum numbers of a container that lists them; others are a bitset."""
+
+_BITSET_BYTES = 8192
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH_BITS = np.uint64(32)
 
@@ -198,7 +206,7 @@ class RowSet:
                 raise ValueError(f"{len(data) - position} bytes follow its end")
         except _ERRORS as error:
             raise CorruptFileError(f"no 64-bit Roaring bitmap: {error}") from None
-        return cls(found)
+        return cls({high: bitmap for high, bitmap in found.items() if bitmap})
 
     def to_treemap(self) -> bytes:
         """The set as a ``RoaringTreemap``."""
@@ -207,6 +215,33 @@ class RowSet:
             assert bitmap is not None
             parts += [_COUNT.pack(high), bitmap.serialize()]
         return b"".join(parts)
+
+
+def _bitmap_size(data: bytes, start: int) -> int:
+    """The bytes of the 32-bit Roaring bitmap that starts at ``start``, from its headers."""
+    (cookie,) = _COUNT.unpack_from(data, start)
+    has_runs = cookie & 0xFFFF == _RUN_COOKIE
+    if has_runs:
+        count = (cookie >> 16) + 1
+        headers = start + _COUNT.size
+        run_bits = np.frombuffer(data, np.uint8, (count + 7) // 8, headers)
+        is_run = np.unpackbits(run_bits, count=count, bitorder="little").astype(np.bool_)
+        headers += len(run_bits)
+    elif cookie == _COOKIE:
+        (count,) = _COUNT.unpack_from(data, start + _COUNT.size)
+        headers, is_run = start + _ENTRY.size, np.zeros(0, np.bool_)
+    else:
+        raise ValueError(f"{cookie} starts no bitmap")
+    cards = np.frombuffer(data, "<u2", 2 * count, headers)[1::2].astype(np.int64) + 1
+    end = headers + 4 * count
+    if not has_runs or count >= _MIN_OFFSETS:
+        end += 4 * count
+    sizes = np.where(cards <= _MAX_ARRAY, 2 * cards, _BITSET_BYTES)
+    if not is_run.any():
+        return end + int(sizes.sum()) - start
+    for size, runs in zip(sizes.tolist(), is_run.tolist(), strict=True):
+        end += 2 + 4 * int.from_bytes(data[end : end + 2], "little") if runs else size
+    return end - start
 
 
 def _are_in(bitmap: BitMap, low: UInt64Array) -> npt.NDArray[np.bool_]:
