@@ -33,10 +33,9 @@ _COOKIE, _RUN_COOKIE = 12346, 12347
 _MIN_OFFSETS = 4
 """A bitmap with runs and with fewer containers has no offsets of containers."""
 
-_MAX_ARRAY = 4096
-"""Maximum numbers of a container that lists them; others are a bitset."""
+_MAX_CONTAINER = 8192
+"""Bytes of a container that is a bitset, which it is if a list of its numbers has more."""
 
-_BITSET_BYTES = 8192
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH_BITS = np.uint64(32)
 
@@ -193,15 +192,15 @@ class RowSet:
         try:
             (count,) = _LONG_COUNT.unpack_from(data)
             position, found = _LONG_COUNT.size, {}
-            view = memoryview(data)
             for _ in range(count):
                 (high,) = _COUNT.unpack_from(data, position)
-                position += _COUNT.size
-                bitmap = BitMap.deserialize(view[position:])  # type: ignore[arg-type]
-                # The serialised size is not recorded; the bitmap is written again to find it.
-                position += len(bitmap.serialize())
-                if bitmap:
-                    found[high] = bitmap
+                start = position + _COUNT.size
+                position = start + _bitmap_size(data, start)
+                if high in found:
+                    raise ValueError(f"the upper half {high} has two bitmaps")
+                found[high] = BitMap.deserialize(data[start:position])
+                if len(found[high].serialize()) != position - start:
+                    raise ValueError(f"the bitmap at byte {start} has another size")
             if position < len(data):
                 raise ValueError(f"{len(data) - position} bytes follow its end")
         except _ERRORS as error:
@@ -220,28 +219,25 @@ class RowSet:
 def _bitmap_size(data: bytes, start: int) -> int:
     """The bytes of the 32-bit Roaring bitmap that starts at ``start``, from its headers."""
     (cookie,) = _COUNT.unpack_from(data, start)
-    has_runs = cookie & 0xFFFF == _RUN_COOKIE
-    if has_runs:
+    place, is_run = start + _COUNT.size, 0
+    if cookie == _COOKIE:
+        (count,) = _COUNT.unpack_from(data, place)
+        place += _COUNT.size
+    elif cookie & 0xFFFF == _RUN_COOKIE:
         count = (cookie >> 16) + 1
-        headers = start + _COUNT.size
-        run_bits = np.frombuffer(data, np.uint8, (count + 7) // 8, headers)
-        is_run = np.unpackbits(run_bits, count=count, bitorder="little").astype(np.bool_)
-        headers += len(run_bits)
-    elif cookie == _COOKIE:
-        (count,) = _COUNT.unpack_from(data, start + _COUNT.size)
-        headers, is_run = start + _ENTRY.size, np.zeros(0, np.bool_)
+        flags = data[place : place + (count + 7) // 8]
+        place, is_run = place + len(flags), int.from_bytes(flags, "little")
     else:
         raise ValueError(f"{cookie} starts no bitmap")
-    cards = np.frombuffer(data, "<u2", 2 * count, headers)[1::2].astype(np.int64) + 1
-    end = headers + 4 * count
-    if not has_runs or count >= _MIN_OFFSETS:
-        end += 4 * count
-    sizes = np.where(cards <= _MAX_ARRAY, 2 * cards, _BITSET_BYTES)
-    if not is_run.any():
-        return end + int(sizes.sum()) - start
-    for size, runs in zip(sizes.tolist(), is_run.tolist(), strict=True):
-        end += 2 + 4 * int.from_bytes(data[end : end + 2], "little") if runs else size
-    return end - start
+    has_offsets = cookie == _COOKIE or count >= _MIN_OFFSETS
+    last_numbers = struct.unpack_from(f"<{2 * count}H", data, place)[1::2]
+    place += (8 if has_offsets else 4) * count
+    for number, last in enumerate(last_numbers):
+        if is_run >> number & 1:
+            place += 2 + 4 * int.from_bytes(data[place : place + 2], "little")
+        else:
+            place += min(2 * last + 2, _MAX_CONTAINER)
+    return place - start
 
 
 def _are_in(bitmap: BitMap, low: UInt64Array) -> npt.NDArray[np.bool_]:

@@ -42,8 +42,7 @@ FOLDED_RUNS = {
         "o o o o o o o o u u u u u u u u u u u u u u y y y y y y y y"
     ),
     0x2070: (
-        "0 i . . 4 5 6 7 8 9 . . . . . n 0 1 2 3 4 5 6 7 8 9 . . . . . . a e o x . h k l m n p s "
-        "t"
+        "0 i . . 4 5 6 7 8 9 . . . . . n 0 1 2 3 4 5 6 7 8 9 . . . . . . a e o x . h k l m n p s t"
     ),
     0x20A8: "Rs",
     0x2100: (

@@ -94,11 +94,12 @@ class OpenNGram(OpenIndex):
         schema = self._file.schema
         for expected in SCHEMA:
             if expected.name not in schema.names:
-                raise CorruptFileError("the column is missing", self._file.path, field=expected.name)
-            stored = schema.field(expected.name).type
-            if stored != expected.type:
+                reason = "the column is missing"
+            elif (stored := schema.field(expected.name).type) != expected.type:
                 reason = f"the type is {stored} instead of {expected.type}"
-                raise CorruptFileError(reason, self._file.path, field=expected.name)
+            else:
+                continue
+            raise CorruptFileError(reason, self._file.path, field=expected.name)
 
     def _read_tokens(self) -> npt.NDArray[np.uint32]:
         tokens = self._file.read([_TOKENS]).column(0).combine_chunks()

@@ -105,9 +105,7 @@ def _put_long(units: Units, places: Ints, values: Ints | int) -> None:
     units[places + 1] = np.right_shift(values, 16)
 
 
-def _put_headers(
-    units: Units, layout: _Layout, entries: _Groups, keys: Ints, counts: Ints
-) -> None:
+def _put_headers(units: Units, layout: _Layout, entries: _Groups, keys: Ints, counts: Ints) -> None:
     starts = np.repeat(layout.entries, entries.counts)
     before = np.repeat(entries.starts, entries.counts)
     places = starts + _FIXED_UNITS + 2 * (np.arange(len(keys)) - before)

@@ -177,4 +177,3 @@ def _folding() -> _Folding:
     for number, text in enumerate(texts):
         padded[number, : len(text)] = [_code(character) for character in text]
     return _Folding(codes, padded, lengths)
-
