@@ -218,10 +218,10 @@ class RowSet:
 
 def _bitmap_size(data: bytes, start: int) -> int:
     """The bytes of the 32-bit Roaring bitmap that starts at ``start``, from its headers."""
-    (cookie,) = _COUNT.unpack_from(data, start)
+    cookie: int = _COUNT.unpack_from(data, start)[0]
     place, is_run = start + _COUNT.size, 0
     if cookie == _COOKIE:
-        (count,) = _COUNT.unpack_from(data, place)
+        count: int = _COUNT.unpack_from(data, place)[0]
         place += _COUNT.size
     elif cookie & 0xFFFF == _RUN_COOKIE:
         count = (cookie >> 16) + 1
