@@ -1,0 +1,323 @@
+"""ZONEMAP: the least and greatest value of each zone of rows, and the addresses of null rows.
+
+``zonemap.lance`` has a row for each zone: ``min`` and ``max`` (of the column's type, nullable),
+``null_count`` and ``nan_count`` (unsigned 32 bits), ``fragment_id``, ``zone_start`` and
+``zone_length`` (unsigned 64 bits). Nulls and NaN do not count for ``min`` and ``max``, but ``max``
+is NaN if the zone has any NaN. Both are null if a zone has no other value, and for types whose
+values are not compared. Metadata: ``rows_per_zone``, ``null_bitmap``. The details are a
+``ZoneMapIndexDetails`` (``index_old.proto``).
+
+Seeds, with which other writers store the zones of a new data file in the file itself, are neither
+written nor read: they are optional, and the rows of a file without them are read instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core._pb import index_old_pb2
+from lance_core.concurrency.fork_safe import cached_property
+from lance_core.encodings.arrow.nulls import all_null
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.strings import is_text, is_variable
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.index.base import (
+    IndexPart,
+    IndexRows,
+    IndexType,
+    OpenIndex,
+    Precision,
+    SearchResult,
+)
+from lance_core.index.files import IndexFolder, IndexOutput, Progress
+from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
+from lance_core.index.scalar.zone_bounds import Bounds, extremes, is_compared, with_nan
+from lance_core.index.scalar.zones import (
+    DEFAULT_ROWS,
+    ZONE_COLUMNS,
+    NullRows,
+    Positions,
+    ZoneCutter,
+    Zones,
+    blocks,
+    check_columns,
+    check_count,
+    check_names,
+    column_values,
+    moved_nulls,
+    moved_zones,
+    null_mask,
+    read_null_rows,
+    read_zones,
+)
+from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core.table.unknown_fields import parse
+
+FILE = "zonemap.lance"
+
+ROWS_VARIABLE = "LANCE_ZONEMAP_DEFAULT_ROWS_PER_ZONE"
+"""The environment variable with the default of the parameter ``rows_per_zone``."""
+
+_PARAMETERS = ("rows_per_zone", "use_seeds")
+_COUNT_COLUMNS = dict.fromkeys(("null_count", "nan_count"), pa.uint32())
+
+_Mask = npt.NDArray[np.bool_]
+
+
+class _Summary(NamedTuple):
+    """Zones, with the least and greatest value and the number of nulls and NaN of each."""
+
+    zones: Zones
+    least: pa.Array
+    greatest: pa.Array
+    nulls: Positions
+    nans: Positions
+
+    def take(self, positions: Positions) -> _Summary:
+        return _Summary(
+            self.zones.take(positions),
+            self.least.take(from_numpy(positions)),
+            self.greatest.take(from_numpy(positions)),
+            self.nulls[positions],
+            self.nans[positions],
+        )
+
+    @classmethod
+    def concat(cls, parts: Sequence[_Summary]) -> _Summary:
+        zones, least, greatest, nulls, nans = zip(*parts, strict=True)
+        return cls(
+            Zones.concat(zones),
+            pa.concat_arrays(least),
+            pa.concat_arrays(greatest),
+            np.concatenate(nulls),
+            np.concatenate(nans),
+        )
+
+
+class ZoneMap(IndexType):
+    """The built-in index type ``zonemap``."""
+
+    def accepts(self, kind: pa.DataType) -> bool:
+        """All types; of those that are not compared, the index only has the null rows."""
+        return True
+
+    def precision(self, query: IndexQuery, kind: pa.DataType, details: bytes) -> Precision | None:
+        """Nulls are answered exactly if the details say so."""
+        if isinstance(query, IsNull):
+            # Other writers do not count the nulls of these types.
+            if pa.types.is_null(kind) or pa.types.is_dictionary(kind):
+                return None
+            exact = _parse_details(details).has_null_bitmap
+            return Precision.EXACT if exact else Precision.AT_MOST
+        has_values = is_compared(kind) and isinstance(query, IsIn | InRange)
+        has_prefixes = isinstance(query, StartsWith) and is_text(kind)
+        return Precision.AT_MOST if has_values or has_prefixes else None
+
+    def check_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Known are ``rows_per_zone`` (a positive integer) and ``use_seeds`` (a boolean)."""
+        check_names(parameters, _PARAMETERS, "a zone map")
+        check_count("rows_per_zone", parameters.get("rows_per_zone", DEFAULT_ROWS))
+        seeds = parameters.get("use_seeds", False)
+        if not isinstance(seeds, bool):
+            raise InvalidInputError(f"use_seeds must be True or False, but is {seeds!r}")
+
+    def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
+        """Writes one file. Keeps the zones in memory."""
+        self.check_parameters(parameters)
+        rows_per_zone = parameters.get("rows_per_zone") or _default_rows()
+        use_seeds = parameters.get("use_seeds", is_variable(rows.type))
+        nulls = NullRows()
+        summary = _summarise(rows, rows_per_zone, nulls, output.progress)
+        return _write(output, summary, rows_per_zone, use_seeds, nulls)
+
+    def open(self, folder: IndexFolder, details: bytes) -> OpenZoneMap:
+        """Reads the zones."""
+        return OpenZoneMap(folder, _parse_details(details))
+
+    def merge(
+        self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
+    ) -> bytes:
+        """Moves the zones; one whose rows are in several fragments afterwards becomes several."""
+        sources = [part.source for part in parts]
+        first = sources[0]
+        assert isinstance(first, OpenZoneMap)
+        nulls: NullRows | None = NullRows()
+        if any(isinstance(one, OpenZoneMap) and one.null_rows is None for one in sources):
+            nulls = None
+        summaries = [_moved(part, nulls) for part in parts]
+        if rows is not None:
+            found = nulls or NullRows()
+            summaries.append(_summarise(rows, first.rows_per_zone, found, output.progress))
+        merged = _Summary.concat(summaries)
+        merged = merged.take(np.argsort(merged.zones.addresses(), kind="stable"))
+        return _write(output, merged, first.rows_per_zone, first.details.use_seeds, nulls)
+
+
+class OpenZoneMap(OpenIndex):
+    """An opened zone map; its zones are in memory."""
+
+    def __init__(self, folder: IndexFolder, details: index_old_pb2.ZoneMapIndexDetails) -> None:
+        self.details = details
+        self._kind = folder.kind
+        self._file = folder.reader(FILE)
+        self._file_bytes = folder.sizes.get(FILE, 0)
+        self.summary = self._read()
+        self._bounds = self._make_bounds()
+
+    def _make_bounds(self) -> Bounds:
+        summary = self.summary
+        try:
+            return Bounds.of(summary.least, summary.greatest, summary.nans > 0)
+        except CorruptFileError as error:
+            raise error.at(FILE) from error
+
+    def _read(self) -> _Summary:
+        kinds = _COUNT_COLUMNS | ZONE_COLUMNS
+        if is_compared(self._kind):
+            kinds = {"min": self._kind, "max": self._kind} | kinds
+        check_columns(self._file.schema, kinds, FILE)
+        table = self._file.read(list(kinds))
+        if is_compared(self._kind):
+            least, greatest = (table[name].combine_chunks() for name in ("min", "max"))
+        else:
+            least = greatest = all_null(self._kind, len(table))
+        nulls, nans = (column_values(table, name, FILE) for name in _COUNT_COLUMNS)
+        return _Summary(
+            read_zones(table, FILE), least, greatest, nulls.astype(np.int64), nans.astype(np.int64)
+        )
+
+    @property
+    def rows_per_zone(self) -> int:
+        """The live rows of a zone."""
+        found = self._file.metadata.get("rows_per_zone", "")
+        if found.isascii() and found.isdigit() and int(found):
+            return int(found)
+        rows: int = self.details.rows_per_zone
+        return rows or DEFAULT_ROWS
+
+    @cached_property
+    def null_rows(self) -> RowSet | None:
+        """The rows with a null; None if the index does not have them."""
+        return read_null_rows(self._file, FILE)
+
+    @property
+    def nbytes(self) -> int:
+        """The zones, and the null rows, which are not larger than the file."""
+        summary = self.summary
+        values = summary.least.nbytes + summary.greatest.nbytes
+        return summary.zones.nbytes + 3 * values + 64 * len(summary.zones) + self._file_bytes
+
+    def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
+        """Compares the bounds of all zones with the query."""
+        if isinstance(query, IsNull):
+            return self._null_rows(with_nulls)
+        found = self._bounds.may_match(query)
+        return SearchResult(self.summary.zones.rows(found), num_pages=len(found))
+
+    def _null_rows(self, with_nulls: bool) -> SearchResult:
+        if self.null_rows is not None:
+            return SearchResult(self.null_rows, EMPTY if with_nulls else None)
+        if self.details.has_null_bitmap:
+            raise CorruptFileError("the file has no bitmap of null rows", FILE)
+        found = self.summary.nulls > 0
+        return SearchResult(self.summary.zones.rows(found), num_pages=len(found))
+
+    def statistics(self) -> Mapping[str, Any]:
+        """The number of zones, and their rows."""
+        return {"num_zones": len(self.summary.zones), "rows_per_zone": self.rows_per_zone}
+
+    def prewarm(self) -> None:
+        """Read the null rows."""
+        _ = self.null_rows
+
+
+def _parse_details(details: bytes) -> index_old_pb2.ZoneMapIndexDetails:
+    return parse(index_old_pb2.ZoneMapIndexDetails, details, "IndexMetadata.index_details")
+
+
+def _default_rows() -> int:
+    text = os.environ.get(ROWS_VARIABLE, str(DEFAULT_ROWS))
+    if not text.isascii() or not text.isdigit() or not int(text):
+        reason = f"must be a positive integer, but is {text!r}"
+        raise InvalidInputError(f"environment variable {ROWS_VARIABLE} {reason}")
+    return check_count(ROWS_VARIABLE, int(text))
+
+
+def _summarise(
+    rows: IndexRows, rows_per_zone: int, nulls: NullRows, progress: Progress
+) -> _Summary:
+    """The zones of new rows; adds their null rows to ``nulls``."""
+    cutter = ZoneCutter(rows_per_zone)
+    none, no_counts = all_null(rows.type, 0), np.empty(0, np.int64)
+    found = [_Summary(Zones.concat([]), none, none, no_counts, no_counts)]
+    begins = [np.empty(0, np.bool_)]
+    for values, numbers in blocks(rows, progress):
+        pieces = cutter.cut(numbers)
+        is_null = null_mask(values)
+        nulls.add(numbers[is_null])
+        counts = np.add.reduceat(is_null, pieces.starts, dtype=np.int64)
+        least, greatest, nans = extremes(values, pieces.starts)
+        found.append(_Summary(Zones.of(pieces.first, pieces.last), least, greatest, counts, nans))
+        begins.append(np.arange(len(counts)) >= int(pieces.continues))
+    return _united(_Summary.concat(found), np.flatnonzero(np.concatenate(begins)))
+
+
+def _united(pieces: _Summary, begins: Positions) -> _Summary:
+    """Zones of pieces, of which those at ``begins`` are the first ones of a zone."""
+    if not len(begins):
+        return pieces
+    first = pieces.zones.addresses()
+    last = first + pieces.zones.lengths - np.uint64(1)
+    least, greatest = extremes(pieces.least, begins)[0], extremes(pieces.greatest, begins)[1]
+    nans = np.add.reduceat(pieces.nans, begins)
+    return _Summary(
+        Zones.of(first[begins], last[np.append(begins[1:], len(first)) - 1]),
+        least,
+        with_nan(greatest, nans > 0),
+        np.add.reduceat(pieces.nulls, begins),
+        nans,
+    )
+
+
+def _moved(part: IndexPart, nulls: NullRows | None) -> _Summary:
+    """The zones of an existing index, where their rows are now."""
+    source = part.source
+    assert isinstance(source, OpenZoneMap)
+    old = source.summary
+    zones, origins = moved_zones(old.zones, part.map)
+    found = old.take(origins)
+    lengths = zones.lengths.astype(np.int64)
+    counts = np.minimum(found.nulls, lengths)
+    if nulls is not None and source.null_rows is not None:
+        counts = moved_nulls(source.null_rows, old.zones, zones, part.map, nulls)
+    return found._replace(zones=zones, nulls=counts, nans=np.minimum(found.nans, lengths))
+
+
+def _write(
+    output: IndexOutput,
+    summary: _Summary,
+    rows_per_zone: int,
+    use_seeds: bool,
+    nulls: NullRows | None,
+) -> bytes:
+    kind = summary.least.type
+    kinds = {"min": kind, "max": kind} | _COUNT_COLUMNS | ZONE_COLUMNS
+    schema = pa.schema(
+        [pa.field(name, one, nullable=name in ("min", "max")) for name, one in kinds.items()],
+        {"rows_per_zone": str(rows_per_zone)},
+    )
+    counts = [pa.array(one, pa.uint32()) for one in (summary.nulls, summary.nans)]
+    columns = [summary.least, summary.greatest, *counts, *summary.zones.columns()]
+    with output.create(FILE, schema) as file:
+        file.write(pa.RecordBatch.from_arrays(columns, schema=schema))
+        if nulls is not None:
+            nulls.write(file)
+    return index_old_pb2.ZoneMapIndexDetails(
+        rows_per_zone=rows_per_zone, use_seeds=use_seeds, has_null_bitmap=nulls is not None
+    ).SerializeToString()
