@@ -54,6 +54,7 @@ from lance_core.index.scalar.zones import (
     moved_nulls,
     moved_zones,
     null_mask,
+    parse_count,
     read_null_rows,
     read_zones,
 )
@@ -170,10 +171,7 @@ class OpenBloomFilter(OpenIndex):
     @property
     def number_of_items(self) -> int:
         """The live rows of a zone."""
-        text = self._file.metadata.get(_ITEMS, str(DEFAULT_ROWS))
-        if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 63:
-            raise CorruptFileError(f"{text!r} is no number of values", FILE, field=_ITEMS)
-        return int(text)
+        return parse_count(self._file.metadata.get(_ITEMS, str(DEFAULT_ROWS)), FILE)
 
     @property
     def probability(self) -> float:

@@ -47,7 +47,7 @@ class Bounds:
         Raises `CorruptFileError` if they are in the wrong order.
         """
         kind = lower.type
-        has_least, has_greatest = ~null_mask(lower), ~null_mask(upper)
+        has_least, has_greatest = (~null_mask(one) & is_compared(kind) for one in (lower, upper))
         unknown = has_least != has_greatest
         if pa.types.is_fixed_size_binary(kind):
             # Other writers leave out the bounds of this type.
@@ -111,6 +111,30 @@ def is_compared(kind: pa.DataType) -> bool:
     return is_orderable(kind) and not types.is_null(kind) and not types.is_dictionary(kind)
 
 
+def no_bounds(kind: pa.DataType, count: int) -> pa.Array:
+    """Bounds that mean nothing: nulls, but empty structs, since some files store no null struct."""
+    return _zeros(kind, count) if pa.types.is_struct(kind) else all_null(kind, count)
+
+
+def _zeros(kind: pa.DataType, count: int) -> pa.Array:
+    """``count`` values that are not null: 0 or empty. Members of structs are null if they may."""
+    types = pa.types
+    if types.is_struct(kind):
+        members = [
+            all_null(one.type, count)
+            if one.nullable and not types.is_struct(one.type)
+            else _zeros(one.type, count)
+            for one in kind
+        ]
+        return pa.StructArray.from_arrays(members, fields=list(kind))
+    if types.is_fixed_size_list(kind):
+        items = _zeros(kind.value_type, count * kind.list_size)
+        return pa.FixedSizeListArray.from_arrays(items, type=kind)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
+        return pa.repeat(pa.scalar([], kind), count)
+    return pa.Array.from_buffers(kind, count, [None, *all_null(kind, count).buffers()[1:]])
+
+
 def _key(value: pa.Scalar) -> npt.NDArray[Any]:
     """The key of a value: an array, since numpy removes zero bytes from the end of a `bytes`."""
     return searchable(sort_keys(pa.array([value], value.type)))
@@ -133,7 +157,7 @@ def extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa.Array, P
     """The least and greatest value of each run of values, without NaN, and the numbers of NaN."""
     kind, nans = values.type, np.zeros(len(starts), np.int64)
     if not is_compared(kind) or not len(starts):
-        nothing = all_null(kind, len(starts))
+        nothing = no_bounds(kind, len(starts))
         return nothing, nothing, nans
     types = pa.types
     if is_variable(kind) or types.is_fixed_size_binary(kind) or types.is_decimal(kind):

@@ -23,7 +23,6 @@ import pyarrow as pa
 
 from lance_core._pb import index_old_pb2
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import is_text, is_variable
 from lance_core.errors import CorruptFileError, InvalidInputError
@@ -37,7 +36,7 @@ from lance_core.index.base import (
 )
 from lance_core.index.files import IndexFolder, IndexOutput, Progress
 from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar.zone_bounds import Bounds, extremes, is_compared, with_nan
+from lance_core.index.scalar.zone_bounds import Bounds, extremes, is_compared, no_bounds, with_nan
 from lance_core.index.scalar.zones import (
     DEFAULT_ROWS,
     ZONE_COLUMNS,
@@ -53,6 +52,7 @@ from lance_core.index.scalar.zones import (
     moved_nulls,
     moved_zones,
     null_mask,
+    parse_count,
     read_null_rows,
     read_zones,
 )
@@ -186,7 +186,7 @@ class OpenZoneMap(OpenIndex):
         if is_compared(self._kind):
             least, greatest = (table[name].combine_chunks() for name in ("min", "max"))
         else:
-            least = greatest = all_null(self._kind, len(table))
+            least = greatest = no_bounds(self._kind, len(table))
         nulls, nans = (column_values(table, name, FILE) for name in _COUNT_COLUMNS)
         return _Summary(
             read_zones(table, FILE), least, greatest, nulls.astype(np.int64), nans.astype(np.int64)
@@ -195,11 +195,9 @@ class OpenZoneMap(OpenIndex):
     @property
     def rows_per_zone(self) -> int:
         """The live rows of a zone."""
-        found = self._file.metadata.get("rows_per_zone", "")
-        if found.isascii() and found.isdigit() and int(found):
-            return int(found)
         rows: int = self.details.rows_per_zone
-        return rows or DEFAULT_ROWS
+        stored = self._file.metadata.get("rows_per_zone")
+        return (rows or DEFAULT_ROWS) if stored is None else parse_count(stored, FILE)
 
     @cached_property
     def null_rows(self) -> RowSet | None:
@@ -210,7 +208,7 @@ class OpenZoneMap(OpenIndex):
     def nbytes(self) -> int:
         """The zones, and the null rows, which are not larger than the file."""
         summary = self.summary
-        values = summary.least.nbytes + summary.greatest.nbytes
+        values: int = summary.least.nbytes + summary.greatest.nbytes
         return summary.zones.nbytes + 3 * values + 64 * len(summary.zones) + self._file_bytes
 
     def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
@@ -254,7 +252,7 @@ def _summarise(
 ) -> _Summary:
     """The zones of new rows; adds their null rows to ``nulls``."""
     cutter = ZoneCutter(rows_per_zone)
-    none, no_counts = all_null(rows.type, 0), np.empty(0, np.int64)
+    none, no_counts = no_bounds(rows.type, 0), np.empty(0, np.int64)
     found = [_Summary(Zones.concat([]), none, none, no_counts, no_counts)]
     begins = [np.empty(0, np.bool_)]
     for values, numbers in blocks(rows, progress):

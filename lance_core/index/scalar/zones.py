@@ -18,7 +18,7 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.index.base import IndexBatch, IndexRows, RowMap, RowNumbers
 from lance_core.index.files import IndexFileReader, IndexFileWriter, Progress
 from lance_core.lazy_dataclass import dataclass
-from lance_core.suggestions import hint
+from lance_core.suggestions import hint, shortened
 from lance_core.table.indices.row_set import EMPTY, RowSet
 
 Positions = npt.NDArray[np.int64]
@@ -111,6 +111,13 @@ def check_columns(schema: pa.Schema, kinds: Mapping[str, pa.DataType], path: str
         found = schema.field(number).type
         if found != kind:
             raise CorruptFileError(f"the column has type {found}, not {kind}", path, field=name)
+
+
+def parse_count(text: str, path: str) -> int:
+    """A positive number in the metadata of an index file. Raises `CorruptFileError`."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18 or not int(text):
+        raise CorruptFileError(f"{shortened(text)} in the metadata is no positive number", path)
+    return int(text)
 
 
 def column_values(table: pa.Table, name: str, path: str) -> npt.NDArray[Any]:
@@ -235,10 +242,8 @@ def read_null_rows(file: IndexFileReader, path: str) -> RowSet | None:
     number = file.metadata.get(NULL_BITMAP)
     if number is None:
         return None
-    if not number.isascii() or not number.isdigit():
-        raise CorruptFileError(f"{number!r} is no number of a buffer", path, field=NULL_BITMAP)
     try:
-        return RowSet.from_tree_map(file.global_buffer(int(number)).to_pybytes())
+        return RowSet.from_tree_map(file.global_buffer(parse_count(number, path)).to_pybytes())
     except CorruptFileError as error:
         raise error.at(path, field=NULL_BITMAP) from error
     except InvalidInputError as error:
@@ -331,6 +336,6 @@ def check_names(parameters: Mapping[str, Any], known: Sequence[str], label: str)
 
 def check_count(name: str, value: Any) -> int:
     """A number of rows or values given as a parameter. Raises `InvalidInputError`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 1 << 63:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**18:
         raise InvalidInputError(f"{name} must be a positive integer, but is {value!r}")
     return value
