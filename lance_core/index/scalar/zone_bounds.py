@@ -25,7 +25,7 @@ _Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
+class ZoneBounds:
     """The bounds of zones as keys of `sort_keys`.
 
     ``some``: positions of the zones with ``least`` and ``greatest``. ``unknown``: zones that may
@@ -41,7 +41,7 @@ class Bounds:
     numbers: tuple[Any, Any] | None
 
     @classmethod
-    def of(cls, lower: pa.Array, upper: pa.Array, nans: _Mask) -> Bounds:
+    def of(cls, lower: pa.Array, upper: pa.Array, nans: _Mask) -> ZoneBounds:
         """The bounds of all zones, of which some have ``nans``.
 
         Raises `CorruptFileError` if they are in the wrong order.
@@ -112,7 +112,7 @@ def is_compared(kind: pa.DataType) -> bool:
 
 
 def no_bounds(kind: pa.DataType, count: int) -> pa.Array:
-    """Bounds that mean nothing: nulls, but empty structs, since some files store no null struct."""
+    """ZoneBounds that mean nothing: nulls, but empty structs, since some files store no null struct."""
     return _zeros(kind, count) if pa.types.is_struct(kind) else all_null(kind, count)
 
 

@@ -36,7 +36,13 @@ from lance_core.index.base import (
 )
 from lance_core.index.files import IndexFolder, IndexOutput, Progress
 from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar.zone_bounds import Bounds, extremes, is_compared, no_bounds, with_nan
+from lance_core.index.scalar.zone_bounds import (
+    ZoneBounds,
+    extremes,
+    is_compared,
+    no_bounds,
+    with_nan,
+)
 from lance_core.index.scalar.zones import (
     DEFAULT_ROWS,
     ZONE_COLUMNS,
@@ -170,10 +176,10 @@ class OpenZoneMap(OpenIndex):
         self.summary = self._read()
         self._bounds = self._make_bounds()
 
-    def _make_bounds(self) -> Bounds:
+    def _make_bounds(self) -> ZoneBounds:
         summary = self.summary
         try:
-            return Bounds.of(summary.least, summary.greatest, summary.nans > 0)
+            return ZoneBounds.of(summary.least, summary.greatest, summary.nans > 0)
         except CorruptFileError as error:
             raise error.at(FILE) from error
 
