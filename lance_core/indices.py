@@ -2,5 +2,6 @@
 
 from lance_core.dataset.values.index import Index, IndexFile
 from lance_core.dataset.values.index_config import IndexConfig
+from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription
 
-__all__ = ["Index", "IndexConfig", "IndexFile"]
+__all__ = ["Index", "IndexConfig", "IndexDescription", "IndexFile", "IndexSegmentDescription"]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from lance_core.dataset.mixin_base import Opened
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import create as creating
+    from lance_core.dataset.maintenance.indices import describe as describing
+    from lance_core.dataset.maintenance.indices import existing_segments, statistics
     from lance_core.dataset.values.index import Index
     from lance_core.dataset.values.index_config import IndexConfig
+    from lance_core.dataset.values.index_description import IndexDescription
     from lance_core.dataset.values.progress import IndexProgress
 else:
-    creating = lazy_module("lance_core.dataset.maintenance.indices.create")
+    _FOLDER = "lance_core.dataset.maintenance.indices"
+    creating = lazy_module(f"{_FOLDER}.create")
+    describing = lazy_module(f"{_FOLDER}.describe")
+    existing_segments = lazy_module(f"{_FOLDER}.existing_segments")
+    statistics = lazy_module(f"{_FOLDER}.statistics")
 
 
 class IndexMethods(Opened):
@@ -96,3 +104,77 @@ class IndexMethods(Opened):
         Raises `IndexNotFoundError`.
         """
         self._snapshot = creating.drop(self._snapshot, name)
+
+    def merge_existing_index_segments(self, segments: Sequence[Index]) -> Index:
+        """Write one segment with the rows of several that `create_index_uncommitted` has written.
+
+        The given segments must not be committed, too. Raises `InvalidInputError` for segments that
+        are not of one column and type, or that cover the same fragment.
+        """
+        return existing_segments.merge(self._snapshot, segments)
+
+    def commit_existing_index_segments(
+        self, index_name: str, column: str, segments: Sequence[Index]
+    ) -> Self:
+        """Commit segments as parts of one index, and move to the new version.
+
+        They replace the segments of an existing index that cover some of the same fragments; its
+        other segments stay. A fragment whose values were replaced after its segment was built is
+        left out. Returns this dataset.
+
+        Raises `InvalidInputError` for segments of another column, of several types, or that cover
+        the same fragment, `IndexNameError`, and `CommitFileMissingError` if a file of a segment is
+        missing or incomplete.
+        """
+        self._snapshot = existing_segments.commit_segments(
+            self._snapshot, index_name, column, segments
+        )
+        return self
+
+    def merge_index_metadata(
+        self,
+        index_uuid: str,
+        index_type: str,
+        batch_readhead: int | None = None,
+        progress_callback: Callable[[IndexProgress], object] | None = None,
+    ) -> None:
+        """Raise `UnsupportedFeatureError`: an older way to merge files of indices."""
+        raise UnsupportedFeatureError(
+            f"the files of index {index_uuid} ({index_type}) are not merged: write segments with "
+            "create_index_uncommitted, and commit them with commit_existing_index_segments"
+        )
+
+    def list_indices(self) -> list[describing.IndexInformation]:
+        """The segments of all indices as dictionaries, by name.
+
+        Each has the ``name``, ``type`` and ``uuid``, the paths of its ``fields``, the ``version``
+        that it was built from, its ``fragment_ids``, and its ``base_id``.
+        """
+        return describing.information(self._snapshot)
+
+    def describe_indices(self) -> list[IndexDescription]:
+        """All indices with their segments, by name.
+
+        An index of a type or version that no plugin knows has the type ``"Unknown"``; queries do
+        not use it, and all changes of the table keep it.
+        """
+        return describing.describe(self._snapshot)
+
+    @property
+    def has_index(self) -> bool:
+        """True if the table has an index of a column."""
+        return bool(self.describe_indices())
+
+    def prewarm_index(
+        self,
+        name: str,
+        *,
+        with_position: bool = False,
+        index_segments: Iterable[str | uuid.UUID] | None = None,
+    ) -> None:
+        """Load an index, or only ``index_segments``, into memory for later queries.
+
+        ``with_position`` has no effect on these types of indices. Raises `IndexNotFoundError`,
+        `UnsupportedFeatureError` for an unknown type, and `CorruptFileError`.
+        """
+        statistics.prewarm(self._snapshot, name, index_segments)

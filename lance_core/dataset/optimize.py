@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from lance_core.dataset.maintenance.compaction import compact
 from lance_core.dataset.maintenance.compaction.commit import commit_results
@@ -29,8 +29,13 @@ from lance_core.dataset.values.auto_cleanup_options import (
 from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.write import config
 from lance_core.dataset.write.discard_on_failure import NewFiles
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.on_demand import lazy_module
 from lance_core.suggestions import unknown_argument
+
+if TYPE_CHECKING:
+    from lance_core.dataset.maintenance.indices import optimize as optimizing_indices
+else:
+    optimizing_indices = lazy_module("lance_core.dataset.maintenance.indices.optimize")
 
 
 class Compaction:
@@ -124,9 +129,30 @@ class DatasetOptimizer:
         """
         return verify(self._dataset.snapshot)
 
-    def optimize_indices(self, **kwargs: Any) -> None:
-        """Raise `UnsupportedFeatureError`: indices are not supported yet."""
-        raise UnsupportedFeatureError("indices cannot be optimized: they are not supported yet")
+    def optimize_indices(
+        self,
+        *,
+        num_indices_to_merge: int | None = None,
+        index_names: Sequence[str] | None = None,
+        retrain: bool = False,
+    ) -> None:
+        """Add the rows that indices do not cover to them, and move to the new version.
+
+        Of each index, the newest ``num_indices_to_merge`` segments (by default one) and the new
+        rows become one segment; with 0, the new rows become a segment of their own. From 2 on,
+        segments are merged even if no rows are new. ``index_names``: only these; a name without an
+        index, and an index of an unknown type, lead to a warning. ``retrain``: build each index
+        again from all rows, as one segment. All indices are committed at once; without anything to
+        do nothing is committed.
+
+        Raises `InvalidTypeError`, `InvalidInputError` for a negative number, `CorruptFileError` and
+        `ObjectNotFoundError` for damaged files, and `CommitConflictError` if another writer has
+        changed the same index.
+        """
+        options = optimizing_indices.IndexOptimization(
+            num_indices_to_merge=num_indices_to_merge, index_names=index_names, retrain=retrain
+        )
+        self._dataset.move_to(optimizing_indices.optimize(self._dataset.snapshot, options))
 
     def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig, **kwargs: Any) -> None:
         """Let commits clean up older versions; the values go to the config of the table.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
+    from lance_core.dataset.maintenance.indices import statistics as indices
     from lance_core.dataset.snapshot.snapshot import Snapshot
+else:
+    indices = lazy_module("lance_core.dataset.maintenance.indices.statistics")
 
 
 @dataclass
@@ -56,6 +59,11 @@ class LanceStats:
                         sizes[field_id] += reader.field_bytes(fields[field_id], column)
         return DataStatistics([FieldStatistics(id_, size) for id_, size in sizes.items()])
 
-    def index_stats(self, index_name: str) -> dict[str, object]:
-        """Raise `UnsupportedFeatureError`: this library has no indices yet."""
-        raise UnsupportedFeatureError(f"statistics of index {index_name!r}: no indices yet")
+    def index_stats(self, index_name: str) -> dict[str, Any]:
+        """Statistics of an index, and of each of its segments; reads files of the index.
+
+        Counts of fragments and rows with and without the index; ``segments`` (and ``indices``,
+        which is the same) have what the type of index knows, for example ``num_pages``. Raises
+        `IndexNotFoundError`, and `CorruptFileError` for damaged files.
+        """
+        return indices.index_statistics(self._snapshot, index_name)

@@ -127,17 +127,10 @@ def check_new_index(snapshot: Snapshot, new: NewIndex) -> tuple[IndexRequest, st
     request = index_request(snapshot, new.column, new.kind, new.parameters)
     if new.uuid is not None:
         to_uuid(new.uuid)
-    by_name: dict[str, list[IndexMetadata]] = {}
-    for index in indices_of(snapshot):
-        by_name.setdefault(index.name, []).append(index)
-    name = new.name
-    if name is None:
-        name = _default_name(request, by_name)
-    if not isinstance(name, str):
-        raise InvalidTypeError(f"the name of an index is a string, got {name!r}")
-    if name in SYSTEM_INDICES:
-        raise IndexNameError(f"the name {name!r} is reserved for the table's internal state")
-    existing = by_name.get(name, [])
+    named = by_name(snapshot)
+    name = _default_name(request, named) if new.name is None else new.name
+    check_name(name)
+    existing = named.get(name, [])
     if any(index.fields != (request.field_id,) for index in existing):
         raise IndexNameError(
             f"Index name {shortened(name)} already exists with different fields, choose another one"
@@ -149,11 +142,27 @@ def check_new_index(snapshot: Snapshot, new: NewIndex) -> tuple[IndexRequest, st
     return request, name
 
 
-def _default_name(request: IndexRequest, by_name: Mapping[str, Sequence[IndexMetadata]]) -> str:
+def by_name(snapshot: Snapshot) -> dict[str, list[IndexMetadata]]:
+    """The segments of each index, in the order of the manifest."""
+    found: dict[str, list[IndexMetadata]] = {}
+    for index in indices_of(snapshot):
+        found.setdefault(index.name, []).append(index)
+    return found
+
+
+def check_name(name: object) -> None:
+    """Raise `IndexNameError` for a reserved name, and `InvalidTypeError` unless it is a string."""
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"the name of an index is a string, got {name!r}")
+    if name in SYSTEM_INDICES:
+        raise IndexNameError(f"the name {name!r} is reserved for the table's internal state")
+
+
+def _default_name(request: IndexRequest, named: Mapping[str, Sequence[IndexMetadata]]) -> str:
     base = f"{request.path}_idx"
     names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
     return next(
-        name for name in names if all(_may_replace(request, one) for one in by_name.get(name, ()))
+        name for name in names if all(_may_replace(request, one) for one in named.get(name, ()))
     )
 
 
@@ -195,12 +204,10 @@ def reported(callback: ProgressCallback | None) -> Iterator[Progress]:
 
 def segments_named(snapshot: Snapshot, name: str) -> tuple[IndexMetadata, ...]:
     """The segments of an index; raises `IndexNotFoundError` if there is no such index."""
-    indices = indices_of(snapshot)
-    found = tuple(index for index in indices if index.name == name)
-    if not found:
-        names = {index.name for index in indices}
-        raise IndexNotFoundError(f"Lance index not found: name={name}{hint(str(name), names)}")
-    return found
+    named = by_name(snapshot)
+    if name not in named:
+        raise IndexNotFoundError(f"Lance index not found: name={name}{hint(str(name), named)}")
+    return tuple(named[name])
 
 
 def drop(snapshot: Snapshot, name: str) -> Snapshot:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,10 @@ from lance_core.on_demand import Part, load
 from lance_core.schema import Field, binary_json, to_storage
 from lance_core.schema.project import project_lineages
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.address_map import AddressMap
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 WINDOW_ROWS = 1 << 16
 """Target rows of a window of the scan."""
@@ -107,14 +112,20 @@ class FragmentRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowsInFragments:
-    """The map of row addresses that do not change: keeps rows of the fragments ``kept``."""
+class AddressesInFragments:
+    """The map of row addresses: keeps rows that are in one of the fragments ``kept`` now.
 
-    kept: Collection[int]
+    ``rewrites`` has the addresses after compactions that did not change the indices.
+    """
+
+    rewrites: AddressMap
+    kept: BitMap
 
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
-        """Each address, and True if its fragment is kept."""
-        return rows, _are_in(rows >> _HIGH_BITS, self.kept)
+        """The address of each row now, and True if its fragment is kept."""
+        now, is_live = self.rewrites.moved(rows)
+        kept = np.array(self.kept.to_array(), np.uint64)
+        return now, is_live & np.isin(now >> _HIGH_BITS, kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,15 +133,14 @@ class RowIdsInFragments:
     """The map of row ids: keeps rows that are in one of the fragments ``kept`` of a version."""
 
     snapshot: Snapshot
-    kept: Collection[int]
+    kept: BitMap
 
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
         """Each id, and True if its live row is in a kept fragment."""
         places = live_places(self.snapshot, rows)
         positions = self.snapshot.fragment_positions
         kept = [positions[id_] for id_ in self.kept if id_ in positions]
-        found = _are_in((places >> 32).astype(np.uint64), kept)
-        return rows, found & (places >= 0)
+        return rows, (places >= 0) & np.isin(places >> 32, kept)
 
 
 class NoRows:
@@ -139,8 +149,3 @@ class NoRows:
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
         """Each number, and False."""
         return rows, np.zeros(len(rows), np.bool_)
-
-
-def _are_in(numbers: RowNumbers, kept: Collection[int]) -> npt.NDArray[np.bool_]:
-    wanted = np.fromiter(kept, np.uint64, len(kept))
-    return np.isin(numbers, wanted)

@@ -9,12 +9,20 @@ from __future__ import annotations
 import uuid as uuids
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lance_core.commits.environment import SYSTEM, Environment
-from lance_core.dataset.maintenance.indices.rows import FragmentRows
+from lance_core.dataset.maintenance.indices.rows import (
+    AddressesInFragments,
+    FragmentRows,
+    RowIdsInFragments,
+)
+from lance_core.dataset.read.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.stored_indices import open_index
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.encodings.version import FileVersion
+from lance_core.index.base import IndexPart, RowMap
 from lance_core.index.files import IndexOutput, Progress, no_progress
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
@@ -29,6 +37,9 @@ from lance_core.table.indices.index_metadata import (
     fragment_bitmap,
 )
 from lance_core.table.paths import INDICES
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 _NANOSECONDS = 1_000_000
 """Nanoseconds of a millisecond."""
@@ -59,6 +70,32 @@ def segment_draft(
 def uses_row_ids(snapshot: Snapshot, segment: IndexMetadata) -> bool:
     """True if the row numbers of ``segment`` are row ids that differ from addresses."""
     return snapshot.manifest.uses_stable_row_ids and has_row_ids(segment)
+
+
+def covered_now(snapshot: Snapshot, segment: IndexMetadata) -> BitMap:
+    """The existing fragments whose rows ``segment`` has; none if they are unknown."""
+    found = fragment_reuse(snapshot).fragments(segment)
+    if found is None:
+        return fragment_bitmap(())
+    return found & fragment_bitmap(snapshot.manifest.fragments.ids)
+
+
+def index_parts(
+    snapshot: Snapshot, segments: Sequence[IndexMetadata], spec: IndexTypeSpec
+) -> tuple[IndexPart, ...]:
+    """The rows of ``segments`` in the existing fragments that they cover, each row once.
+
+    Raises `CorruptFileError` and `ObjectNotFoundError` for damaged and missing files.
+    """
+    parts, before = [], fragment_bitmap(())
+    for segment in segments:
+        kept = covered_now(snapshot, segment) - before
+        before |= kept
+        rows: RowMap = AddressesInFragments(fragment_reuse(snapshot).map, kept)
+        if uses_row_ids(snapshot, segment):
+            rows = RowIdsInFragments(snapshot, kept)
+        parts.append(IndexPart(open_index(snapshot, segment, spec), rows))
+    return tuple(parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

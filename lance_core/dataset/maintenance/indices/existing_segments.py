@@ -1,0 +1,188 @@
+"""Merge and commit segments that processes have built from the fragments of a table."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import uuid as uuids
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.dataset.maintenance.indices.create import check_name
+from lance_core.dataset.maintenance.indices.request import indexed_field
+from lance_core.dataset.maintenance.indices.segments import (
+    SegmentWriter,
+    covered_now,
+    index_parts,
+    segment_draft,
+)
+from lance_core.dataset.read.stored_indices import index_type, indices_of, spec_of
+from lance_core.dataset.snapshot import open_table
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.index import Index
+from lance_core.dataset.write.commit_change import commit_change
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.errors import (
+    CommitFileMissingError,
+    DatasetNotFoundError,
+    IndexNameError,
+    InvalidInputError,
+    InvalidTypeError,
+    ObjectNotFoundError,
+    UnsupportedFeatureError,
+)
+from lance_core.suggestions import shortened
+from lance_core.table.indices.index_coverage import covers_any
+from lance_core.table.indices.index_metadata import (
+    IndexMetadata,
+    encode_fragment_ids,
+    fragment_bitmap,
+)
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.paths import INDICES, check_relative
+from lance_core.table.transactions.operations import CreateIndex
+
+
+def merge(
+    snapshot: Snapshot, segments: Sequence[Index], environment: Environment = SYSTEM
+) -> Index:
+    """Write one segment of the rows of ``segments``, without a commit.
+
+    Raises `InvalidInputError` for segments that are not parts of one index, or that cover the same
+    fragment.
+    """
+    check_writable(snapshot.manifest.flags)
+    stored = checked_segments(snapshot, segments)
+    first = stored[0]
+    spec = spec_of(first)
+    if spec is None:
+        raise UnsupportedFeatureError(f"segments of the unknown type {_type_url(first)!r}")
+    covered = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in stored))
+    uuid = environment.new_uuid()
+    draft = segment_draft(snapshot, spec, first.name, first.fields[0], covered, uuid)
+    for one in stored:
+        if (one.index_version or 0) != draft.index_version:
+            raise UnsupportedFeatureError(
+                f"segment {one.uuid} has version {one.index_version}, which cannot be merged to "
+                f"version {draft.index_version}"
+            )
+    parts = index_parts(snapshot, stored, spec)
+    with discard_on_failure(snapshot.root) as files:
+        made = SegmentWriter(snapshot, files, environment).write(
+            draft, lambda output: index_type(spec).merge(parts, None, output)
+        )
+    return Index.of(made)
+
+
+def checked_segments(snapshot: Snapshot, segments: Sequence[Index]) -> tuple[IndexMetadata, ...]:
+    """The stored values of ``segments``; raises `InvalidInputError` unless they fit each other."""
+    if not segments:
+        raise InvalidInputError("at least one index segment is needed")
+    for given in segments:
+        if not isinstance(given, Index):
+            raise InvalidTypeError(f"a segment of an index is an Index, got {given!r}")
+    stored = tuple(one.to_stored() for one in segments)
+    first, before = stored[0], fragment_bitmap(())
+    uuids_before = set[uuids.UUID]()
+    for one in stored:
+        if one.uuid in uuids_before:
+            raise InvalidInputError(f"segment {one.uuid} is given twice")
+        uuids_before.add(one.uuid)
+        if one.fields != first.fields or len(one.fields) != 1:
+            raise InvalidInputError(
+                f"segment {one.uuid} is over fields {list(one.fields)}, and segment {first.uuid} "
+                f"over fields {list(first.fields)}"
+            )
+        if _type_url(one) != _type_url(first):
+            raise InvalidInputError(
+                f"segment {one.uuid} has the type {_type_url(one)!r}, and segment {first.uuid} "
+                f"the type {_type_url(first)!r}"
+            )
+        covered = one.fragments or fragment_bitmap(())
+        if before.intersect(covered):
+            twice = ", ".join(map(str, before & covered))
+            raise InvalidInputError(f"several segments cover fragment {twice}")
+        before |= covered
+    return stored
+
+
+def _type_url(segment: IndexMetadata) -> str:
+    return "" if segment.index_details is None else segment.index_details.type_url
+
+
+def commit_segments(
+    snapshot: Snapshot,
+    name: str,
+    column: str,
+    segments: Sequence[Index],
+    environment: Environment = SYSTEM,
+) -> Snapshot:
+    """Commit segments as parts of an index; see `LanceDataset.commit_existing_index_segments`."""
+    check_writable(snapshot.manifest.flags)
+    check_name(name)
+    field = indexed_field(snapshot.schema, column)[-1]
+    new = tuple(replace(one, name=name) for one in checked_segments(snapshot, segments))
+    if new[0].fields != (field.id,):
+        raise InvalidInputError(
+            f"segment {new[0].uuid} was built for field {new[0].fields[0]}, but column "
+            f"{shortened(column)} is field {field.id}"
+        )
+    existing = [index for index in indices_of(snapshot) if index.name == name]
+    if any(index.fields != (field.id,) for index in existing):
+        raise IndexNameError(f"Index name {shortened(name)} already exists with different fields")
+    covered = functools.reduce(operator.or_, (one.fragments or fragment_bitmap(()) for one in new))
+    if any(_type_url(index) != _type_url(new[0]) for index in existing):
+        missing = fragment_bitmap(snapshot.manifest.fragments.ids) - covered
+        if missing:
+            raise InvalidInputError(
+                f"the type of index {shortened(name)} cannot change: the new segments do not "
+                f"cover fragments {list(missing)[:10]}"
+            )
+        covered |= fragment_bitmap(id_ for index in existing for id_ in index.fragments or ())
+    removed = tuple(one for one in existing if not one.fragments or covers_any(one, covered))
+    check_files(snapshot, new)
+    current = tuple(_without_changed_fragments(snapshot, one) for one in new)
+    return commit_change(snapshot, CreateIndex(current, removed))
+
+
+def check_files(snapshot: Snapshot, segments: Sequence[IndexMetadata]) -> None:
+    """Raise `CommitFileMissingError` if a file of a segment is missing or has another size."""
+    for segment in segments:
+        for file in segment.files:
+            path = f"{INDICES}/{segment.uuid}/{check_relative(file.path, 'IndexFile.path')}"
+            try:
+                size = snapshot.root.store.head(path).size
+            except ObjectNotFoundError:
+                size = None
+            if size != file.size_bytes:
+                found = "is missing" if size is None else f"has {size} bytes"
+                raise CommitFileMissingError(
+                    f"not committed: {path!r} of segment {segment.uuid} {found}", path
+                )
+
+
+def _without_changed_fragments(snapshot: Snapshot, segment: IndexMetadata) -> IndexMetadata:
+    """``segment`` without fragments whose values were replaced after the segment was built."""
+    covered = segment.fragments
+    if not covered or segment.dataset_version == snapshot.version:
+        return segment
+    try:
+        before = open_table.open_version(snapshot.root, segment.dataset_version)
+    except DatasetNotFoundError as error:
+        raise InvalidInputError(
+            f"segment {segment.uuid} was built from version {segment.dataset_version}, which does "
+            "not exist any more; build it again"
+        ) from error
+    field = snapshot.schema.field_by_id(segment.fields[0])
+    ids = {part.id for part in field.walk()} if field is not None else set[int]()
+    same = [id_ for id_ in covered if _files(snapshot, id_, ids) == _files(before, id_, ids)]
+    return replace(segment, fragment_bitmap=encode_fragment_ids(fragment_bitmap(same)))
+
+
+def _files(snapshot: Snapshot, fragment_id: int, fields: set[int]) -> list[str] | None:
+    """The files of a fragment with one of the fields; None if there is no such fragment."""
+    if fragment_id not in snapshot.fragment_positions:
+        return None
+    files = snapshot.fragment(fragment_id).files
+    return [file.path for file in files if not fields.isdisjoint(file.fields)]

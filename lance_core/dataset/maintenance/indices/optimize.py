@@ -1,0 +1,162 @@
+"""Add the rows that indices do not cover to them, merge their segments, or build them again."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.options import CommitOptions
+from lance_core.dataset.maintenance.indices.create import RETRIES, by_name
+from lance_core.dataset.maintenance.indices.rows import NoRows
+from lance_core.dataset.maintenance.indices.segments import (
+    SegmentWriter,
+    covered_now,
+    index_parts,
+    segment_draft,
+)
+from lance_core.dataset.read.stored_indices import field_of, index_type, open_index, spec_of
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.progress_bar import progress_bar
+from lance_core.dataset.write.commit_change import new_transaction
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.dataset.write.retry_on_conflict import retry_on_conflict
+from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.index.base import IndexPart
+from lance_core.index.spec import IndexTypeSpec
+from lance_core.lazy_dataclass import dataclass
+from lance_core.suggestions import hint, shortened
+from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
+from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.transactions.operations import CreateIndex
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexOptimization:
+    """The arguments of `DatasetOptimizer.optimize_indices`."""
+
+    num_indices_to_merge: int | None = None
+    index_names: Sequence[str] | None = None
+    retrain: bool = False
+
+    def __post_init__(self) -> None:
+        count, names = self.num_indices_to_merge, self.index_names
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int)):
+            raise InvalidTypeError(f"num_indices_to_merge must be a whole number, got {count!r}")
+        if count is not None and count < 0:
+            raise InvalidInputError(f"num_indices_to_merge must not be negative, got {count}")
+        if names is not None and (
+            isinstance(names, str) or not all(isinstance(name, str) for name in names)
+        ):
+            raise InvalidTypeError(f"index_names must be a list of names, got {names!r}")
+
+
+def optimize(
+    snapshot: Snapshot, options: IndexOptimization, environment: Environment = SYSTEM
+) -> Snapshot:
+    """Extend indices, and commit all of them at once; see `DatasetOptimizer.optimize_indices`."""
+    check_writable(snapshot.manifest.flags)
+
+    def attempt(base: Snapshot, commit_options: CommitOptions) -> Snapshot:
+        changes = list(_changes(base, options))
+        if not changes:
+            return base
+        with discard_on_failure(base.root) as files:
+            writer = SegmentWriter(base, files, environment)
+            new = tuple(change.write(writer) for change in changes)
+            removed = tuple(one for change in changes for one in change.replaced)
+            transaction = new_transaction(base, CreateIndex(new, removed), environment)
+            return files.commit(base, transaction, commit_options)
+
+    return retry_on_conflict("optimization of indices", snapshot, attempt, RETRIES, environment)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Change:
+    """A new segment for the rows of ``merged`` segments and for all rows of ``fragments``.
+
+    ``source``: the segment whose parameters the new one has. ``replaced``: the segments to remove.
+    """
+
+    spec: IndexTypeSpec
+    source: IndexMetadata
+    merged: tuple[IndexMetadata, ...]
+    replaced: tuple[IndexMetadata, ...]
+    fragments: BitMap
+
+    def write(self, writer: SegmentWriter) -> IndexMetadata:
+        snapshot, spec, source = writer.snapshot, self.spec, self.source
+        covered = self.fragments.copy()
+        for one in self.merged:
+            covered |= covered_now(snapshot, one)
+        uuid = writer.environment.new_uuid()
+        draft = segment_draft(snapshot, spec, source.name, source.fields[0], covered, uuid)
+        parts = index_parts(snapshot, self.merged, spec)
+        if not parts:
+            parts = (IndexPart(open_index(snapshot, source, spec), NoRows()),)
+        fragments = [snapshot.fragment(id_) for id_ in self.fragments]
+        total = sum(map(snapshot.live_rows, fragments))
+        lineage = snapshot.schema.lineage(snapshot.schema.path_of(source.fields[0]))
+        with progress_bar(f"index {source.name}", total) as advance:
+            writer = replace(writer, advance=advance)
+            rows = writer.rows(draft, lineage, fragments) if fragments else None
+            return writer.write(draft, lambda output: index_type(spec).merge(parts, rows, output))
+
+
+def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change]:
+    named = by_name(snapshot)
+    wanted = list(named) if options.index_names is None else list(options.index_names)
+    for name in wanted:
+        if name not in named:
+            warnings.warn(
+                f"no index has the name {shortened(name)}{hint(name, named)}", stacklevel=2
+            )
+            continue
+        spec = _common_type(snapshot, named[name])
+        if spec is None:
+            warnings.warn(
+                f"index {shortened(name)} is not optimized: its type or version is not known",
+                stacklevel=2,
+            )
+            continue
+        change = _change(snapshot, spec, named[name], options)
+        if change is not None:
+            yield change
+
+
+def _common_type(snapshot: Snapshot, segments: Sequence[IndexMetadata]) -> IndexTypeSpec | None:
+    """The type of all segments; None if it is not known, or if they are no parts of one index."""
+    found = {(spec_of(one), one.fields) for one in segments}
+    if len(found) != 1 or field_of(snapshot, segments[0]) is None:
+        return None
+    return spec_of(segments[0])
+
+
+def _change(
+    snapshot: Snapshot,
+    spec: IndexTypeSpec,
+    segments: Sequence[IndexMetadata],
+    options: IndexOptimization,
+) -> _Change | None:
+    existing = fragment_bitmap(snapshot.manifest.fragments.ids)
+    if options.retrain:
+        return _Change(spec, segments[-1], (), tuple(segments), existing)
+    covered = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in segments))
+    uncovered = existing - covered
+    count = options.num_indices_to_merge
+    chosen = tuple(segments[-count:] if count else () if count == 0 else segments[-1:])
+    if not uncovered and (count is None or min(count, len(chosen)) < 2):
+        return None
+    version = spec.version_for(stable_row_ids=snapshot.manifest.uses_stable_row_ids)
+    if any((one.index_version or 0) != version for one in chosen):
+        # Other versions may have other row numbers, or lack what the new version needs.
+        again = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in chosen))
+        return _Change(spec, segments[-1], (), chosen, uncovered | again)
+    return _Change(spec, segments[-1], chosen, chosen, uncovered)

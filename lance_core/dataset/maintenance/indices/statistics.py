@@ -1,0 +1,64 @@
+"""Statistics of an index, and loading it into memory."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Iterable
+from typing import Any
+
+from lance_core.dataset.maintenance.indices.create import segments_named
+from lance_core.dataset.maintenance.indices.describe import indexed_rows, type_label
+from lance_core.dataset.maintenance.indices.segments import covered_now
+from lance_core.dataset.read.stored_indices import open_index, spec_of
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.values.index import to_uuid
+from lance_core.errors import IndexNotFoundError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
+
+
+def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
+    """The statistics of an index; see `LanceStats.index_stats`."""
+    segments = segments_named(snapshot, name)
+    per_segment = [_of_segment(snapshot, one) for one in segments]
+    covered = fragment_bitmap(id_ for one in segments for id_ in covered_now(snapshot, one))
+    rows = indexed_rows(snapshot, segments)
+    times = [one.created_at for one in segments if one.created_at is not None]
+    return {
+        "index_type": type_label(segments),
+        "name": name,
+        "num_indices": len(segments),
+        "num_segments": len(segments),
+        "indices": per_segment,
+        "segments": per_segment,
+        "num_indexed_fragments": len(covered),
+        "num_indexed_rows": rows,
+        "num_unindexed_fragments": len(snapshot.manifest.fragments) - len(covered),
+        "num_unindexed_rows": snapshot.num_rows - rows,
+        "num_indexed_rows_per_delta": [indexed_rows(snapshot, [one]) for one in segments],
+        "updated_at_timestamp_ms": max(times, default=None),
+    }
+
+
+def _of_segment(snapshot: Snapshot, segment: IndexMetadata) -> dict[str, Any]:
+    spec = spec_of(segment)
+    return {} if spec is None else dict(open_index(snapshot, segment, spec).statistics())
+
+
+def prewarm(
+    snapshot: Snapshot, name: str, uuids_: Iterable[str | uuids.UUID] | None = None
+) -> None:
+    """Load an index, or some of its segments; see `LanceDataset.prewarm_index`."""
+    segments = {one.uuid: one for one in segments_named(snapshot, name)}
+    if uuids_ is None:
+        wanted = list(segments)
+    elif isinstance(uuids_, str | uuids.UUID):
+        raise InvalidTypeError(f"index_segments is a list of the UUIDs of segments, got {uuids_!r}")
+    else:
+        wanted = [to_uuid(str(one)) for one in uuids_]
+    for uuid in wanted:
+        if uuid not in segments:
+            raise IndexNotFoundError(f"Lance index not found: name={name}, segment {uuid}")
+        spec = spec_of(segments[uuid])
+        if spec is None:
+            raise UnsupportedFeatureError(f"index {name!r} has a type or version not known here")
+        open_index(snapshot, segments[uuid], spec).prewarm()
