@@ -67,10 +67,10 @@ class SortedHash(IndexType):
         nulls, runs = [EMPTY], []
         with output.create(FILE, _SCHEMA) as file:
             for hashes, numbers, null_rows in (*_kept(parts), *_added(rows)):
-                table = pa.table([pa.array(hashes), pa.array(numbers)], schema=_SCHEMA)
-                file.write(table)
-                runs.append(len(hashes))
                 nulls.append(RowSet.of(null_rows))
+                if len(hashes):
+                    file.write(pa.table([pa.array(hashes), pa.array(numbers)], schema=_SCHEMA))
+                    runs.append(len(hashes))
                 output.progress("hash", sum(runs), sum(runs))
             buffer = file.add_global_buffer(RowSet.union(nulls).to_tree_map())
             file.add_metadata("runs", json.dumps(runs))

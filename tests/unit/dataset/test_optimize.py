@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lance_core as lance
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from tests.unit.dataset.maintenance.compaction.compaction_tables import table_of
 
 
@@ -21,8 +21,3 @@ def test_auto_cleanup_is_turned_on_and_off(uri: str) -> None:
         dataset.optimize.enable_auto_cleanup({"interval": -1})
     dataset.optimize.disable_auto_cleanup()
     assert lance.dataset(uri).config() == {}
-
-
-def test_indices_are_not_supported_yet(uri: str) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="indices"):
-        table_of(uri, [1]).optimize.optimize_indices(retrain=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
-import pytest
 
 import lance_core as lance
-from lance_core.errors import UnsupportedFeatureError
 from tests.unit.dataset.conftest import Sample
 
 Rows = Callable[..., pa.Table]
@@ -37,8 +35,3 @@ def test_every_field_has_statistics_also_one_that_is_not_stored(uri: str, some_r
     fields = dataset.stats.data_stats().fields
     assert [field.id for field in fields] == dataset.snapshot.schema.field_ids
     assert fields[0].bytes_on_disk == 80
-
-
-def test_there_are_no_index_statistics_yet(sample: Sample) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="no indices"):
-        sample.dataset.stats.index_stats("x")

@@ -26,6 +26,7 @@ from lance_core.dataset.write.retry_on_conflict import (
     retry_on_conflict,
 )
 from lance_core.errors import (
+    CommitConflictError,
     IndexNameError,
     IndexNotFoundError,
     InvalidInputError,
@@ -67,6 +68,8 @@ def create(snapshot: Snapshot, new: NewIndex, environment: Environment = SYSTEM)
     def attempt(base: Snapshot, options: CommitOptions) -> Snapshot:
         request, name = check_new_index(base, new)
         old = tuple(index for index in indices_of(base) if index.name == name)
+        if base is not snapshot:
+            _check_unchanged(snapshot, old, name)
         fragments = list(base.manifest.fragments) if new.train else []
         with discard_on_failure(base.root) as files:
             made = _build(SegmentWriter(base, files, environment), new, request, name, fragments)
@@ -74,6 +77,22 @@ def create(snapshot: Snapshot, new: NewIndex, environment: Environment = SYSTEM)
             return files.commit(base, new_transaction(base, operation, environment), options)
 
     return retry_on_conflict("index", snapshot, attempt, RETRIES, environment)
+
+
+def _check_unchanged(snapshot: Snapshot, now: Sequence[IndexMetadata], name: str) -> None:
+    """Raise `CommitConflictError` if another writer has created the index ``name``.
+
+    A compaction keeps the version and time of an index that it rewrites.
+    """
+
+    def made(index: IndexMetadata) -> tuple[int, int | None]:
+        return index.dataset_version, index.created_at
+
+    before = {made(index) for index in indices_of(snapshot) if index.name == name}
+    if not before.issuperset(map(made, now)):
+        raise CommitConflictError(
+            f"another writer has created the index {shortened(name)} at the same time"
+        )
 
 
 def create_uncommitted(

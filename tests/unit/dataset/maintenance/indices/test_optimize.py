@@ -1,0 +1,122 @@
+"""Adding rows to indices, merging their segments, and building them again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import lance_core as lance
+from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.values.index import Index
+from lance_core.dataset.values.operations import LanceOperation
+from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.index.queries import IsNull
+from tests.unit.dataset.maintenance.indices.index_tables import (
+    KIND,
+    coverage,
+    found,
+    new_table,
+    numbers,
+    stored,
+)
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_new_rows_go_to_the_newest_segments(uri: str, stable: bool) -> None:
+    dataset = new_table(uri, stable=stable)
+    dataset.create_scalar_index("x", KIND)
+    dataset.create_scalar_index("Y", KIND)
+    dataset.delete("Y < 30 OR Y IS NULL AND s IS NULL")
+    dataset = lance.write_dataset(numbers(100, 50), dataset, mode="append")
+    dataset.optimize.optimize_indices(num_indices_to_merge=0, index_names=["x_idx"])
+    assert coverage(dataset, "x_idx") == [[0, 1, 2, 3], [4]]
+    assert coverage(dataset, "Y_idx") == [[0, 1, 2, 3]]
+    dataset.delete("x = 111")
+    dataset = lance.write_dataset(numbers(200, 50), dataset, mode="append")
+    version = dataset.version
+    dataset.optimize.optimize_indices()
+    assert dataset.version == version + 1
+    assert coverage(dataset, "x_idx") == [[0, 1, 2, 3], [4, 5]]
+    assert coverage(dataset, "Y_idx") == [[0, 1, 2, 3, 4, 5]]
+    dataset.optimize.optimize_indices(num_indices_to_merge=2)
+    assert coverage(dataset, "x_idx") == [[0, 1, 2, 3, 4, 5]]
+    version = dataset.version
+    dataset.optimize.optimize_indices(num_indices_to_merge=2)
+    dataset.optimize.optimize_indices(num_indices_to_merge=0)
+    assert dataset.version == version
+    values = [5, 38, 111, 120, 201]
+    for name in ("x_idx", "Y_idx"):
+        rows = found(dataset, name, values)
+        assert rows >= stored(dataset, values)
+        assert {row >> 32 for row in rows} == {0, 1, 4, 5}
+    nulls = dataset.to_table(columns=[], filter="x IS NULL", with_row_address=True)
+    assert found(dataset, "x_idx", IsNull()) >= set(nulls["_rowaddr"].to_pylist())
+    dataset.optimize.optimize_indices(retrain=True)
+    assert dataset.version == version + 1
+    assert found(dataset, "x_idx", values) == stored(dataset, values)
+    statistics = dataset.stats.index_stats("x_idx")
+    assert statistics["num_indexed_rows"] == dataset.count_rows()
+    assert statistics["segments"] == statistics["indices"] == [{"num_runs": 1}]
+
+
+def test_rows_of_fragments_that_are_gone_are_dropped(uri: str) -> None:
+    dataset = new_table(uri)
+    dataset.create_scalar_index("x", KIND)
+    dataset.delete("x < 25 OR x IS NULL")
+    dataset = lance.write_dataset(numbers(100, 10), dataset, mode="append")
+    dataset.optimize.optimize_indices()
+    assert {row >> 32 for row in found(dataset, "x_idx", [3, 30, 103])} == {1, 4}
+    assert coverage(dataset, "x_idx") == [[1, 2, 3, 4]]
+
+
+def test_rows_that_a_compaction_without_remap_has_moved_are_found(uri: str) -> None:
+    dataset = new_table(uri)
+    dataset.create_scalar_index("x", KIND)
+    dataset.delete("x % 3 = 0")
+    dataset.optimize.compact_files(defer_index_remap=True)
+    assert coverage(dataset, "x_idx") == [[4]]
+    dataset = lance.write_dataset(numbers(100, 10), dataset, mode="append")
+    dataset.optimize.optimize_indices()
+    assert coverage(dataset, "x_idx") == [[4, 5]]
+    values = [3, 4, 50, 103]
+    assert found(dataset, "x_idx", values) == stored(dataset, values)
+
+
+def test_an_index_that_nobody_knows_is_kept_and_said_to_be_unknown(uri: str) -> None:
+    dataset = new_table(uri)
+    dataset.create_scalar_index("x", KIND)
+    (index,) = indices_of(dataset.snapshot)
+    foreign = replace(
+        Index.of(index),
+        uuid="00000000-0000-4000-8000-000000000001",
+        name="foreign",
+        index_details=("/of.Nobody", b"abc"),
+    )
+    dataset = lance.LanceDataset.commit(
+        dataset, LanceOperation.CreateIndex([foreign], []), dataset.version
+    )
+    dataset = lance.write_dataset(numbers(100, 10), dataset, mode="append")
+    with pytest.warns(UserWarning, match="'foreign' is not optimized: its type"):
+        dataset.optimize.optimize_indices()
+    with pytest.warns(UserWarning, match="no index has the name 'x_ix': did you mean 'x_idx'"):
+        dataset.optimize.optimize_indices(index_names=["x_ix"])
+    one, two = dataset.describe_indices()
+    assert (one.index_type, one.type_url) == ("Unknown", "/of.Nobody")
+    assert one.segments[0].uuid == foreign.uuid
+    assert two.num_rows_indexed == 110
+    assert dataset.stats.index_stats("foreign")["segments"] == [{}]
+    dataset.drop_index("foreign")
+    assert [index.name for index in dataset.describe_indices()] == ["x_idx"]
+
+
+def test_invalid_options_are_refused(uri: str) -> None:
+    optimize = new_table(uri).optimize
+    with pytest.raises(InvalidInputError, match="negative"):
+        optimize.optimize_indices(num_indices_to_merge=-1)
+    with pytest.raises(InvalidTypeError, match="whole number"):
+        optimize.optimize_indices(num_indices_to_merge="a")  # type: ignore[arg-type]
+    with pytest.raises(InvalidTypeError, match="list of names"):
+        optimize.optimize_indices(index_names="x_idx")
+    with pytest.raises(TypeError, match="num_indices"):
+        optimize.optimize_indices(num_indices=1)  # type: ignore[call-arg]
