@@ -69,6 +69,9 @@ def plan_steps(
 def _steps(
     snapshot: Snapshot, plan: ScanPlan, condition: object, is_verbose: bool
 ) -> Iterator[PlanStep]:
+    full = plan
+    if plan.prefilter is not None:
+        plan = replace(plan, filter=plan.prefilter.rest)
     tested: tuple[Field, ...] = ()
     meta: tuple[str, ...] = ()
     if plan.filter is not None:
@@ -93,9 +96,11 @@ def _steps(
     columns = [*early, *late] if plan.filter is None else early
     yield PlanStep(
         "LanceRead",
-        ", ".join([uri, _columns(columns), *_scope(snapshot, plan, limit, meta, condition)]),
+        ", ".join([uri, _columns(columns), *_scope(snapshot, full, limit, meta, condition)]),
         _excluded(snapshot, plan) if is_verbose else None,
     )
+    if plan.prefilter is not None:
+        yield PlanStep("ScalarIndexQuery", f"query={plan.prefilter.text}")
 
 
 def _late_fields(
@@ -165,6 +170,8 @@ def _scope(
     yield f"row_id={str(ROW_ID in names).lower()}"
     yield f"row_addr={str(ROW_ADDRESS in names).lower()}"
     yield f"full_filter={'--' if plan.filter is None else condition}"
+    if plan.prefilter is not None:
+        yield f"refine_filter={plan.prefilter.rest_text}"
     if plan.mask is not None:
         yield "row_mask=true"
     if plan.includes_deleted:
@@ -183,15 +190,18 @@ def analyzed(steps: Sequence[PlanStep], plan: ScanPlan, seconds: float) -> PlanT
     metrics = plan.metrics
     assert metrics is not None
     found = [PlanStep("AnalyzeExec", f"elapsed={seconds * 1e3:.3f}ms")]
+    num_reads = len(steps) - (steps[-1].name == "ScalarIndexQuery")
     for number, step in enumerate(steps):
         text: str | None
-        if step.name == "AggregateExec":
+        if number == num_reads:
+            text = _searched(metrics.index)
+        elif step.name == "AggregateExec":
             text = None
         elif step.name == "ProjectionExec":
             text = _output(metrics.result)
         elif step.name in ("SortExec", "GlobalLimitExec"):
             text = _output(metrics.sort)
-        elif number + 1 < len(steps):
+        elif number + 1 < num_reads:
             text = f"{_output(metrics.late)}, {_reads(metrics.late)}"
         else:
             text = f"{_output(metrics.read)}, {_reads(metrics.read)}"
@@ -200,6 +210,13 @@ def analyzed(steps: Sequence[PlanStep], plan: ScanPlan, seconds: float) -> PlanT
                 text = f"{rows}, {text.partition(', ')[2]}, filter_time={_time(metrics.filter)}"
         found.append(step._replace(metrics=text))
     return PlanText.of(found)
+
+
+def _searched(step: StepMetrics) -> str:
+    return (
+        f"output_rows={step.output_rows}, elapsed_compute={_time(step)}, "
+        f"index_comparisons={step.ranges_scanned}"
+    )
 
 
 def _output(step: StepMetrics) -> str:

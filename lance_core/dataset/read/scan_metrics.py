@@ -87,17 +87,19 @@ class ScanMetrics:
 
     ``read``: reads of the filter's columns, or of all columns without a filter. ``filter``: the
     evaluation of the filter. ``late``: reads of other columns for the rows that satisfy it.
-    ``sort`` and ``result``: the order, and the columns of the result.
+    ``sort`` and ``result``: the order, and the columns of the result. ``index``: the search of
+    indices; its ``ranges_scanned`` are pages, zones and bitmaps.
     """
 
     def __init__(self, step: type[StepMetrics] = StepMetrics) -> None:
         self.read, self.filter, self.late = step(), step(), step()
-        self.sort, self.result = step(), step()
+        self.sort, self.result, self.index = step(), step(), step()
 
     def before_order(self, late: StepMetrics) -> ScanMetrics:
         """The metrics of the scan below an order, whose late reads are added to ``late``."""
         inner = ScanMetrics()
         inner.read, inner.filter, inner.late = self.read, self.filter, late
+        inner.index = self.index
         return inner
 
     def statistics(self) -> ScanStatistics:
@@ -118,6 +120,7 @@ class ScanMetrics:
                 for name, step in vars(self).items()
                 if step.seconds
             },
+            index_comparisons=self.index.ranges_scanned,
         )
 
 
@@ -131,8 +134,8 @@ class ScanStatistics:
 
     ``requests``: byte ranges that the scan asked for; ``iops``: reads after ranges that are close
     together are combined; ``bytes_read``: bytes of the ranges. ``all_counts``: rows, runs of rows
-    and fragments; ``all_times``: nanoseconds of each step, the sum over all threads. The counters
-    of indices are 0.
+    and fragments; ``all_times``: nanoseconds of each step, the sum over all threads.
+    ``index_comparisons``: pages, zones and bitmaps of indices; their other counters are 0.
     """
 
     iops: int

@@ -26,14 +26,19 @@ from lance_core.dataset.read.prefilter.usable_indices import (
     warn_of_failure,
 )
 from lance_core.dataset.read.pruning import condition_node, field_at
+from lance_core.dataset.read.scan_metrics import UNMEASURED
 from lance_core.dataset.read.spans import FragmentSpans
 from lance_core.errors import LanceError
+from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from lance_core.dataset.expressions.sql.node import Node
+    from lance_core.dataset.read.prefilter import search_text
     from lance_core.dataset.snapshot.snapshot import Snapshot
+else:
+    search_text = lazy_module("lance_core.dataset.read.prefilter.search_text")
 
 
 class Prefilter:
@@ -67,17 +72,38 @@ class Prefilter:
                     self.choice = _choice(self._snapshot, self._parts, self._failed)
             return self._answer
 
+    @property
+    def rest(self) -> Filter | None:
+        """The condition that the scan tests for the rows of the searches; None for none."""
+        return None if self.choice is None else _filter(self.choice.rest)
+
+    @property
+    def text(self) -> str:
+        """The searches, for explanations of the plan."""
+        return "--" if self.choice is None else search_text.tree_text(self.choice.tree)
+
+    @property
+    def rest_text(self) -> str:
+        """The conditions that no index answers, for explanations of the plan."""
+        nodes = () if self.choice is None else self.choice.unanswered
+        return search_text.conditions_text(nodes)
+
     def sections(self, plan: ScanPlan) -> list[ScanPlan]:
         """``plan`` in parts that are scanned one after the other, without a prefilter.
 
         Consecutive spans with index coverage, of which only the rows that the indices returned are
         read, and consecutive spans without.
         """
-        found, choice = self.answer, self.choice
+        metrics = plan.metrics or UNMEASURED
+        with metrics.index.timed():
+            found, choice = self.answer, self.choice
         plain = replace(plan, prefilter=None)
         if found is None or choice is None:
             return [plain]
-        rest = _filter(choice.rest)
+        if plan.metrics is not None:
+            metrics.index.ranges_scanned += found.num_pages
+            metrics.index.returned(self._num_rows(found), 0)
+        rest = self.rest
         groups = itertools.groupby(self._spans(found, plan.spans), key=lambda one: one[0])
         return [
             replace(plain, spans=spans, filter=rest, has_chosen_rows=True)
@@ -85,6 +111,14 @@ class Prefilter:
             else replace(plain, spans=spans)
             for is_covered, spans in ((key, tuple(s for _, s in group)) for key, group in groups)
         ]
+
+    def _num_rows(self, found: CandidateRows) -> int:
+        """The number of rows that the searches returned."""
+        snapshot = self._snapshot
+        return sum(
+            snapshot.physical_rows(snapshot.fragment(id_)) if bitmap is None else len(bitmap)
+            for id_, bitmap in found.rows.bitmaps.items()
+        )
 
     def _spans(self, found: CandidateRows, spans: Sequence[Span]) -> Iterator[tuple[bool, Span]]:
         """The spans to read in the order of ``spans``, and True if indices cover them."""
