@@ -114,11 +114,14 @@ class Span:
 
     @property
     def chosen_rows(self) -> Int64Array:
-        """The physical rows to read if some are ``chosen``."""
+        """The physical rows to read."""
         from pyroaring import BitMap
 
-        assert self.chosen is not None
-        inside = self.chosen & BitMap(range(self.start, self.stop))
+        if self.chosen is None:
+            return np.arange(self.start, self.stop)
+        inside = self.chosen
+        if inside.min() < self.start or inside.max() >= self.stop:
+            inside = inside & BitMap(range(self.start, self.stop))
         return np.frombuffer(inside.to_array(), np.uint32).astype(np.int64)
 
 

@@ -20,13 +20,14 @@ from lance_core.dataset.read.batches import BatchSizes, ScannedRows, in_batches
 from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
 from lance_core.dataset.read.fragment_run import in_runs, may_join
 from lance_core.dataset.read.late_materialization import WindowResult, completed
+from lance_core.dataset.read.live_rows import without_deleted
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.prefetch import windows_ahead
 from lance_core.dataset.read.projection import required
 from lance_core.dataset.read.pruning import rows_left
 from lance_core.dataset.read.scan_window import Window
 from lance_core.dataset.read.spans import ends_of, narrowed, num_rows, stored_bytes
-from lance_core.dataset.read.take import MANY_ROWS
+from lance_core.dataset.read.take import MANY_ROWS, FragmentPositions, gather
 from lance_core.dataset.read.window_sizing import (
     STREAM_WINDOW_BYTES,
     TABLE_WINDOW_ROWS,
@@ -39,6 +40,7 @@ from lance_core.dataset.read.window_sizing import (
     stream_sizer,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.decoding import packed_rows
 from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
 from lance_core.table.fragments.deletion import RowOffsets
@@ -302,6 +304,8 @@ def _uncut(
     ``low_retention``. An I/O-bound scan of a whole result does not, because it also keeps
     read-ahead data in memory.
     """
+    if not is_stream and _is_take(snapshot, plan):
+        return iter([ScannedRows(_taken(snapshot, plan), is_last=True)])
     low_retention = is_stream or (not snapshot.is_io_bound and _is_large(plan))
     window = Window(snapshot, plan, sizers.read, low_retention=low_retention)
     is_end = ends_of(plan.spans)
@@ -313,6 +317,24 @@ def _uncut(
     windows = _read_windows(snapshot, plan, sizers.read)
     parts = _of_windows(snapshot, plan, read, windows, is_stream=is_stream, may_end=may_end)
     return completed(parts, window, sizers.late)
+
+
+def _is_take(snapshot: Snapshot, plan: ScanPlan) -> bool:
+    """True if the plan only reads few rows by position, which needs no windows."""
+    if plan.is_selective or plan.metrics is not None or not _has_few_chosen_rows(snapshot, plan):
+        return False
+    return not described_blobs(snapshot, plan.projection.fields)
+
+
+def _taken(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
+    """The live rows among the chosen ones."""
+    picks = []
+    for span in plan.spans:
+        rows = packed_rows(span.chosen_rows)
+        live = without_deleted(snapshot.deleted_offsets(span.fragment), rows).numbers
+        if len(live):
+            picks.append(FragmentPositions(span.fragment, live))
+    return gather(snapshot, picks, None, plan.projection)
 
 
 def _read_windows(snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer) -> Iterator[Span]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakKeyDictionary
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.expressions.filters import Filter
 from lance_core.dataset.expressions.sql import logic
 from lance_core.dataset.expressions.sql.expression import SqlExpression
@@ -39,6 +41,14 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
 else:
     search_text = lazy_module("lance_core.dataset.read.prefilter.search_text")
+
+
+MAX_CHOICES = 64
+"""Maximum conditions for which the choice of indices is cached, for each version of a table."""
+
+_Planned: TypeAlias = "tuple[Sequence[Conjunct], Choice | None]"
+_choices: WeakKeyDictionary[Snapshot, LruCache[Node, _Planned]] = WeakKeyDictionary()
+"""A cache: planning takes as long as reading a row, and the nodes of SQL text are cached, too."""
 
 
 class Prefilter:
@@ -154,11 +164,18 @@ def prefilter_of(snapshot: Snapshot, condition: Filter, *, skips_others: bool) -
     node = condition_node(condition)
     if node is None:
         return None
-    parts = conjuncts_of(node)
-    choice = _choice(snapshot, parts, ())
+    per_node = _choices.get(snapshot)
+    if per_node is None:
+        per_node = _choices[snapshot] = LruCache(MAX_CHOICES)
+    parts, choice = per_node.get(node, lambda: _planned(snapshot, node))
     if choice is None:
         return None
     return Prefilter(snapshot, parts, choice, skips_others=skips_others)
+
+
+def _planned(snapshot: Snapshot, node: Node) -> _Planned:
+    parts = conjuncts_of(node)
+    return parts, _choice(snapshot, parts, ())
 
 
 def _choice(

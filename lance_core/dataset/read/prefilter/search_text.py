@@ -45,6 +45,8 @@ def tree_text(tree: SearchTree) -> str:
     if isinstance(tree, Search):
         one = f"[{_lookup_text(tree.lookup)}]@{tree.index.name}({tree.index.spec.label})"
         return _FORMS[tree.lookup.truth].format(one)
+    if len(tree.parts) == 1:
+        return tree_text(tree.parts[0])
     parts = ",".join(map(tree_text, tree.parts))
     return f"{'AND' if tree.is_all else 'OR'}({parts})"
 
