@@ -280,10 +280,12 @@ def _found(
         return
     may_end = whole.is_selective and left is not None
     for part in _sections(whole):
-        sizers = sizers_of(plan if part is whole else part)
-        for table, is_last, edges in _uncut(
-            snapshot, part, sizers, is_stream=is_stream, may_end=may_end
-        ):
+        if not is_stream and _is_take(snapshot, part):
+            found = iter([ScannedRows(_taken(snapshot, part), is_last=True)])
+        else:
+            sizers = sizers_of(plan if part is whole else part)
+            found = _uncut(snapshot, part, sizers, is_stream=is_stream, may_end=may_end)
+        for table, is_last, edges in found:
             kept = sliced(table, skip, left)
             inner = None if edges is None else np.clip(edges - skip, 0, kept.num_rows)
             skip = max(0, skip - table.num_rows)
@@ -304,8 +306,6 @@ def _uncut(
     ``low_retention``. An I/O-bound scan of a whole result does not, because it also keeps
     read-ahead data in memory.
     """
-    if not is_stream and _is_take(snapshot, plan):
-        return iter([ScannedRows(_taken(snapshot, plan), is_last=True)])
     low_retention = is_stream or (not snapshot.is_io_bound and _is_large(plan))
     window = Window(snapshot, plan, sizers.read, low_retention=low_retention)
     is_end = ends_of(plan.spans)
