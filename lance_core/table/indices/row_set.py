@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.table.indices.roaring import checked_end
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -29,13 +30,6 @@ UInt64Array = npt.NDArray[np.uint64]
 _COUNT = struct.Struct("<I")
 _LONG_COUNT = struct.Struct("<Q")
 _ENTRY = struct.Struct("<II")
-_COOKIE, _RUN_COOKIE = 12346, 12347
-_MIN_OFFSETS = 4
-"""A bitmap with runs and with fewer containers has no offsets of containers."""
-
-_MAX_CONTAINER = 8192
-"""Bytes of a container that is a bitset, which it is if a list of its numbers has more."""
-
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH_BITS = np.uint64(32)
 
@@ -165,11 +159,13 @@ class RowSet:
             for _ in range(count):
                 high, size = _ENTRY.unpack_from(data, position)
                 position += _ENTRY.size
-                if position + size > len(data):
-                    raise ValueError("it ends too early")
-                raw = data[position : position + size]
-                found[high] = BitMap.deserialize(raw) if size else None
-                position += size
+                end = position + size
+                if high in found:
+                    raise ValueError(f"the upper half {high} has two bitmaps")
+                if size and checked_end(data, position) != end:
+                    raise ValueError(f"the bitmap of entry {high} does not have {size} bytes")
+                found[high] = BitMap.deserialize(data[position:end]) if size else None
+                position = end
             if position < len(data):
                 raise ValueError(f"{len(data) - position} bytes follow its end")
         except _ERRORS as error:
@@ -195,12 +191,10 @@ class RowSet:
             for _ in range(count):
                 (high,) = _COUNT.unpack_from(data, position)
                 start = position + _COUNT.size
-                position = start + _bitmap_size(data, start)
                 if high in found:
                     raise ValueError(f"the upper half {high} has two bitmaps")
+                position = checked_end(data, start)
                 found[high] = BitMap.deserialize(data[start:position])
-                if len(found[high].serialize()) != position - start:
-                    raise ValueError(f"the bitmap at byte {start} has another size")
             if position < len(data):
                 raise ValueError(f"{len(data) - position} bytes follow its end")
         except _ERRORS as error:
@@ -214,30 +208,6 @@ class RowSet:
             assert bitmap is not None
             parts += [_COUNT.pack(high), bitmap.serialize()]
         return b"".join(parts)
-
-
-def _bitmap_size(data: bytes, start: int) -> int:
-    """The bytes of the 32-bit Roaring bitmap that starts at ``start``, from its headers."""
-    cookie: int = _COUNT.unpack_from(data, start)[0]
-    place, is_run = start + _COUNT.size, 0
-    if cookie == _COOKIE:
-        count: int = _COUNT.unpack_from(data, place)[0]
-        place += _COUNT.size
-    elif cookie & 0xFFFF == _RUN_COOKIE:
-        count = (cookie >> 16) + 1
-        flags = data[place : place + (count + 7) // 8]
-        place, is_run = place + len(flags), int.from_bytes(flags, "little")
-    else:
-        raise ValueError(f"{cookie} starts no bitmap")
-    has_offsets = cookie == _COOKIE or count >= _MIN_OFFSETS
-    last_numbers = struct.unpack_from(f"<{2 * count}H", data, place)[1::2]
-    place += (8 if has_offsets else 4) * count
-    for number, last in enumerate(last_numbers):
-        if is_run >> number & 1:
-            place += 2 + 4 * int.from_bytes(data[place : place + 2], "little")
-        else:
-            place += min(2 * last + 2, _MAX_CONTAINER)
-    return place - start
 
 
 def _are_in(bitmap: BitMap, low: UInt64Array) -> npt.NDArray[np.bool_]:

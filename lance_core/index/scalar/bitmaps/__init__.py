@@ -1,0 +1,1 @@
+"""What the bitmap index and the label list index share: a bitmap of rows for each value."""

@@ -1,0 +1,80 @@
+"""Write the file of an index with a bitmap for each value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError
+from lance_core.index.base import RowNumbers
+from lance_core.index.files import IndexFileWriter, IndexOutput
+from lance_core.index.scalar.bitmaps.grouping import Grouping, KeyedBlobs, plain_type
+from lance_core.index.scalar.bitmaps.merging import MergeSource, merge_blobs
+
+FILE_NAME = "bitmap_page_lookup.lance"
+KEYS, BITMAPS = "keys", "bitmaps"
+STATISTICS_KEY = "lance:index_stats"
+
+MAX_COLLECTED_ROWS = 1 << 23
+MAX_COLLECTED_BYTES = 256 << 20
+# Limits on the values that are grouped in memory; their groups are then written to a local file.
+
+
+def sorted_groups(
+    kind: pa.DataType, batches: Iterable[tuple[pa.Array, RowNumbers]], output: IndexOutput
+) -> Iterator[KeyedBlobs]:
+    """The distinct values of ``batches``, ascending, with their rows."""
+    grouping, spilled = Grouping(), []
+    for values, rows in batches:
+        grouping.add(values, rows)
+        if grouping.num_values >= MAX_COLLECTED_ROWS or grouping.nbytes >= MAX_COLLECTED_BYTES:
+            path = output.scratch() / f"groups_{len(spilled)}.arrow"
+            _spill(path, kind, grouping.groups())
+            spilled.append(path)
+    if not spilled:
+        return grouping.groups()
+    runs = [MergeSource(_spilled_blocks(path)) for path in spilled]
+    return merge_blobs([*runs, MergeSource(grouping.groups())])
+
+
+def _spill(path: Path, kind: pa.DataType, groups: Iterator[KeyedBlobs]) -> None:
+    schema = pa.schema([(KEYS, plain_type(kind)), (BITMAPS, pa.binary())])
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+        for block in groups:
+            writer.write_batch(pa.record_batch(list(block), schema=schema))
+
+
+def _spilled_blocks(path: Path) -> Iterator[KeyedBlobs]:
+    with pa.OSFile(str(path), "rb") as file, pa.ipc.open_stream(file) as reader:
+        for batch in reader:
+            yield KeyedBlobs(batch.column(0), batch.column(1))
+
+
+def write_groups(
+    output: IndexOutput,
+    kind: pa.DataType,
+    groups: Iterator[KeyedBlobs],
+    finish: Callable[[IndexFileWriter], None] | None = None,
+) -> None:
+    """Write ``groups`` to the file of the index; ``finish`` is called before the file is closed."""
+    # The keys are nullable in any column: the layout has no other form.
+    schema = pa.schema([pa.field(KEYS, kind), pa.field(BITMAPS, pa.binary())])
+    count = 0
+    with output.create(FILE_NAME, schema) as writer:
+        for keys, blobs in groups:
+            stored = keys.dictionary_encode().cast(kind) if keys.type != kind else keys
+            writer.write(pa.record_batch([stored, blobs], schema=schema))
+            count += len(keys)
+        writer.add_metadata(STATISTICS_KEY, json.dumps({"num_bitmaps": count}))
+        if finish is not None:
+            finish(writer)
+
+
+def check_no_parameters(index: str, parameters: Mapping[str, Any]) -> None:
+    """Raise `InvalidInputError` if there are parameters."""
+    for name in parameters:
+        raise InvalidInputError(f"a {index} index has no parameter {name!r}; it has none")
