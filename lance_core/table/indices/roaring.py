@@ -47,15 +47,15 @@ def checked_end(data: bytes, start: int = 0) -> int:
     headers = _units(data, header, 2 * count)
     _require(_ascends(headers[::2]), "the containers of a bitmap do not ascend")
     counts = headers[1::2].astype(np.int64) + 1
-    position = header + 4 * count * (2 if has_offsets else 1)
+    position: int = header + 4 * count * (2 if has_offsets else 1)
     if flags is None:
         return _check_containers(data, position, counts)
     are_runs = np.unpackbits(flags, count=count, bitorder="little").tolist()
-    for is_run, cardinality in zip(are_runs, counts, strict=True):
+    for number, is_run in enumerate(are_runs):
         if is_run:
-            position = _check_runs(data, position, int(cardinality))
+            position = _check_runs(data, position, int(counts[number]))
         else:
-            position = _check_containers(data, position, cardinality.reshape(1))
+            position = _check_containers(data, position, counts[number : number + 1])
     return position
 
 

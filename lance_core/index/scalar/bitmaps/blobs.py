@@ -9,7 +9,7 @@ of 2 bytes, so positions count units of 2 bytes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -125,7 +125,7 @@ def _first_of_runs(values: RowNumbers, firsts: Int64Array) -> Int64Array:
     return np.flatnonzero(starts)
 
 
-def _put(target: Units, positions: Int64Array, numbers: npt.NDArray[np.integer[object]]) -> None:
+def _put(target: Units, positions: Int64Array, numbers: npt.NDArray[np.integer[Any]]) -> None:
     """Write 32-bit ``numbers``."""
     wide = numbers.astype(np.uint32)
     target[positions] = wide.astype(np.uint16)

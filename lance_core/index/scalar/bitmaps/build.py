@@ -28,7 +28,8 @@ def sorted_groups(
     kind: pa.DataType, batches: Iterable[tuple[pa.Array, RowNumbers]], output: IndexOutput
 ) -> Iterator[KeyedBlobs]:
     """The distinct values of ``batches``, ascending, with their rows."""
-    grouping, spilled = Grouping(), []
+    grouping = Grouping()
+    spilled: list[Path] = []
     for values, rows in batches:
         grouping.add(values, rows)
         if grouping.num_values >= MAX_COLLECTED_ROWS or grouping.nbytes >= MAX_COLLECTED_BYTES:

@@ -121,7 +121,7 @@ class Grouping:
 
     def __init__(self) -> None:
         self._raw: list[pa.Array] = []
-        self._raw_bytes = 0
+        self._raw_bytes: int = 0
         self._distinct: list[pa.Array] = []
         self._codes: list[npt.NDArray[np.int32]] = []
         self._rows: list[RowNumbers] = []
@@ -130,7 +130,7 @@ class Grouping:
     @property
     def nbytes(self) -> int:
         """Bytes of the values that are collected."""
-        return self._raw_bytes + sum(one.nbytes for one in self._distinct)
+        return self._raw_bytes + sum(int(one.nbytes) for one in self._distinct)
 
     def add(self, values: pa.Array, rows: RowNumbers) -> None:
         """Collect values; a row may have several, but not in two calls."""

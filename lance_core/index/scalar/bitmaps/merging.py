@@ -161,4 +161,5 @@ def _moved_windows(rows: RowSet, map_: RowMap) -> Iterator[RowSet]:
 
 
 def _sizes(blobs: pa.Array) -> npt.NDArray[np.int32]:
-    return np.diff(np.frombuffer(blobs.buffers()[1], np.int32, len(blobs) + 1, blobs.offset * 4))
+    offsets = np.frombuffer(blobs.buffers()[1], np.int32, len(blobs) + 1, blobs.offset * 4)
+    return offsets[1:] - offsets[:-1]
