@@ -8,6 +8,7 @@ import numpy as np
 
 from lance_core.dataset.read.prefilter.conditions import Truth
 from lance_core.dataset.read.prefilter.searches import Search, SearchTree
+from lance_core.dataset.read.prefilter.usable_indices import usable_indices
 from lance_core.dataset.read.row_addresses import Selector, places_with
 from lance_core.dataset.read.stored_indices import open_index
 from lance_core.errors import CorruptFileError
@@ -54,6 +55,7 @@ class _Run:
         self.fragments = fragments
         self.num_pages = 0
         self._snapshot = snapshot
+        self._map = usable_indices(snapshot).map
 
     def rows(self, tree: SearchTree) -> RowSet:
         """The addresses of rows in the fragments that all searches cover."""
@@ -99,8 +101,7 @@ class _Run:
         Of a row with a stable row id, these are the addresses of all its versions: all but the
         current one are marked as deleted.
         """
-        if has_row_ids:
-            rows = self._of_ids(rows)
+        rows = self._of_ids(rows) if has_row_ids else self._map.moved_set(rows)
         rows = rows.within(fragments.__contains__)
         for fragment_id, bitmap in rows.bitmaps.items():
             if bitmap and bitmap.max() >= self._physical_rows(fragment_id):

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from lance_core.dataset.read.fragment_reuse import FragmentReuse, fragment_reuse
 from lance_core.dataset.read.stored_indices import field_of, index_type, indices_of, spec_of
 from lance_core.errors import CorruptFileError, LanceError, PluginLoadError
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
-from lance_core.table.indices.index_coverage import has_row_ids
+from lance_core.table.indices.index_coverage import REUSE_INDEX, has_row_ids
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.queries import IndexQuery
     from lance_core.index.spec import IndexTypeSpec
+    from lance_core.table.indices.address_map import AddressMap
 
 
 _warned: set[tuple[str, str | None]] = set()
@@ -69,10 +71,14 @@ class UsableIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UsableIndices:
-    """The indices of a version by the id of their field, and the ids of all its fragments."""
+    """The indices of a version by the id of their field, and the ids of all its fragments.
+
+    ``map``: where rows are now whose addresses in indices are those before a compaction.
+    """
 
     by_field: Mapping[int, tuple[UsableIndex, ...]]
     fragments: BitMap
+    map: AddressMap
 
 
 _of_snapshots: WeakKeyDictionary[Snapshot, UsableIndices] = WeakKeyDictionary()
@@ -92,6 +98,7 @@ def usable_indices(snapshot: Snapshot) -> UsableIndices:
 
 def _read(snapshot: Snapshot) -> UsableIndices:
     existing = fragment_bitmap(snapshot.manifest.fragments.ids)
+    reuse = _reuse(snapshot)
     groups: dict[tuple[str, int, str], list[tuple[IndexMetadata, IndexTypeSpec]]] = {}
     for stored in indices_of(snapshot):
         spec, field = spec_of(stored), field_of(snapshot, stored)
@@ -102,7 +109,7 @@ def _read(snapshot: Snapshot) -> UsableIndices:
     is_stable = snapshot.manifest.uses_stable_row_ids
     for (name, field_id, _), group in groups.items():
         segments = [
-            CoveringSegment(one, _covered(one, existing), is_stable and has_row_ids(one))
+            CoveringSegment(one, _covered(one, reuse, existing), is_stable and has_row_ids(one))
             for one, _ in group
         ]
         segments = [one for one in segments if one.fragments]
@@ -112,7 +119,7 @@ def _read(snapshot: Snapshot) -> UsableIndices:
             covered = functools.reduce(operator.or_, [one.fragments for one in segments])
             index = UsableIndex(name, spec, type_, tuple(segments), covered)
             by_field.setdefault(field_id, []).append(index)
-    return UsableIndices({id_: tuple(some) for id_, some in by_field.items()}, existing)
+    return UsableIndices({id_: tuple(some) for id_, some in by_field.items()}, existing, reuse.map)
 
 
 def _type(snapshot: Snapshot, name: str, spec: IndexTypeSpec) -> IndexType | None:
@@ -126,10 +133,19 @@ def _type(snapshot: Snapshot, name: str, spec: IndexTypeSpec) -> IndexType | Non
         return None
 
 
-def _covered(stored: IndexMetadata, existing: BitMap) -> BitMap:
+def _reuse(snapshot: Snapshot) -> FragmentReuse:
+    try:
+        return fragment_reuse(snapshot)
+    except LanceError as error:
+        # Without it, indices still have the addresses of all rows of fragments that exist.
+        warn_of_failure(snapshot, REUSE_INDEX, error)
+        return FragmentReuse()
+
+
+def _covered(stored: IndexMetadata, reuse: FragmentReuse, existing: BitMap) -> BitMap:
     """The existing fragments that ``stored`` covers; none if its list of fragments is damaged."""
     try:
-        fragments = stored.fragments
+        fragments = reuse.fragments(stored)
     except CorruptFileError:
         fragments = None
     return existing & fragments if fragments is not None else fragment_bitmap(())
