@@ -115,6 +115,7 @@ class OpenBTree(OpenIndex):
         # All rows are in memory: positions become offsets in them.
         low = bases[np.searchsorted(loaded, low // size)] + low % size
         high = bases[np.searchsorted(loaded, (high - 1) // size)] + (high - 1) % size + 1
+        high = np.minimum(high, len(page.rows))  # the last page of the index may be short
         rows = page.rows[low[0] : high[0]] if len(low) == 1 else page.rows[expand(low, high)]
         return RowSet.of(rows), len(pages)
 
