@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.fragment_reuse import FragmentReuse, fragment_reuse
 from lance_core.dataset.read.stored_indices import field_of, index_type, indices_of, spec_of
-from lance_core.errors import CorruptFileError, LanceError, PluginLoadError
+from lance_core.errors import CorruptFileError, LanceError
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_coverage import REUSE_INDEX, has_row_ids
@@ -126,8 +126,6 @@ def _type(snapshot: Snapshot, name: str, spec: IndexTypeSpec) -> IndexType | Non
     """The implementation of the type of index ``name``; None, with a warning, if it is missing."""
     try:
         return index_type(spec)
-    except PluginLoadError:
-        return None
     except LanceError as error:
         warn_of_failure(snapshot, name, error)
         return None
