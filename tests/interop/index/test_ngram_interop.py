@@ -36,7 +36,7 @@ def code_points() -> list[str]:
     choose = random.Random(0)
     ranges = [(48, 123), (0xC0, 0x250), (0x1E00, 0x1F00), (0x2100, 0x2190), (0x1D400, 0x1D800)]
     folding = [chr(point) for start, stop in ranges for point in range(start, stop)]
-    mixed = ["".join(choose.choices(folding, k=choose.randint(0, 12))) for _ in range(20_000)]
+    mixed = ["".join(choose.choices(folding, k=choose.randint(0, 12))) for _ in range(800)]
     return [f"q7{point}7z" for point in points] + mixed
 
 
@@ -75,7 +75,7 @@ def test_every_code_point_has_the_tokens_that_pylance_gives_it(tmp_path: Path) -
         found.append(stored(uri))
     assert found[0].equals(found[1])
     assert found[0].schema.equals(found[1].schema, check_metadata=True)
-    assert found[0].num_rows > 10_000
+    assert found[0].num_rows > 2_000
 
 
 @each_case("stable", [False, True])
