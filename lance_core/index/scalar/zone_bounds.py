@@ -112,7 +112,7 @@ def is_compared(kind: pa.DataType) -> bool:
 
 
 def no_bounds(kind: pa.DataType, count: int) -> pa.Array:
-    """ZoneBounds that mean nothing: nulls, but empty structs, since some files store no null struct."""
+    """Bounds that mean nothing: nulls, but empty structs, since some files store no null struct."""
     return _zeros(kind, count) if pa.types.is_struct(kind) else all_null(kind, count)
 
 
