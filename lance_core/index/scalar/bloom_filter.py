@@ -318,9 +318,11 @@ def _add_rows(
         is_null = null_mask(values)
         nulls.add(numbers[is_null])
         pieces = cutter.cut(numbers)
-        hashes = hash_array(values.drop_null())
         lengths = np.diff(np.append(pieces.starts, len(numbers)))
-        zones = np.repeat(np.arange(len(lengths)), lengths)[~is_null]
+        zones = np.repeat(np.arange(len(lengths)), lengths)
+        if values.null_count:
+            values, zones = values.drop_null(), zones[~is_null]
+        hashes = hash_array(values)
         has_null = np.logical_or.reduceat(is_null, pieces.starts)
         for start in range(0, len(lengths), step):
             part = slice(start, min(start + step, len(lengths)))

@@ -131,7 +131,7 @@ def _zeros(kind: pa.DataType, count: int) -> pa.Array:
         items = _zeros(kind.value_type, count * kind.list_size)
         return pa.FixedSizeListArray.from_arrays(items, type=kind)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
-        return pa.repeat(pa.scalar([], kind), count)
+        return pa.repeat(pa.scalar([], kind), max(1, count))[:count]
     return pa.Array.from_buffers(kind, count, [None, *all_null(kind, count).buffers()[1:]])
 
 
@@ -168,7 +168,7 @@ def extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa.Array, P
         nans = np.add.reduceat(is_nan, starts, dtype=np.int64)
         absent |= is_nan
     low = high = keys
-    if absent.any():
+    if values.null_count or nans.any():
         limits = np.iinfo(keys.dtype)
         low, high = (np.where(absent, one, keys) for one in (limits.max, limits.min))
     nothing = np.logical_and.reduceat(absent, starts)

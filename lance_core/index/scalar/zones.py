@@ -163,26 +163,28 @@ class ZoneCutter:
 
     def cut(self, rows: RowNumbers) -> ZonePieces:
         """The pieces of zones in the next ``rows``, of which there is at least one."""
-        high = (rows >> _HIGH).astype(np.int64)
-        begins = run_starts(high)
+        begins = _fragment_starts(rows)
         lengths = np.diff(np.append(begins, len(rows)))
         carried = np.zeros(len(begins), np.int64)
-        if int(high[0]) == self._fragment:
+        if int(rows[0] >> _HIGH) == self._fragment:
             carried[0] = self._filled
         counts = -(-(lengths + carried) // self._size)
         run = np.repeat(np.arange(len(begins)), counts)
         number = np.arange(len(run)) - (np.cumsum(counts) - counts)[run]
         starts = begins[run] + np.maximum(0, number * self._size - carried[run])
-        self._fragment = int(high[-1])
+        self._fragment = int(rows[-1] >> _HIGH)
         self._filled = int(lengths[-1] + carried[-1]) % self._size
         last = rows[np.append(starts[1:], len(rows)) - 1]
         return ZonePieces(starts, rows[starts], last, bool(carried[0]))
 
 
-def run_starts(values: npt.NDArray[Any]) -> Positions:
-    """Where runs of equal ``values``, of which there is at least one, begin."""
-    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-    return np.concatenate([np.zeros(1, np.int64), changes])
+def _fragment_starts(rows: RowNumbers) -> Positions:
+    """Where the rows of each fragment begin."""
+    first = np.zeros(1, np.int64)
+    if rows[0] >> _HIGH == rows[-1] >> _HIGH:
+        return first
+    high = rows.view(np.uint32)[1::2]
+    return np.concatenate([first, np.flatnonzero(high[1:] != high[:-1]) + 1])
 
 
 def blocks(rows: IndexRows, progress: Progress) -> Iterator[IndexBatch]:
@@ -231,6 +233,8 @@ class NullRows:
 
 def null_mask(values: pa.Array) -> npt.NDArray[np.bool_]:
     """True for each null of ``values``."""
+    if not values.null_count:
+        return np.zeros(len(values), np.bool_)
     return np.asarray(values.is_null().to_numpy(zero_copy_only=False))
 
 
