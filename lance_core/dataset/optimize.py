@@ -28,7 +28,7 @@ from lance_core.dataset.values.auto_cleanup_options import (
 )
 from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.write import config
-from lance_core.dataset.write.discard_on_failure import NewFiles
+from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.on_demand import lazy_module
 from lance_core.suggestions import unknown_argument
 
@@ -79,15 +79,15 @@ class Compaction:
     ) -> CompactionMetrics:
         """Commit the results of tasks, and open the new version.
 
-        After an error the new files stay, so that other results, or the same ones again, can be
-        committed; a cleanup removes them later. ``options`` are checked only: the tasks have their
-        own. Raises `InvalidInputError` if a fragment is rewritten twice,
+        After an error the new data files stay, so that other results, or the same ones again, can
+        be committed; a cleanup removes them later. ``options`` are checked only: the tasks have
+        their own. Raises `InvalidInputError` if a fragment is rewritten twice,
         `RetryableCommitConflictError` if another writer has changed a rewritten fragment,
         `CommitFileMissingError` if a new file does not exist, and other errors of a commit.
         """
         from_options(options or {})
-        files = NewFiles(dataset.snapshot.root)
-        snapshot, metrics = commit_results(dataset.snapshot, rewrites, files)
+        with discard_on_failure(dataset.snapshot.root) as files:
+            snapshot, metrics = commit_results(dataset.snapshot, rewrites, files)
         dataset.move_to(snapshot)
         return metrics
 

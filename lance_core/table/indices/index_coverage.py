@@ -47,8 +47,6 @@ _LAST_WITH_ROW_IDS = {
 }
 """The last version of indices that have row ids; later ones have addresses, or are unknown."""
 
-_OF_ZONES = frozenset({"bloomfilterindexdetails", "zonemapindexdetails"})
-
 
 def is_system_index(index: IndexMetadata) -> bool:
     """True for an index of the table's internal state, which has no fields."""
@@ -68,11 +66,6 @@ def has_row_ids(index: IndexMetadata) -> bool:
     addresses.
     """
     return (index.index_version or 0) <= _LAST_WITH_ROW_IDS.get(_kind(index), -math.inf)
-
-
-def is_of_zones(index: IndexMetadata) -> bool:
-    """True if the index has a summary of each run of rows; it never follows rows that move."""
-    return _kind(index) in _OF_ZONES
 
 
 def covers_any(index: IndexMetadata, fragments: BitMap) -> bool:

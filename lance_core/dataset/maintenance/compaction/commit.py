@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import DEFAULT_OPTIONS, CommitOptions
+from lance_core.dataset.maintenance.compaction.remap import remapped_indices
 from lance_core.dataset.maintenance.compaction.reuse import extended
 from lance_core.dataset.maintenance.compaction.tasks import CompactionMetrics, RewriteResult
 from lance_core.dataset.read.fragment_reuse import reuse_index
@@ -35,6 +36,8 @@ def commit_results(
 
     Files that this writes besides the new fragments are added to ``files``.
 
+    Indices with row addresses are written anew, or a fragment-reuse index has the new addresses.
+
     Raises ``TypeError`` for other results, `InvalidInputError` if a fragment is rewritten twice,
     `RetryableCommitConflictError` if another writer has changed a rewritten fragment, and the other
     errors of `commit_transaction`.
@@ -45,18 +48,16 @@ def commit_results(
         return snapshot, metrics
     reserved = _reserved(snapshot, results, environment)
     groups = _groups(reserved, results)
-    pairs = [
-        (group, result.row_addrs)
-        for group, result in zip(groups, results, strict=True)
-        if result.row_addrs is not None
-    ]
-    index = None
-    if pairs:
+    addresses = [result.row_addrs for result in results if result.row_addrs is not None]
+    if addresses:
+        pairs = list(zip(groups, addresses, strict=True))
         before = reuse_index(reserved)
         index = NewReuseIndex(
             None if before is None else before.uuid, extended(reserved, pairs, files, environment)
         )
-    operation = Rewrite(groups, reuse_index=index)
+        operation = Rewrite(groups, reuse_index=index)
+    else:
+        operation = Rewrite(groups, remapped_indices(reserved, groups, files, environment))
     read_version = min(result.read_version for result in results)
     transaction = Transaction(read_version, str(environment.new_uuid()), operation)
     return files.commit(reserved, transaction, options), metrics
@@ -71,6 +72,10 @@ def _check(results: Sequence[RewriteResult]) -> None:
             if fragment.id in seen:
                 raise InvalidInputError(f"fragment {fragment.id} is in two results of a compaction")
             seen.add(fragment.id)
+    if len({result.row_addrs is None for result in results}) > 1:
+        raise InvalidInputError(
+            "results of compactions with and without defer_index_remap are committed separately"
+        )
 
 
 def _reserved(

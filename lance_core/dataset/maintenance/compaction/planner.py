@@ -6,23 +6,23 @@ indices cover. A bin with many rows is split into tasks.
 
 from __future__ import annotations
 
-import logging
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
+from lance_core.dataset.maintenance.compaction.remap import is_remappable
 from lance_core.dataset.read.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.stored_indices import indices_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.lazy_dataclass import dataclass
-from lance_core.table.indices.index_coverage import has_row_ids, is_of_zones, is_system_index
-from lance_core.table.indices.index_metadata import fragment_bitmap, parse_index_section
+from lance_core.suggestions import shortened
+from lance_core.table.indices.index_metadata import fragment_bitmap
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from lance_core.table.fragments.fragment import Fragment
-
-_LOG = logging.getLogger("lance_core")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,32 +150,26 @@ class _Coverage:
     def of(cls, snapshot: Snapshot, settings: CompactionSettings) -> _Coverage:
         """The coverage in ``snapshot``.
 
-        Rows that move get new addresses. The fragments of an index with addresses are left out,
-        unless a fragment-reuse index translates them; in a table with stable row ids most indices
-        have row ids instead. Indices of zones lose the fragments. An index that does not list its
-        fragments may cover all of them.
+        Rows that move get new addresses: an index must be able to follow them, or a fragment-reuse
+        index translates its addresses. The fragments of other indices are left out, with a warning.
+        An index that does not list its fragments may cover all of them.
         """
-        found = parse_index_section(snapshot.file.index_section)
         reuse = fragment_reuse(snapshot)
-        ids = snapshot.manifest.fragments.ids
-        bitmaps, left_out = [], set[int]()
-        stable = snapshot.manifest.uses_stable_row_ids
-        for index in found:
-            if is_system_index(index):
-                continue
+        ids = fragment_bitmap(snapshot.manifest.fragments.ids)
+        bitmaps, left_out, names = [], fragment_bitmap(()), []
+        for index in indices_of(snapshot):
             known = reuse.fragments(index)
-            covered = fragment_bitmap(ids) if known is None else known
+            covered = ids if known is None else known & ids
             bitmaps.append(covered)
-            follows = has_row_ids(index)
-            if not stable:
-                follows = settings.defer_index_remap and known is not None
-            if not follows and not (is_of_zones(index) and known is not None):
-                left_out.update(set(covered).intersection(ids))
+            is_translated = settings.defer_index_remap and known is not None
+            if covered and not is_translated and not is_remappable(snapshot, index):
+                left_out |= covered
+                names.append(index.name)
         if left_out:
-            _LOG.info(
-                "compaction leaves out %d fragments that indices cover; defer_index_remap=True "
-                "includes them",
-                len(left_out),
+            warnings.warn(
+                f"{len(left_out)} fragments are not compacted, because this library cannot update "
+                f"the indices that cover them: {shortened(', '.join(names))}",
+                stacklevel=2,
             )
         return cls(tuple(bitmaps), frozenset(left_out))
 

@@ -61,7 +61,12 @@ class RewriteGroup:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenIndex:
-    """Index ``new_id`` replaces index ``old_id``; it refers to the new row addresses."""
+    """Index ``new_id`` replaces index ``old_id``; it refers to the new row addresses.
+
+    ``coverage`` has the ``fragment_bitmap`` of the replaced index and of the new one; None if the
+    latter follows from the groups of the rewrite. It is not stored in the transaction: only the
+    creator of the operation has it.
+    """
 
     old_id: uuids.UUID
     new_id: uuids.UUID
@@ -69,6 +74,7 @@ class RewrittenIndex:
     new_index_version: int = 0
     new_index_files: tuple[IndexFile, ...] = ()
     unknown: bytes = b""
+    coverage: tuple[bytes, bytes] | None = dataclasses.field(default=None, compare=False)
 
     @classmethod
     def from_proto(cls, message: _Message.RewrittenIndex) -> RewrittenIndex:
@@ -90,10 +96,16 @@ class RewrittenIndex:
         """
         if index.fragments is None:
             raise InvalidInputError(f"index {index.uuid} does not say which fragments it covers")
-        (index,) = exchanged((index,), groups)
+        if self.coverage is None:
+            (after,) = exchanged((index,), groups)
+            bitmap = after.fragment_bitmap
+        else:
+            _, bitmap = self.coverage
         return dataclasses.replace(
             index,
             uuid=self.new_id,
+            fragment_bitmap=bitmap,
+            base_id=None,
             index_details=self.new_index_details or index.index_details,
             index_version=self.new_index_version,
             files=self.new_index_files,
@@ -225,6 +237,13 @@ class Rewrite(Operation):
             )
         if missing or len(rewritten) < len(self.rewritten_indices):
             raise InvalidInputError("a rewritten index is not in the table or is named twice")
+        for index in indices:
+            new = rewritten.get(index.uuid)
+            if new and new.coverage and new.coverage[0] != index.fragment_bitmap:
+                raise RetryableCommitConflictError(
+                    f"Commit conflict for version {draft.version - 1}: another writer has changed "
+                    f"the fragments of index {index.name!r}; retry on the newest version"
+                )
 
         def after(index: IndexMetadata) -> IndexMetadata:
             if index.uuid in rewritten:
