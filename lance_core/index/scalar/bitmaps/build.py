@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,7 @@ def write_groups(
             stored = keys.dictionary_encode().cast(kind) if keys.type != kind else keys
             writer.write(pa.record_batch([stored, blobs], schema=schema))
             count += len(keys)
-        writer.add_metadata(STATISTICS_KEY, json.dumps({"num_bitmaps": count}))
+        writer.add_metadata(STATISTICS_KEY, f'{{"num_bitmaps":{count}}}')
         if finish is not None:
             finish(writer)
 
