@@ -21,7 +21,7 @@ from lance_core.datafile.file_output import FileOptions
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.writer import FileWriter
 from lance_core.encodings.decoding import RowRange, packed_rows
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema import Schema, align_batch, wrap_chunks
 
 if TYPE_CHECKING:
@@ -85,7 +85,10 @@ class IndexFileReader:
 
     def global_buffer(self, number: int) -> pa.Buffer:
         """The bytes of a global buffer. Raises `CorruptFileError` if there is none."""
-        return self._reader.read_global_buffer(number)
+        try:
+            return self._reader.read_global_buffer(number)
+        except InvalidInputError as error:
+            raise CorruptFileError(str(error), self._reader.path) from None
 
     def _table(self, names: Sequence[str] | None, rows: object) -> pa.Table:
         wanted = list(self._fields) if names is None else names
