@@ -8,6 +8,7 @@ arrays of integers, binary values or binary values of fixed size, whose own orde
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,9 @@ import pyarrow.compute as pc
 from lance_core.encodings.arrow.numpy_values import from_numpy
 
 Positions: TypeAlias = npt.NDArray[np.int64]
+
+_MIN_PREFIX_ROWS = 1024
+"""Minimum number of texts that are sorted by their first bytes as integers."""
 
 _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
@@ -68,16 +72,19 @@ def sort_indices(values: pa.Array) -> Positions:
 
 def sort_key_indices(keys: pa.Array) -> Positions:
     """Like `sort_indices`, of the result of `sort_keys`."""
-    if not pa.types.is_integer(keys.type):
+    is_integer = pa.types.is_integer(keys.type)
+    if not is_integer and not (_is_text(keys.type) and len(keys) >= _MIN_PREFIX_ROWS):
         indices = pc.array_sort_indices(keys, null_placement="at_start")
         return np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)
-    numbers = _numbers(keys)
-    if not keys.null_count:
-        return np.argsort(numbers, kind="stable")
-    valid = keys.is_valid().to_numpy(zero_copy_only=False)
-    present = np.flatnonzero(valid)
-    ascending = present[np.argsort(numbers[present], kind="stable")]
-    return np.concatenate([np.flatnonzero(~valid), ascending])
+    if keys.null_count:
+        valid = keys.is_valid()
+        is_valid = valid.to_numpy(zero_copy_only=False)
+        present = np.flatnonzero(is_valid)
+        ascending = present[sort_key_indices(keys.filter(valid))]
+        return np.concatenate([np.flatnonzero(~is_valid), ascending])
+    if is_integer:
+        return np.argsort(_numbers(keys), kind="stable")
+    return _text_indices(keys)
 
 
 def searchable(keys: pa.Array) -> npt.NDArray[Any]:
@@ -159,6 +166,55 @@ def _numbers(keys: pa.Array) -> npt.NDArray[Any]:
         return np.empty(0, dtype)
     width: int = keys.type.bit_width // 8
     return np.frombuffer(data, dtype, len(keys), keys.offset * width)
+
+
+def _text_indices(keys: pa.Array) -> Positions:
+    """`sort_key_indices` of binary values without nulls.
+
+    Sorts by 8 bytes after the common prefix of all values, as integers: this is faster than to
+    compare values. Only values that do not differ in these bytes are then compared.
+    """
+    bounds = pc.min_max(keys)
+    ends = zip(bounds["min"].as_py(), bounds["max"].as_py(), strict=False)
+    skipped = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], ends))
+    numbers, lengths = _eight_bytes(keys, skipped)
+    order = np.argsort(numbers, kind="stable")
+    ascending = numbers[order]
+    is_equal = ascending[1:] == ascending[:-1]
+    ordered_lengths = lengths[order]
+    is_unknown = is_equal & (
+        (ordered_lengths[1:] > 8) | (ordered_lengths[1:] != ordered_lengths[:-1])
+    )
+    if is_unknown.any():
+        places = np.flatnonzero(np.append(False, is_equal) | np.append(is_equal, False))
+        tied = order[places]
+        inner = pc.array_sort_indices(keys.take(from_numpy(tied))).to_numpy()
+        order[places] = tied[inner]
+    return order
+
+
+def _eight_bytes(keys: pa.Array, skipped: int) -> tuple[npt.NDArray[np.uint64], Positions]:
+    """8 bytes of each value as a big-endian number, after its first ``skipped`` bytes.
+
+    Also returns the number of bytes of each value after these. Missing bytes count as 0.
+    """
+    _, offsets, data = keys.buffers()
+    dtype = np.dtype(np.int64 if pa.types.is_large_binary(keys.type) else np.int32)
+    ends = np.frombuffer(offsets, dtype, len(keys) + 1, keys.offset * dtype.itemsize)
+    ends = ends.astype(np.int64)
+    starts = ends[:-1] + skipped
+    lengths = ends[1:] - starts
+    first = int(ends[0])
+    used = np.frombuffer(data, np.uint8, int(ends[-1]) - first, first) if data else ()
+    padded = np.concatenate([used, np.zeros(8, np.uint8)]).astype(np.uint8, copy=False)
+    # Overlapping numbers: one starts at each byte.
+    windows = np.ndarray((len(padded) - 7,), ">u8", padded, 0, (1,))
+    numbers = windows[starts - first].astype(np.uint64)
+    if (lengths < 8).any():
+        bits = np.arange(64, -1, -8)  # bits after a value of 0 to 8 bytes
+        masks = np.array([(1 << 64) - (1 << int(bit)) for bit in bits], np.uint64)
+        numbers &= masks[np.minimum(lengths, 8)]
+    return numbers, lengths
 
 
 def _with_nulls_of(values: pa.Array, keys: pa.Array) -> pa.Array:
