@@ -33,6 +33,20 @@ _ENTRY = struct.Struct("<II")
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH_BITS = np.uint64(32)
 
+_CHUNK = 1 << 16
+"""The row numbers of a container of a Roaring bitmap."""
+
+_MAX_ARRAY = 4096
+"""Maximum numbers in a container that is an array; one with more is a bitset of 8 KiB."""
+
+_BITSET_COOKIE = 12346
+"""The start of a portable Roaring bitmap without containers of runs."""
+
+_MIN_DENSE = 4096
+_DENSE_CELLS = 64
+# From this number of rows on, a set with a row in this many numbers is built from a mask: to sort
+# the numbers takes longer.
+
 _SPARSE = 16
 """If a range has more numbers than this for each wanted one, the wanted ones are looked up."""
 
@@ -55,6 +69,9 @@ class RowSet:
 
         if not len(numbers):
             return EMPTY
+        dense = _dense(numbers)
+        if dense is not None:
+            return dense
         ordered = np.sort(numbers)
         low = ordered.astype(np.uint32)
         first, last = int(ordered[0] >> _HIGH_BITS), int(ordered[-1] >> _HIGH_BITS)
@@ -208,6 +225,58 @@ class RowSet:
             assert bitmap is not None
             parts += [_COUNT.pack(high), bitmap.serialize()]
         return b"".join(parts)
+
+
+def _dense(numbers: UInt64Array) -> RowSet | None:
+    """The set of ``numbers`` by a mask, or None if they are few or far apart.
+
+    The mask has as many cells for each upper half, a multiple of `_CHUNK`.
+    """
+    if len(numbers) < _MIN_DENSE:
+        return None
+    low = numbers.astype(np.uint32)
+    first, last = (int(end) >> 32 for end in (numbers.min(), numbers.max()))
+    stride = (int(low.max()) // _CHUNK + 1) * _CHUNK
+    if (last - first + 1) * stride > _DENSE_CELLS * len(numbers):
+        return None
+    mask = np.zeros((last - first + 1) * stride, np.bool_)
+    cells = low.astype(np.int64)
+    if last > first:
+        cells += ((numbers >> _HIGH_BITS).astype(np.int64) - first) * stride
+    mask[cells] = True
+    found: dict[int, BitMap | None] = {}
+    for high, part in enumerate(mask.reshape(-1, stride), first):
+        bitmap = _of_mask(part)
+        if bitmap:
+            found[high] = bitmap
+    return RowSet(found)
+
+
+def _of_mask(mask: npt.NDArray[np.bool_]) -> BitMap:
+    """The positions of True in ``mask``, whose length is a multiple of `_CHUNK`.
+
+    Containers with many numbers are copied as bits: a bitmap is created from its portable form.
+    """
+    from pyroaring import BitMap
+
+    chunks = mask.reshape(-1, _CHUNK)
+    counts = np.count_nonzero(chunks, axis=1)
+    dense = np.flatnonzero(counts > _MAX_ARRAY)
+    sparse = np.flatnonzero((counts > 0) & (counts <= _MAX_ARRAY))
+    bitmaps = []
+    if len(dense):
+        keys = np.stack([dense, counts[dense] - 1], axis=1).astype("<u2")
+        start = 8 + 8 * len(dense)
+        offsets = start + np.arange(len(dense)) * (_CHUNK // 8)
+        bits = np.packbits(chunks[dense], bitorder="little")
+        head = _ENTRY.pack(_BITSET_COOKIE, len(dense))
+        parts = [head, keys.tobytes(), offsets.astype("<u4").tobytes(), bits.tobytes()]
+        bitmaps.append(BitMap.deserialize(b"".join(parts)))
+    if len(sparse):
+        chunk, offset = np.nonzero(chunks[sparse])
+        numbers = (sparse[chunk] * _CHUNK + offset).astype(np.uint32)
+        bitmaps.append(BitMap(array("I", numbers.tobytes())))
+    return BitMap.union(*bitmaps) if len(bitmaps) > 1 else bitmaps[0] if bitmaps else BitMap()
 
 
 def _are_in(bitmap: BitMap, low: UInt64Array) -> npt.NDArray[np.bool_]:
