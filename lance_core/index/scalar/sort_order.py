@@ -9,6 +9,7 @@ arrays of integers, binary values or binary values of fixed size, whose own orde
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left, bisect_right
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -85,6 +86,15 @@ def sort_key_indices(keys: pa.Array) -> Positions:
     if is_integer:
         return np.argsort(_numbers(keys), kind="stable")
     return _text_indices(keys)
+
+
+def bisect_keys(keys: pa.Array, key: Any, *, after: bool = False) -> int:
+    """How many of the ascending ``keys`` are below ``key`` (``after``: or equal to it).
+
+    ``key`` is the Python value of a key.
+    """
+    search = bisect_right if after else bisect_left
+    return search(range(len(keys)), key, key=lambda place: keys[place].as_py())
 
 
 def searchable(keys: pa.Array) -> npt.NDArray[Any]:

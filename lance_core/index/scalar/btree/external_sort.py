@@ -7,7 +7,7 @@ into slices of a bounded number of rows, and each slice is read from all runs an
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,12 @@ import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.index.base import IndexBatch, RowNumbers
-from lance_core.index.scalar.sort_order import sort_indices, sort_key_indices, sort_keys
+from lance_core.index.scalar.sort_order import (
+    bisect_keys,
+    sort_indices,
+    sort_key_indices,
+    sort_keys,
+)
 
 RUN_BYTES = 128 << 20
 """Bytes of values and row numbers that are sorted in memory. Sorting needs about four times this:
@@ -169,11 +174,11 @@ class _Cursor:
 
     def stop(self, key: Any, *, after: bool) -> int:
         """The position of the first row whose key is not below ``key``; ``after``: is above it."""
-        number = max(0, _bisect(self._firsts, key, after=after) - 1)
+        number = max(0, bisect_keys(self._firsts, key, after=after) - 1)
         block = self._load(number)
         if self._keys is None:
             self._keys = sort_keys(block.column(0))
-        return self.run.starts[number] + _bisect(self._keys, key, after=after)
+        return self.run.starts[number] + bisect_keys(self._keys, key, after=after)
 
     def read(self, stop: int) -> list[pa.RecordBatch]:
         """The rows up to ``stop`` that were not read before."""
@@ -245,9 +250,3 @@ def _index_batch(batch: pa.RecordBatch) -> IndexBatch:
 
 def _numbers(rows: pa.Array) -> RowNumbers:
     return np.asarray(rows.to_numpy())
-
-
-def _bisect(keys: pa.Array, key: Any, *, after: bool) -> int:
-    """How many of the ascending ``keys`` are below ``key``; ``after``: or equal to it."""
-    search = bisect_right if after else bisect_left
-    return search(range(len(keys)), key, key=lambda place: keys[place].as_py())

@@ -14,7 +14,7 @@ from lance_core.index.base import IndexBatch, OpenIndex, SearchResult
 from lance_core.index.files import IndexFolder
 from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
 from lance_core.index.scalar.btree.lookup import PageLookup
-from lance_core.index.scalar.btree.pages import CACHE_BYTES, BTreePages, PageRows, expand
+from lance_core.index.scalar.btree.pages import BTreePages, LoadedPages, expand
 from lance_core.index.scalar.sort_order import Positions, sort_key_indices, sort_keys
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.row_set import EMPTY, RowSet
@@ -45,10 +45,8 @@ class OpenBTree(OpenIndex):
     @property
     def nbytes(self) -> int:
         """The bounds of pages, the cached pages, and the set of nulls."""
-        rows = self._lookup.num_pages * self._lookup.batch_size
         nulls: int = 2 * self._null_stop
-        pages: int = min(CACHE_BYTES, 16 * rows)
-        return self._lookup.nbytes + pages + nulls
+        return self._lookup.nbytes + self._pages.nbytes + nulls
 
     def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
         """See `OpenIndex.search`."""
@@ -99,25 +97,24 @@ class OpenBTree(OpenIndex):
             return EMPTY, 0
         starts, stops = starts.only(some), stops.only(some)
         pages = _covered(first[some], stop[some])
-        loaded = pages
+        wanted = pages
         if len(pages) > _MAX_WHOLE_PAGES:
             inside = [end.positions[end.inside] // size for end in (starts, stops)]
-            loaded = np.unique(np.concatenate(inside))
-        if not len(loaded):
+            wanted = np.unique(np.concatenate(inside))
+        if not len(wanted):
             return self._pages.row_set(starts.positions, stops.positions), len(pages)
-        page, bases = self._pages.load(loaded)
-        low = starts.exact(page, loaded, bases, size)
-        high = stops.exact(page, loaded, bases, size)
+        loaded = self._pages.load(wanted)
+        low, high = starts.exact(loaded, size), stops.exact(loaded, size)
         some = high > low
         low, high = low[some], high[some]
-        if len(loaded) < len(pages):
+        is_loaded = len(wanted) == len(pages) or loaded.has(int(pages[0]), int(pages[-1]))
+        if not is_loaded or not len(low):
             return self._pages.row_set(low, high), len(pages)
-        # All rows are in memory: positions become offsets in them.
-        low = bases[np.searchsorted(loaded, low // size)] + low % size
-        high = bases[np.searchsorted(loaded, (high - 1) // size)] + (high - 1) % size + 1
-        high = np.minimum(high, len(page.rows))  # the last page of the index may be short
-        rows = page.rows[low[0] : high[0]] if len(low) == 1 else page.rows[expand(low, high)]
-        return RowSet.of(rows), len(pages)
+        low, high = loaded.offsets(low, size), loaded.offsets(high - 1, size) + 1
+        rows = loaded.page.rows
+        high = np.minimum(high, len(rows))  # the last page of the index may be short
+        found = rows[low[0] : high[0]] if len(low) == 1 else rows[expand(low, high)]
+        return RowSet.of(found), len(pages)
 
     def _ends(self, query: IsIn | InRange | StartsWith) -> tuple[_Ends, _Ends]:
         """The starts and the ends of the ranges of a query; the ranges ascend, without overlap."""
@@ -175,15 +172,15 @@ class _Ends:
         keys = self.keys.filter(pa.array(wanted)) if self.inside.any() else self.keys
         return _Ends(self.positions[wanted], self.inside[wanted], keys, self.after)
 
-    def exact(self, page: PageRows, numbers: Positions, bases: Positions, size: int) -> Positions:
-        """The positions; ``page`` has the pages ``numbers``, which start at rows ``bases``."""
+    def exact(self, loaded: LoadedPages, size: int) -> Positions:
+        """The positions, with the pages of all ends ``inside`` of one."""
         if not self.inside.any():
             return self.positions
         keys = self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
-        number = self.positions[self.inside] // size
-        shift = number * size - bases[np.searchsorted(numbers, number)]
+        page = self.positions[self.inside] // size
+        shift = page * size - loaded.starts[np.searchsorted(loaded.numbers, page)]
         found = self.positions.copy()
-        found[self.inside] = page.search(keys, after=self.after) + shift
+        found[self.inside] = loaded.page.search(keys, after=self.after) + shift
         return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,17 +18,29 @@ from lance_core.errors import CorruptFileError
 from lance_core.index.base import IndexBatch, RowNumbers
 from lance_core.index.files import IndexFileReader, IndexFolder
 from lance_core.index.scalar.btree.lookup import PageFile, PageLookup
-from lance_core.index.scalar.sort_order import Positions, searchable, sort_keys
+from lance_core.index.scalar.sort_order import Positions, bisect_keys, searchable, sort_keys
 from lance_core.table.indices.row_set import RowSet
 
 CACHE_BYTES = 32 << 20
-"""Maximum bytes of pages that an open index keeps."""
+"""Maximum bytes of single pages that an open index keeps."""
 
-_MAX_CACHED_PAGES = 256
-"""Maximum pages of a query that are cached: those of larger queries are read again."""
+SPAN_BYTES = 128 << 20
+"""Maximum bytes of a span, which is kept: neighbouring pages that were read for one query."""
+
+_MAX_SINGLE_PAGES = 64
+"""Maximum pages of a query that are cached one by one."""
+
+_SPAN_DENSITY = 8
+"""If one of so many neighbouring pages is needed, all are read: this is faster than to select."""
+
+_MAX_READ_BYTES = 256 << 20
+"""Maximum bytes of neighbouring pages that are read to use some of them."""
 
 _MAX_ROWS = 4 << 20
 """Maximum row numbers that are in memory before they become a `RowSet`."""
+
+_MAX_SINGLE_KEYS = 16
+"""Maximum keys of texts that are searched one by one."""
 
 _STREAM_BYTES = 16 << 20
 """Approximate bytes of a file that are read at once when all rows are read."""
@@ -55,6 +68,24 @@ class PageRows:
         return num_nulls + _search(self.keys, keys, after=after)
 
 
+class LoadedPages(NamedTuple):
+    """The rows of the pages ``numbers``; those of each page begin at one of ``starts``."""
+
+    page: PageRows
+    numbers: Positions
+    starts: Positions
+
+    def has(self, first: int, last: int) -> bool:
+        """True if these are neighbouring pages that include all from ``first`` to ``last``."""
+        start, end = int(self.numbers[0]), int(self.numbers[-1])
+        return start <= first <= last <= end and end - start < len(self.numbers)
+
+    def offsets(self, positions: Positions, size: int) -> Positions:
+        """The offsets in ``page`` of rows of these pages, by their positions."""
+        place = np.searchsorted(self.numbers, positions // size)
+        return self.starts[place] + positions % size
+
+
 class BTreePages:
     """The pages of an index. Thread-safe."""
 
@@ -62,29 +93,55 @@ class BTreePages:
         self._folder = folder
         self._lookup = lookup
         self._cache: LruCache[int, PageRows] = LruCache(CACHE_BYTES, lambda page: page.nbytes)
+        self._span: LoadedPages | None = None
+        # A span has only pages that a lookup of many values needs.
+        self._has_spans = lookup.num_pages > _MAX_SINGLE_PAGES
+        sample = sort_keys(lookup.minima)
+        self._row_bytes = 8 + -(-sample.nbytes // max(1, len(sample)))
 
     @property
     def num_rows(self) -> int:
         """The number of rows."""
         return sum(self._reader(file).num_rows for file in self._lookup.files)
 
-    def load(self, numbers: Positions) -> tuple[PageRows, Positions]:
-        """The rows of the pages ``numbers``, which ascend strictly, and the start of each page."""
+    @property
+    def nbytes(self) -> int:
+        """Approximate maximum bytes of the cached pages."""
+        total: int = self._lookup.num_pages * self._lookup.batch_size * self._row_bytes
+        return min(CACHE_BYTES, total) + (min(SPAN_BYTES, total) if self._has_spans else 0)
+
+    def load(self, numbers: Positions) -> LoadedPages:
+        """The rows of the pages ``numbers``, which ascend strictly, and perhaps of others."""
+        span = self._span
+        if span is not None and span.has(int(numbers[0]), int(numbers[-1])):
+            return span
+        if len(numbers) <= _MAX_SINGLE_PAGES:
+            return self._load_single(numbers)
+        every = np.arange(numbers[0], numbers[-1] + 1)
+        if len(every) > _SPAN_DENSITY * len(numbers):
+            return self._read(numbers)
+        if len(every) * self._lookup.batch_size * self._row_bytes > _MAX_READ_BYTES:
+            return self._read(numbers)
+        span = self._read(every)
+        if span.page.nbytes <= SPAN_BYTES:
+            self._span = span
+        return span
+
+    def _load_single(self, numbers: Positions) -> LoadedPages:
+        """`load` by the cache of single pages."""
         missing = numbers[[number not in self._cache for number in numbers.tolist()]]
-        is_cached = len(numbers) <= _MAX_CACHED_PAGES
-        if not is_cached or len(missing) == len(numbers):
-            page, starts = self._read(numbers)
-            if is_cached:
-                self._keep(numbers, page, starts)
-            return page, starts
         if len(missing):
-            self._keep(missing, *self._read(missing))
+            loaded = self._read(missing)
+            self._keep(loaded)
+            if len(missing) == len(numbers):
+                return loaded
         pages = [self._cache.get(one, partial(self._one, one)) for one in numbers.tolist()]
         if len(pages) == 1:
-            return pages[0], np.zeros(1, np.int64)
+            return LoadedPages(pages[0], numbers, np.zeros(1, np.int64))
         starts = np.cumsum([0, *(len(page.rows) for page in pages[:-1])])
         keys = pa.concat_arrays([page.keys for page in pages])
-        return PageRows(keys, np.concatenate([page.rows for page in pages])), starts
+        page = PageRows(keys, np.concatenate([page.rows for page in pages]))
+        return LoadedPages(page, numbers, starts)
 
     def row_set(self, starts: Positions, stops: Positions) -> RowSet:
         """The rows at ranges of positions, which ascend and do not overlap."""
@@ -112,19 +169,20 @@ class BTreePages:
                 yield IndexBatch(self._values(table), _ids(table))
 
     def _one(self, number: int) -> PageRows:
-        page, _ = self._read(np.array([number]))
-        return page
+        return self._read(np.array([number])).page
 
-    def _keep(self, numbers: Positions, page: PageRows, starts: Positions) -> None:
+    def _keep(self, loaded: LoadedPages) -> None:
         """Cache each of the pages."""
+        page = loaded.page
         nulls = len(page.rows) - len(page.keys)
-        stops = [*starts[1:].tolist(), len(page.rows)]
-        for number, start, stop in zip(numbers.tolist(), starts.tolist(), stops, strict=True):
+        starts = loaded.starts.tolist()
+        stops = [*starts[1:], len(page.rows)]
+        for number, start, stop in zip(loaded.numbers.tolist(), starts, stops, strict=True):
             keys = page.keys.slice(max(0, start - nulls), stop - max(start, nulls))
             self._cache.get(number, partial(PageRows, keys, page.rows[start:stop]))
 
-    def _read(self, numbers: Positions) -> tuple[PageRows, Positions]:
-        """`load` without the cache. Raises `CorruptFileError` for rows that the lookup excludes."""
+    def _read(self, numbers: Positions) -> LoadedPages:
+        """`load` without a cache. Raises `CorruptFileError` for rows that the lookup excludes."""
         size, tables, lengths = self._lookup.batch_size, [], []
         for file in self._lookup.files:
             mine = numbers[(numbers >= file.first) & (numbers < file.stop)] - file.first
@@ -140,7 +198,7 @@ class BTreePages:
         values = self._values(table)
         page = PageRows(sort_keys(values.slice(values.null_count)), _ids(table))
         self._check(numbers, page, starts)
-        return page, starts
+        return LoadedPages(page, numbers, starts)
 
     def _values(self, table: pa.Table) -> pa.Array:
         values = table.column(0).combine_chunks()
@@ -239,6 +297,8 @@ def _search(ordered: pa.Array, keys: pa.Array, *, after: bool) -> Positions:
     """For each of ``keys``, how many of ``ordered`` are below it (``after``: or equal to it)."""
     if pa.types.is_integer(ordered.type):
         return np.searchsorted(searchable(ordered), searchable(keys), "right" if after else "left")
+    if len(keys) <= _MAX_SINGLE_KEYS:
+        return np.array([bisect_keys(ordered, key, after=after) for key in keys.to_pylist()])
     # Bisection of all keys at once.
     low = np.zeros(len(keys), np.int64)
     high = np.full(len(keys), len(ordered))
