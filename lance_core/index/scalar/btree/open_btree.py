@@ -112,7 +112,6 @@ class OpenBTree(OpenIndex):
             return self._pages.row_set(low, high), len(pages)
         low, high = loaded.offsets(low, size), loaded.offsets(high - 1, size) + 1
         rows = loaded.page.rows
-        high = np.minimum(high, len(rows))  # the last page of the index may be short
         found = rows[low[0] : high[0]] if len(low) == 1 else rows[expand(low, high)]
         return RowSet.of(found), len(pages)
 

@@ -81,9 +81,14 @@ class LoadedPages(NamedTuple):
         return start <= first <= last <= end and end - start < len(self.numbers)
 
     def offsets(self, positions: Positions, size: int) -> Positions:
-        """The offsets in ``page`` of rows of these pages, by their positions."""
+        """The offsets in ``page`` of positions in these pages.
+
+        The last page of a file may be short: a position after its last row means this row.
+        """
         place = np.searchsorted(self.numbers, positions // size)
-        return self.starts[place] + positions % size
+        last = np.append(self.starts[1:], len(self.page.rows)) - 1
+        offsets: Positions = np.minimum(self.starts[place] + positions % size, last[place])
+        return offsets
 
 
 class BTreePages:
