@@ -35,7 +35,7 @@ GAP = 7
 """One offset in `GAP` has no live row."""
 
 _ARRAYS = ("1023 of any bits", "runs", "special floats")
-_MOST_VALUES = 400
+_MOST_VALUES = 150
 _LISTS = (pa.list_(pa.string()), pa.large_list(pa.int64()), pa.list_(pa.float64()))
 
 
@@ -45,7 +45,7 @@ class SampleRows:
 
     values: pa.Array
     rows: RowNumbers
-    batch_rows: int = 300
+    batch_rows: int = 100
 
     @property
     def type(self) -> pa.DataType:
@@ -139,7 +139,7 @@ def queries_for(values: pa.Array) -> Iterator[IndexQuery]:
         yield from (HasAll(one) for one in _both(values))
         return
     picked = _picked(values, 6)
-    for number in range(len(picked)):
+    for number in range(0, len(picked), 2):
         yield IsIn(picked.slice(number, 1))
     if len(picked):
         yield IsIn(picked)
@@ -221,18 +221,18 @@ def _holds(query: IndexQuery, values: pa.Array) -> Mask:
 
 def _any_equal(keys: npt.NDArray[Any], wanted: pa.Array) -> Mask:
     found = np.zeros(len(keys), np.bool_)
-    for key in comparable(wanted):
-        found |= keys == key
+    for number in range(len(wanted)):  # an array of one: numpy ignores the last zeros of bytes
+        found |= keys == comparable(wanted.slice(number, 1))
     return found
 
 
 def _in_range(query: InRange, keys: npt.NDArray[Any]) -> Mask:
     found = np.ones(len(keys), np.bool_)
     if query.lower is not None:
-        (low,) = comparable(_array_of(query.lower))
+        low = comparable(_array_of(query.lower))
         found &= keys >= low if query.includes_lower else keys > low
     if query.upper is not None:
-        (high,) = comparable(_array_of(query.upper))
+        high = comparable(_array_of(query.upper))
         found &= keys <= high if query.includes_upper else keys < high
     return found
 
