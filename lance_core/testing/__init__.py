@@ -4,6 +4,7 @@ from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.commit_handler import CommitHandlerTests
 from lance_core.testing.encoding import EncodingTests
 from lance_core.testing.external_manifest_store import ExternalManifestStoreTests
+from lance_core.testing.index_type import IndexTypeTests
 from lance_core.testing.memory_client import MemoryClient
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.network import FaultProxy
@@ -15,6 +16,7 @@ __all__ = [
     "EncodingTests",
     "ExternalManifestStoreTests",
     "FaultProxy",
+    "IndexTypeTests",
     "MemoryClient",
     "MemoryManifestStore",
     "ObjectStoreTests",

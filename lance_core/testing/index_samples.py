@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -214,7 +216,8 @@ def _holds(query: IndexQuery, values: pa.Array) -> Mask:
         case HasAny() | HasAll():
             parts = [query.values.slice(n, 1) for n in range(len(query.values))]
             has = [_has(values, one) for one in parts]
-            return np.any(has, axis=0) if isinstance(query, HasAny) else np.all(has, axis=0)
+            combine = operator.or_ if isinstance(query, HasAny) else operator.and_
+            return functools.reduce(combine, has)
         case _:
             raise AssertionError(f"no plain evaluation of {query}")
 
@@ -258,15 +261,17 @@ def comparable(values: pa.Array) -> npt.NDArray[Any]:
         width = kind.bit_width
         bits = np.ascontiguousarray(values.to_numpy(zero_copy_only=False)).view(f"i{width // 8}")
         # The lower bits of negative floats count downwards.
-        return np.where(bits < 0, bits ^ np.array((1 << (width - 1)) - 1, bits.dtype), bits)
+        mask = np.array((1 << (width - 1)) - 1, bits.dtype)
+        ordered: npt.NDArray[Any] = np.where(bits < 0, bits ^ mask, bits)
+        return ordered
     if pa.types.is_boolean(kind):
-        return values.to_numpy(zero_copy_only=False)
+        return np.asarray(values)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         values = values.cast(pa.large_binary())
     elif not pa.types.is_decimal(kind) and pa.types.is_primitive(kind):
         sign = "u" if pa.types.is_unsigned_integer(kind) else "i"
         whole = {"u": "uint", "i": "int"}[sign] + str(kind.bit_width)
-        return values.view(whole).to_numpy()
+        return np.asarray(values.view(whole))
     found = np.empty(len(values), object)
     found[:] = values.to_pylist()
     return found

@@ -81,7 +81,8 @@ class ExternalSort:
                 return
             self._spill(_blocks(run))
             del run
-        yield from map(_index_batch, _merged(self._runs))
+        if self._runs:
+            yield from map(_index_batch, _merged(self._runs))
 
     def _valid_rows(self, values: pa.Array, rows: RowNumbers) -> pa.RecordBatch:
         """The rows with values; keeps the others."""

@@ -194,10 +194,13 @@ def _covered(starts: Positions, stops: Positions) -> Positions:
     return np.unique(expand(starts, stops))
 
 
+_BINARY = pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary
+
+
 def _text(value: pa.Array) -> str:
     """A value as statistics show it."""
     if not len(value) or not value[0].is_valid:
         return "NULL"
-    if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
+    if any(is_kind(value.type) for is_kind in _BINARY):
         return ",".join(str(one) for one in value[0].as_py())
     return str(value.cast(pa.string())[0])
