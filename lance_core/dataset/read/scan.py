@@ -40,7 +40,7 @@ from lance_core.dataset.read.window_sizing import (
     stream_sizer,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.encodings.decoding import packed_rows
+from lance_core.encodings.decoding import Rows, packed_rows
 from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
 from lance_core.table.fragments.deletion import RowOffsets
@@ -152,9 +152,25 @@ def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """The number of rows that the scan returns."""
     plan = narrowed(snapshot, plan)
-    counts = (_of_tested(snapshot, part, Window.count) for part in _sections(plan))
-    total = sum(map(sum, counts)) - plan.offset
+    total = sum(_count(snapshot, part) for part in _sections(plan)) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
+
+
+def _count(snapshot: Snapshot, plan: ScanPlan) -> int:
+    """The number of rows, without limit and offset."""
+    if plan.has_chosen_rows and not plan.is_selective and not snapshot.is_io_bound:
+        return sum(
+            span.num_rows
+            if span.fragment.deletion_file is None
+            else len(_live_chosen(snapshot, span))
+            for span in plan.spans
+        )
+    return sum(_of_tested(snapshot, plan, Window.count))
+
+
+def _live_chosen(snapshot: Snapshot, span: Span) -> Rows:
+    """The live rows among the chosen ones of a span."""
+    return without_deleted(snapshot.deleted_offsets(span.fragment), packed_rows(span.chosen_rows))
 
 
 def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, RowOffsets]]:
@@ -330,10 +346,9 @@ def _taken(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The live rows among the chosen ones."""
     picks = []
     for span in plan.spans:
-        rows = packed_rows(span.chosen_rows)
-        live = without_deleted(snapshot.deleted_offsets(span.fragment), rows).numbers
+        live = _live_chosen(snapshot, span)
         if len(live):
-            picks.append(FragmentPositions(span.fragment, live))
+            picks.append(FragmentPositions(span.fragment, live.numbers))
     return gather(snapshot, picks, None, plan.projection)
 
 
