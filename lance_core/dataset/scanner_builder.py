@@ -139,7 +139,7 @@ class ScannerBuilder:
         return self._set(use_stats=use_stats)
 
     def use_scalar_index(self, use_scalar_index: bool = True) -> ScannerBuilder:
-        """Accepted for pylance's users; has no effect."""
+        """Set whether the filter uses the indices of the table."""
         return self._set(use_scalar_index=use_scalar_index)
 
     def with_fragments(self, fragments: Iterable[LanceFragment] | None) -> ScannerBuilder:
@@ -153,7 +153,7 @@ class ScannerBuilder:
         return self._set(fragments=chosen)
 
     def fast_search(self, flag: bool) -> ScannerBuilder:
-        """Accepted for pylance's users; concerns indices only."""
+        """Set whether to skip fragments that are not indexed if the filter uses an index."""
         return self._set(fast_search=flag)
 
     def include_deleted_rows(self, flag: bool) -> ScannerBuilder:

@@ -132,6 +132,8 @@ def _type(snapshot: Snapshot, name: str, spec: IndexTypeSpec) -> IndexType | Non
 
 
 def _reuse(snapshot: Snapshot) -> FragmentReuse:
+    if REUSE_INDEX.encode() not in (snapshot.file.index_section or b""):  # saves to parse it again
+        return FragmentReuse()
     try:
         return fragment_reuse(snapshot)
     except LanceError as error:
