@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -35,8 +36,8 @@ SCHEMA = pa.schema(
 NULL_TOKEN = 0
 """The token of null rows; also of ``VVV`` from capitals that have no lower case."""
 
-MAX_RUN = 1 << 24
-"""Maximum pairs, and rows, of a run: 128 MiB each. Complete runs are kept in files."""
+MAX_RUN = 1 << 23
+"""Maximum pairs, and rows, of a run: 64 MiB each. Complete runs are kept in files."""
 
 MAX_GROUP = 1 << 22
 """Maximum pairs that are merged at once, except those of one token."""
@@ -75,20 +76,28 @@ class PostingSource(Protocol):
 
 
 class _Run:
-    """Keys of token and position, ascending and unique, and the row number of each position."""
+    """Keys of token and position, ascending and unique, and the row number of each position.
 
-    def __init__(self, keys: Keys, rows: RowNumbers, counts: TokenCounts) -> None:
+    ``keys`` are in memory, or in a file without a header. ``rows`` may be mapped from a file.
+    """
+
+    def __init__(self, keys: Keys | Path, rows: RowNumbers, counts: TokenCounts) -> None:
         self._keys = keys
         self._rows = rows
         self._counts = counts
+        self._starts = np.append(0, np.cumsum(counts.counts))
 
     def token_counts(self) -> TokenCounts:
         return self._counts
 
     def postings(self, first: int, last: int) -> Postings:
-        bounds = np.array([first, last + 1], np.uint64) << _TOKEN_BITS
-        start, stop = np.searchsorted(self._keys, bounds).tolist()
-        keys = np.asarray(self._keys[start:stop])
+        tokens = self._counts.tokens
+        start = int(self._starts[np.searchsorted(tokens, first)])
+        stop = int(self._starts[np.searchsorted(tokens, last, side="right")])
+        if isinstance(self._keys, Path):
+            keys = np.fromfile(self._keys, np.uint64, stop - start, offset=8 * start)
+        else:
+            keys = self._keys[start:stop]
         rows = np.asarray(self._rows[keys.astype(np.uint32)])
         return Postings((keys >> _TOKEN_BITS).astype(np.uint32), rows)
 
@@ -127,9 +136,12 @@ class _RunWriter:
         self._num_rows += len(rows)
         if max(self._num_keys, self._num_rows) >= MAX_RUN:
             keys, rows, counts = self._sorted()
-            name = f"run-{len(self._runs)}"
-            stored = _stored(self._output, f"{name}-keys", keys)
-            self._runs.append(_Run(stored, _stored(self._output, f"{name}-rows", rows), counts))
+            path = self._output.scratch() / f"run-{len(self._runs)}"
+            keys.tofile(path)
+            # Keys are most of the bytes; they are not mapped, so that they leave the memory.
+            np.save(path.with_suffix(".npy"), rows)
+            stored = np.load(path.with_suffix(".npy"), mmap_mode="r")
+            self._runs.append(_Run(path, stored, counts))
 
     def _sorted(self) -> tuple[Keys, RowNumbers, TokenCounts]:
         keys = np.concatenate([np.empty(0, np.uint64), *self._keys])
@@ -170,16 +182,6 @@ def write_postings(sources: Sequence[PostingSource], output: IndexOutput) -> Non
             file.write(pa.record_batch([pa.array(tokens), blobs], schema=SCHEMA))
 
 
-def _stored(
-    output: IndexOutput, name: str, numbers: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.uint64]:
-    """The same numbers in a file."""
-    path = output.scratch() / f"{name}.npy"
-    np.save(path, numbers)
-    stored: npt.NDArray[np.uint64] = np.load(path, mmap_mode="r")
-    return stored
-
-
 def _united(parts: Sequence[TokenCounts]) -> TokenCounts:
     tokens = np.concatenate([np.empty(0, np.uint32), *(part.tokens for part in parts)])
     counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)])
@@ -203,14 +205,24 @@ def _merged(parts: Sequence[Postings]) -> Postings:
     """The pairs of all parts, strictly ascending."""
     tokens = np.concatenate([part.tokens for part in parts])
     rows = np.concatenate([part.rows for part in parts])
-    later = tokens[1:] > tokens[:-1]
-    later |= (tokens[1:] == tokens[:-1]) & (rows[1:] > rows[:-1])
-    if later.all():
+    if not _ascends(tokens, rows):
+        # Rows mostly ascend from part to part; merging by token is faster than sorting.
+        order = np.argsort(tokens, kind="stable")
+        if not _ascends(tokens[order], rows[order]):
+            order = np.lexsort((rows, tokens))
+        tokens, rows = tokens[order], rows[order]
+    repeated = (tokens[1:] == tokens[:-1]) & (rows[1:] == rows[:-1])
+    if not repeated.any():
         return Postings(tokens, rows)
-    order = np.lexsort((rows, tokens))
-    tokens, rows = tokens[order], rows[order]
-    different = np.append(True, (tokens[1:] != tokens[:-1]) | (rows[1:] != rows[:-1]))
+    different = np.append(True, ~repeated)
     return Postings(tokens[different], rows[different])
+
+
+def _ascends(tokens: Tokens, rows: RowNumbers) -> bool:
+    """True if no pair is below the one before it."""
+    later = tokens[1:] > tokens[:-1]
+    later |= (tokens[1:] == tokens[:-1]) & (rows[1:] >= rows[:-1])
+    return bool(later.all())
 
 
 def _frequent_token(sources: Sequence[PostingSource], token: int) -> tuple[Tokens, pa.Array]:
