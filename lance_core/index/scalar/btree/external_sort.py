@@ -205,10 +205,11 @@ def _merged(runs: list[_Run]) -> Iterator[pa.RecordBatch]:
     Rows are ordered by key, run and position, which is total: however often a value occurs, the
     starts of blocks cut its rows, too.
     """
-    cursors = [_Cursor(run) for run in runs]
-    if len(cursors) == 1:
-        yield from runs[0].blocks()
+    if len(runs) <= 1:
+        for run in runs:
+            yield from run.blocks()
         return
+    cursors = [_Cursor(run) for run in runs]
     keys = sort_keys(pa.concat_arrays([first for run in runs for first in run.firsts]))
     owners = np.repeat(np.arange(len(runs)), [run.num_blocks for run in runs])
     starts = np.concatenate([run.starts[:-1] for run in runs])

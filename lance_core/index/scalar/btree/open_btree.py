@@ -89,6 +89,8 @@ class OpenBTree(OpenIndex):
     def _find(self, query: IsIn | InRange | StartsWith) -> tuple[RowSet, int]:
         """The rows of a query, and the number of pages that may have such rows."""
         size = self._lookup.batch_size
+        if self._lookup.first_page == self._lookup.num_pages:
+            return EMPTY, 0
         starts, stops = self._ends(query)
         first = starts.positions // size
         stop = -(-(stops.positions + stops.inside) // size)
