@@ -12,6 +12,7 @@ from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.dataset import LanceDataset
 from lance_core.dataset.api import dataset
+from lance_core.dataset.values.index_description import IndexDescription
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         ("versions", _version_lines, "the versions of a table, newest last, and what made them"),
         ("schema", _schema_lines, "the fields of a table, with ids and types"),
         ("files", _file_lines, "the fragments of a table and their data files"),
+        ("indices", _index_lines, "the indices of a table: columns, coverage, size, statistics"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("table", metavar="TABLE", help="path or URL")
@@ -135,6 +137,8 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
         yield f"  commit handler {handler.name}: {_handler_text(handler)}"
     for manifest_store in plugin.manifest_stores:
         yield f"  manifest store {manifest_store.name}: +{manifest_store.url_suffix}://"
+    for index_type in plugin.index_types:
+        yield f"  index type {index_type.name}"
     if plugin.encodings:
         yield f"  encodings: {', '.join(sorted(set(map(_encoding_text, plugin.encodings))))}"
     for kernels in plugin.kernels:
@@ -208,6 +212,31 @@ def _file_lines(options: argparse.Namespace) -> Iterator[str]:
             size = f"{file.file_size_bytes} bytes" if file.file_size_bytes else "unknown size"
             path = printable(file.path)
             yield f"  data/{path}  version {file.file_version}  {size}  fields {fields}"
+
+
+def _index_lines(options: argparse.Namespace) -> Iterator[str]:
+    table = _open(options)
+    for index in table.describe_indices():
+        columns = printable(", ".join(index.field_names))
+        size = "unknown size" if index.total_size_bytes is None else f"{index.total_size_bytes} bytes"
+        yield f"{printable(index.name)}: {index.index_type} of {columns}, {size}"
+        if index.index_type == "Unknown":
+            yield f"  not used: the type {printable(index.type_url)} or its version is not known"
+        rows = table.count_rows()
+        yield f"  {index.num_rows_indexed} of {rows} rows indexed, segments: {len(index.segments)}"
+        yield from _segment_lines(table, index)
+
+
+def _segment_lines(table: LanceDataset, index: IndexDescription) -> Iterator[str]:
+    try:
+        found = table.stats.index_stats(index.name)["segments"]
+    except LanceError as error:
+        found = [{"damaged": str(error)}] * len(index.segments)
+    for segment, statistics in zip(index.segments, found, strict=True):
+        shown = ", ".join(f"{name} {value}" for name, value in statistics.items())
+        covered = f"{len(segment.fragment_ids)} fragments"
+        version = f"built from version {segment.dataset_version_at_last_update}"
+        yield f"  {segment.uuid}  {covered}  {version}  {printable(shown)}"
 
 
 def printable(text: str) -> str:

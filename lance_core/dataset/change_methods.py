@@ -57,7 +57,8 @@ class ChangeMethods(Opened):
 
     def insert(self, data: ReaderLike, *, mode: str = "append", **options: Any) -> None:
         """Write rows like `lance_core.write_dataset`, and move to the new version."""
-        self._snapshot = write(data, self, None, mode, options)
+        schema = options.pop("schema", None)
+        self._snapshot = write(data, self, schema, mode, options)
 
     def delete(
         self,
