@@ -218,7 +218,9 @@ def _index_lines(options: argparse.Namespace) -> Iterator[str]:
     table = _open(options)
     for index in table.describe_indices():
         columns = printable(", ".join(index.field_names))
-        size = "unknown size" if index.total_size_bytes is None else f"{index.total_size_bytes} bytes"
+        size = (
+            "unknown size" if index.total_size_bytes is None else f"{index.total_size_bytes} bytes"
+        )
         yield f"{printable(index.name)}: {index.index_type} of {columns}, {size}"
         if index.index_type == "Unknown":
             yield f"  not used: the type {printable(index.type_url)} or its version is not known"

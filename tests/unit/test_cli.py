@@ -163,6 +163,25 @@ def test_files_are_listed(table: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert len(printed(capsys, "files", table, "--version", "1")) == 2
 
 
+def test_indices_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dataset = lance_core.write_dataset(
+        pa.table({"x": range(10), "t": ["a\x1b[2J"] * 10}), tmp_path, max_rows_per_file=5
+    )
+    assert printed(capsys, "indices", str(tmp_path)) == []
+    dataset.create_scalar_index("x", "BTREE")
+    dataset.create_scalar_index("t", "ZONEMAP", "zones\x1b[2J")
+    dataset.insert(pa.table({"x": [10], "t": ["b"]}))
+    next((tmp_path / "_indices").glob("*/zonemap.lance")).unlink()
+    lines = printed(capsys, "indices", str(tmp_path))
+    (size,) = {index.total_size_bytes for index in dataset.describe_indices()[:1]}
+    assert lines[0] == f"x_idx: BTree of x, {size} bytes"
+    assert lines[1] == "  10 of 11 rows indexed, segments: 1"
+    assert "  2 fragments  built from version 1  " in lines[2]
+    assert "max 9" in lines[2]
+    assert lines[3].startswith("zones\\x1b[2J: ZoneMap of t, ")
+    assert "damaged no object at" in lines[5]
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
