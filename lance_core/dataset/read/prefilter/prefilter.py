@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.concurrency.lru_cache import LruCache
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.filters import Filter
 from lance_core.dataset.expressions.sql import logic
 from lance_core.dataset.expressions.sql.expression import SqlExpression
@@ -31,6 +34,7 @@ from lance_core.dataset.read.pruning import condition_node, field_at
 from lance_core.dataset.read.scan_metrics import UNMEASURED
 from lance_core.dataset.read.spans import FragmentSpans
 from lance_core.errors import LanceError
+from lance_core.index.queries import IsIn
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
@@ -56,15 +60,25 @@ class Prefilter:
 
     Only conditions that cannot fail have one: others must be evaluated for all rows, in order to
     report the error whether there is an index or not. So it is also for statistics, see `pruning`.
+
+    ``skips_others``: the scan returns no rows of fragments without index coverage. ``tests_all``:
+    the scan tests its whole filter for all rows of the searches.
     """
 
     def __init__(
-        self, snapshot: Snapshot, parts: Sequence[Conjunct], choice: Choice, *, skips_others: bool
+        self,
+        snapshot: Snapshot,
+        parts: Sequence[Conjunct],
+        choice: Choice,
+        *,
+        skips_others: bool = False,
+        tests_all: bool = False,
     ) -> None:
         self.choice: Choice | None = choice
         self._snapshot = snapshot
         self._parts = parts
         self._skips_others = skips_others
+        self._tests_all = tests_all
         self._failed: set[str] = set()
         self._lock = ForkSafeLock()
         self._answer: CandidateRows | None = None
@@ -113,7 +127,7 @@ class Prefilter:
         if plan.metrics is not None:
             metrics.index.ranges_scanned += found.num_pages
             metrics.index.returned(self._num_rows(found), 0)
-        rest = self.rest
+        rest = plan.filter if self._tests_all else self.rest
         groups = itertools.groupby(self._spans(found, plan.spans), key=lambda one: one[0])
         return [
             replace(plain, spans=spans, filter=rest, has_chosen_rows=True)
@@ -171,6 +185,26 @@ def prefilter_of(snapshot: Snapshot, condition: Filter, *, skips_others: bool) -
     if choice is None:
         return None
     return Prefilter(snapshot, parts, choice, skips_others=skips_others)
+
+
+def prefilter_of_keys(snapshot: Snapshot, keys: Mapping[str, pa.ChunkedArray]) -> Prefilter | None:
+    """The prefilter of a scan for rows whose columns have some of the values ``keys``.
+
+    Values are compared by their bits. None if none of the columns has an index.
+    """
+    parts = []
+    for name, column in keys.items():
+        field, kind = field_at(snapshot, (name,)), column.type
+        is_other = field is None or field.storage_type != kind
+        if is_other or pa.types.is_nested(kind) or pa.types.is_dictionary(kind):
+            continue
+        # Arrow may take different NaN for equal.
+        distinct = column if pa.types.is_floating(kind) else column.unique()
+        values = combine_chunks(pa.chunked_array([distinct.drop_null()], kind))
+        if len(values):
+            parts.append(Conjunct((), ColumnLookup((name,), values.type, IsIn(values))))
+    choice = _choice(snapshot, parts, ())
+    return None if choice is None else Prefilter(snapshot, parts, choice, tests_all=True)
 
 
 def _planned(snapshot: Snapshot, node: Node) -> _Planned:

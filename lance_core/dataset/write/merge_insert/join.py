@@ -60,7 +60,7 @@ class Join:
             rows = self.source.part(number)
             index = KeyIndex(rows.select(list(self.plan.on)).columns)
             if spilled is None:
-                matches = find_keys(self.snapshot, self.plan.on, index)
+                matches = find_keys(self.snapshot, self.plan.on, index, source=rows)
             else:
                 matches = _matches(index, spilled.part(number))
             yield decide(self.plan, rows, index, matches, self._condition)

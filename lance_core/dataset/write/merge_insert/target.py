@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,16 +28,28 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
 from lance_core.schema.blob import given_to_files
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
 
+if TYPE_CHECKING:
+    from lance_core.dataset.read.prefilter import prefilter as prefilters
+    from lance_core.dataset.read.prefilter.prefilter import Prefilter
+else:
+    prefilters = lazy_module("lance_core.dataset.read.prefilter.prefilter")
+
 Addresses = npt.NDArray[np.uint64]
 
 SEARCH_ROWS = 1 << 24
 """Target rows of one scan for keys, whose result is a table of the matched rows."""
+
+
+ROWS_PER_KEY = 20
+"""Minimum rows of the target for each row of the source at which indices find keys. For more keys,
+reading the key columns of all rows is as fast."""
 
 
 class Matches(NamedTuple):
@@ -82,8 +94,12 @@ def find_keys(
     names: Sequence[str],
     index: KeyIndex,
     fragments: Iterable[Fragment] | None = None,
+    source: pa.Table | None = None,
 ) -> Matches:
-    """The live rows of the table, or of some of its fragments, whose key is in ``index``."""
+    """The live rows of the table, or of some of its fragments, whose key is in ``index``.
+
+    ``source``: the rows whose keys these are; if they are few, indices of the table find them.
+    """
     paths = tuple((name,) for name in names)
     spans = all_spans(snapshot)
     if fragments is not None:
@@ -95,6 +111,7 @@ def find_keys(
         spans=(),
         schema=schema,
         filter=_MatchFilter(paths, _IsMatched(index, paths)),
+        prefilter=None if source is None else _prefilter(snapshot, names, source),
     )
     for some in _searches(spans):
         found = scan_table(snapshot, _with_spans(plan, some))
@@ -105,7 +122,15 @@ def find_keys(
 
 
 def _with_spans(plan: ScanPlan, spans: tuple[Span, ...]) -> ScanPlan:
-    return ScanPlan(plan.projection, spans, plan.schema, plan.filter)
+    return ScanPlan(plan.projection, spans, plan.schema, plan.filter, prefilter=plan.prefilter)
+
+
+def _prefilter(snapshot: Snapshot, names: Sequence[str], source: pa.Table) -> Prefilter | None:
+    """The search for the keys of ``source`` with indices of the table."""
+    is_small = source.num_rows * ROWS_PER_KEY <= snapshot.num_rows
+    if snapshot.file.index_section is None or not is_small:
+        return None
+    return prefilters.prefilter_of_keys(snapshot, {name: source.column(name) for name in names})
 
 
 def _searches(spans: Sequence[Span]) -> Iterator[tuple[Span, ...]]:

@@ -161,3 +161,18 @@ def test_a_damaged_index_is_not_used(tmp_path: Path) -> None:
         assert found.to_table(filter="x > 5 AND s > 'b'", **OPTIONS) == expected
     assert len(caught) == 2
     assert found.to_table(filter="x > 5 AND s > 'b'", **OPTIONS) == expected  # warns once
+
+
+@pytest.mark.parametrize("column", ["x", "f", "s", "d"])
+def test_changes_find_the_same_rows_with_indices(tmp_path: Path, column: str) -> None:
+    tables = []
+    for name in ("plain", "indexed"):
+        found = lance_core.write_dataset(rows(0), str(tmp_path / name), max_rows_per_file=50)
+        if name == "indexed":
+            found = add_index(found, column, fragments=[0, 2])
+        source = rows(1).slice(0, 4)
+        found.merge_insert(column).when_matched_delete().execute(source)
+        found.delete(f"{column} IS NULL")
+        found.update({"y": "7"}, where=f"NOT {column} IS NULL")
+        tables.append(found.to_table(columns=["x", "s", "y", "d"]))
+    assert tables[0] == tables[1]
