@@ -10,9 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import cached_property
+from lance_core.errors import CorruptFileError
 from lance_core.index.base import IndexBatch, OpenIndex, SearchResult
 from lance_core.index.files import IndexFolder
 from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
+from lance_core.index.scalar.btree.layout import PAGE_LOOKUP
 from lance_core.index.scalar.btree.lookup import PageLookup
 from lance_core.index.scalar.btree.pages import BTreePages, LoadedPages, expand
 from lance_core.index.scalar.sort_order import Positions, sort_key_indices, sort_keys
@@ -29,7 +31,10 @@ class OpenBTree(OpenIndex):
 
     def __init__(self, folder: IndexFolder) -> None:
         self.kind = folder.kind
-        self._lookup = PageLookup(folder)
+        try:
+            self._lookup = PageLookup(folder)
+        except CorruptFileError as error:
+            raise error.at(path=PAGE_LOOKUP) from error
         self._pages = BTreePages(folder, self._lookup)
 
     @property
@@ -84,6 +89,10 @@ class OpenBTree(OpenIndex):
         """The rows with nulls: the first ones."""
         if not self._null_stop:
             return EMPTY
+        number = self._null_stop // self.batch_size
+        if number < self._lookup.num_pages and self._lookup.first_page < self._lookup.num_pages:
+            # Checks that the values after the nulls begin where the lookup says so.
+            self._pages.load(np.array([number]))
         return self._pages.row_set(np.zeros(1, np.int64), np.array([self._null_stop]))
 
     def _find(self, query: IsIn | InRange | StartsWith) -> tuple[RowSet, int]:

@@ -17,6 +17,7 @@ from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError
 from lance_core.index.base import IndexBatch, RowNumbers
 from lance_core.index.files import IndexFileReader, IndexFolder
+from lance_core.index.scalar.btree.layout import PAGE_DATA
 from lance_core.index.scalar.btree.lookup import PageFile, PageLookup
 from lance_core.index.scalar.sort_order import Positions, bisect_keys, searchable, sort_keys
 from lance_core.table.indices.row_set import RowSet
@@ -99,15 +100,12 @@ class BTreePages:
         self._lookup = lookup
         self._cache: LruCache[int, PageRows] = LruCache(CACHE_BYTES, lambda page: page.nbytes)
         self._span: LoadedPages | None = None
+        # A lookup with pages too few would give wrong rows without a page being read.
+        self.num_rows = sum(self._reader(file).num_rows for file in lookup.files)
         # A span has only pages that a lookup of many values needs.
         self._has_spans = lookup.num_pages > _MAX_SINGLE_PAGES
         sample = sort_keys(lookup.minima)
         self._row_bytes = 8 + -(-sample.nbytes // max(1, len(sample)))
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows."""
-        return sum(self._reader(file).num_rows for file in self._lookup.files)
 
     @property
     def nbytes(self) -> int:
@@ -208,7 +206,8 @@ class BTreePages:
     def _values(self, table: pa.Table) -> pa.Array:
         values = table.column(0).combine_chunks()
         if values.type != self._folder.kind:
-            raise CorruptFileError(f"the values are of type {values.type}, not {self._folder.kind}")
+            reason = f"the values are of type {values.type}, not {self._folder.kind}"
+            raise CorruptFileError(reason, PAGE_DATA)
         return values
 
     def _check(self, numbers: Positions, page: PageRows, starts: Positions) -> None:
@@ -230,7 +229,8 @@ class BTreePages:
             )
         )
         if not is_valid:
-            raise CorruptFileError("the values of a page are not in order, or not in its bounds")
+            reason = "the values of a page are not in order, or not in its bounds"
+            raise CorruptFileError(reason, PAGE_DATA)
 
     def _reader(self, file: PageFile) -> IndexFileReader:
         """The open file. Raises `CorruptFileError` if it has not as many rows as its pages."""
@@ -252,7 +252,7 @@ def _ids_name(reader: IndexFileReader) -> str:
 def _ids(table: pa.Table) -> RowNumbers:
     column = table.column(table.num_columns - 1)
     if column.type != pa.uint64() or column.null_count:
-        raise CorruptFileError("a row number is not a 64-bit number", field="ids")
+        raise CorruptFileError("a row number is not a 64-bit number", PAGE_DATA, field="ids")
     return np.asarray(column.to_numpy())
 
 
