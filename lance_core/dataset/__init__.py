@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.optimize import Compaction, DatasetOptimizer
     from lance_core.dataset.read.row_masks import serialize_row_addrs
     from lance_core.dataset.read.scan_metrics import ScanStatistics
+    from lance_core.dataset.read.scan_splits import ScanSplit
     from lance_core.dataset.read.sort_keys import ColumnOrdering
     from lance_core.dataset.scanner import LanceScanner, TaggedRecordBatch
     from lance_core.dataset.scanner_builder import ScannerBuilder
@@ -95,6 +96,7 @@ __all__ = [
     "RowChangeCommit",
     "RowChanges",
     "RowIdSequence",
+    "ScanSplit",
     "ScanStatistics",
     "ScannerBuilder",
     "TaggedRecordBatch",

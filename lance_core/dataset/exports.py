@@ -29,6 +29,7 @@ HOMES = {
     "DatasetOptimizer": "lance_core.dataset.optimize",
     "ColumnOrdering": "lance_core.dataset.read.sort_keys",
     "ScanStatistics": "lance_core.dataset.read.scan_metrics",
+    "ScanSplit": "lance_core.dataset.read.scan_splits",
     "serialize_row_addrs": "lance_core.dataset.read.row_masks",
     "LanceScanner": "lance_core.dataset.scanner",
     "TaggedRecordBatch": "lance_core.dataset.scanner",

@@ -163,7 +163,7 @@ class IndexMethods(Opened):
     @property
     def has_index(self) -> bool:
         """True if the table has an index of a column."""
-        return bool(self.describe_indices())
+        return self._snapshot.file.index_section is not None and bool(self.describe_indices())
 
     def prewarm_index(
         self,

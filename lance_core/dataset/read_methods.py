@@ -55,10 +55,10 @@ class ReadMethods(Opened):
         ``filter``: SQL or a pyarrow expression; ``limit`` and ``offset`` count rows that match it.
         ``batch_size``: maximum rows of a batch. Further options: ``batch_size_bytes``,
         ``strict_batch_size``, ``with_row_id``, ``with_row_address``, ``order_by`` (names or
-        `ColumnOrdering` objects), ``fragments``, ``row_ranges``, ``include_deleted_rows``,
-        ``late_materialization``, ``row_addr_allowlist``, ``row_addr_blocklist``,
-        ``blob_handling``, ``use_stats``, ``use_scalar_index``, ``fast_search``,
-        ``scan_stats_callback``, and pylance's hints, which are ignored.
+        `ColumnOrdering` objects), ``fragments``, ``row_ranges``, ``splits``,
+        ``include_deleted_rows``, ``late_materialization``, ``row_addr_allowlist``,
+        ``row_addr_blocklist``, ``blob_handling``, ``use_stats``, ``use_scalar_index``,
+        ``fast_search``, ``scan_stats_callback``, and pylance's hints, which are ignored.
 
         Raises `InvalidInputError`, ``TypeError`` for an unknown option, and
         `UnsupportedFeatureError` for searches.

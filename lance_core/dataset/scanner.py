@@ -33,13 +33,15 @@ if TYPE_CHECKING:
     from lance_core.dataset import dataset as datasets
     from lance_core.dataset import fragment as fragments
     from lance_core.dataset.fragment import LanceFragment
-    from lance_core.dataset.read import plan_text
+    from lance_core.dataset.read import plan_text, scan_splits
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.plan_text import PlanText
+    from lance_core.dataset.read.scan_splits import ScanSplit
 else:
     datasets = lazy_module("lance_core.dataset.dataset")
     fragments = lazy_module("lance_core.dataset.fragment")
     plan_text = lazy_module("lance_core.dataset.read.plan_text")
+    scan_splits = lazy_module("lance_core.dataset.read.scan_splits")
 
 _log = logging.getLogger(__name__)
 
@@ -160,6 +162,16 @@ class LanceScanner(ArrowInstance):
     def count_rows(self) -> int:
         """The number of rows of the result; reads only the columns that the filter needs."""
         return scan.count(self._snapshot, self._plan)
+
+    def splits(self) -> list[ScanSplit]:
+        """The rows to read, by fragment, for processes that each scan some of them.
+
+        If the table has an index for the filter, it is searched now, and the splits have only the
+        rows that it returns. A process scans splits, or parts of them, with the option ``splits``,
+        the same version and the same filter, and searches no index. Limit, offset and order are
+        ignored here.
+        """
+        return list(scan_splits.splits_of(self._plan))
 
     def head(self, num_rows: int) -> pa.Table:
         """The first rows of the result."""

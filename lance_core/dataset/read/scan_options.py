@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lance_core.dataset.expressions.filters import as_filter
 from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span
@@ -32,15 +32,17 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from lance_core.dataset.expressions.filters import Filter
-    from lance_core.dataset.read import row_masks, sort_keys
+    from lance_core.dataset.read import row_masks, scan_splits, sort_keys
     from lance_core.dataset.read.prefilter import prefilter as prefilters
     from lance_core.dataset.read.prefilter.prefilter import Prefilter
     from lance_core.dataset.read.row_masks import RowMask
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
+    from lance_core.dataset.read.scan_splits import ScanSplit
     from lance_core.dataset.read.sort_keys import ColumnOrdering
 else:
     prefilters = lazy_module("lance_core.dataset.read.prefilter.prefilter")
     row_masks = lazy_module("lance_core.dataset.read.row_masks")
+    scan_splits = lazy_module("lance_core.dataset.read.scan_splits")
     sort_keys = lazy_module("lance_core.dataset.read.sort_keys")
 
 
@@ -59,10 +61,11 @@ class ScanOptions:
     ``filter``: SQL, a pyarrow expression, or a dictionary with one of them as ``expr_filter``.
     ``limit`` and ``offset`` count rows that satisfy it. ``fragments``: scan only these, in this
     order. ``row_ranges``: scan only these physical rows, as (fragment id, first offset, end
-    offset), in this order. ``order_by``: the order of the result. ``strict_batch_size``: True if
-    all batches but the last must have ``batch_size`` rows. ``batch_size_bytes``: approximate
-    maximum bytes of a batch. ``late_materialization``: which columns are read after the filter, see
-    `ScanPlan.late`. ``include_deleted_rows``: also return deleted rows, with a null row id.
+    offset), in this order. ``splits``: scan only these parts of a scan with the same filter, in
+    this order, see `LanceScanner.splits`. ``order_by``: the order of the result.
+    ``strict_batch_size``: True if all batches but the last must have ``batch_size`` rows.
+    ``batch_size_bytes``: approximate maximum bytes of a batch. ``late_materialization``: which
+    columns are read after the filter, see `ScanPlan.late`. ``include_deleted_rows``: also return deleted rows, with a null row id.
     ``row_addr_allowlist`` and ``row_addr_blocklist``: bytes of `serialize_row_addrs`.
     ``scan_stats_callback``: called with `ScanStatistics` after the scan. ``use_stats``: False
     disables pruning by the statistics of files of version 0.1, which changes no result.
@@ -79,6 +82,7 @@ class ScanOptions:
     strict_batch_size: bool | None = None
     fragments: Sequence[HasFragmentId] | None = None
     row_ranges: Sequence[tuple[int, int, int]] | None = None
+    splits: Sequence[ScanSplit] | None = None
     with_row_id: bool | None = None
     with_row_address: bool | None = None
     blob_handling: str | None = None
@@ -176,23 +180,16 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     extra = [ROW_ID] if options.with_row_id else []
     extra += [ROW_ADDRESS] if options.with_row_address else []
     projection = select(schema, options.columns, extra)
-    condition = _condition(options.filter)
     callback = options.scan_stats_callback
     if callback is not None and not callable(callback):
         raise InvalidInputError(f"scan_stats_callback must be callable, got {callback!r}")
     if options.include_deleted_rows and ROW_ID not in projection.schema.names:
         raise InvalidInputError("include_deleted_rows is set but with_row_id is false")
-    spans, filter_, prefilter = _spans(snapshot, options), None, None
-    if condition is not None:
-        filter_ = as_filter(condition, queryable(schema))
-        with_deleted = bool(options.include_deleted_rows)
-        spans = spans_left(snapshot, filter_, spans, with_deleted=with_deleted)
-        if snapshot.file.index_section is not None and not with_deleted:
-            prefilter = _prefilter(snapshot, options, filter_)
+    rows = _rows(snapshot, options, schema)
     return ScanPlan(
         projection=projection,
-        spans=spans,
-        filter=filter_,
+        spans=rows.spans,
+        filter=rows.filter,
         mask=_mask(options.row_addr_allowlist, options.row_addr_blocklist),
         limit=not_negative(options.limit, "Limit"),
         offset=not_negative(options.offset, "Offset") or 0,
@@ -204,8 +201,50 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         includes_deleted=bool(options.include_deleted_rows),
         late=_late(schema, options.late_materialization),
         use_statistics=options.use_stats is not False,
-        prefilter=prefilter,
+        prefilter=rows.prefilter,
+        has_chosen_rows=rows.has_chosen_rows,
     )
+
+
+class _Rows(NamedTuple):
+    """The fields of a `ScanPlan` that determine its rows."""
+
+    spans: Sequence[Span]
+    filter: Filter | None = None
+    prefilter: Prefilter | None = None
+    has_chosen_rows: bool = False
+
+
+def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> _Rows:
+    condition, with_deleted = _condition(options.filter), bool(options.include_deleted_rows)
+    filter_ = None if condition is None else as_filter(condition, queryable(schema))
+    if options.splits is not None:
+        if with_deleted or not (options.fragments is options.row_ranges is None):
+            raise InvalidInputError(
+                "splits cannot be given with fragments, row_ranges or include_deleted_rows"
+            )
+        return _rows_of_splits(snapshot, scan_splits.checked_splits(options.splits), filter_)
+    spans = _spans(snapshot, options)
+    if filter_ is None:
+        return _Rows(spans)
+    spans = spans_left(snapshot, filter_, spans, with_deleted=with_deleted)
+    if snapshot.file.index_section is None or with_deleted:
+        return _Rows(spans, filter_)
+    return _Rows(spans, filter_, _prefilter(snapshot, options, filter_))
+
+
+def _rows_of_splits(
+    snapshot: Snapshot, splits: Sequence[ScanSplit], condition: Filter | None
+) -> _Rows:
+    spans = [
+        replace(_span(snapshot, (one.fragment_id, one.start, one.stop)), chosen=one.chosen)
+        for one in splits
+        if one.num_rows
+    ]
+    if all(one.is_exact for one in splits):
+        condition = None
+    has_chosen_rows = any(one.chosen is not None for one in splits)
+    return _Rows(tuple(spans), condition, has_chosen_rows=has_chosen_rows)
 
 
 def _prefilter(snapshot: Snapshot, options: ScanOptions, condition: Filter) -> Prefilter | None:
