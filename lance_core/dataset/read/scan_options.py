@@ -65,8 +65,9 @@ class ScanOptions:
     this order, see `LanceScanner.splits`. ``order_by``: the order of the result.
     ``strict_batch_size``: True if all batches but the last must have ``batch_size`` rows.
     ``batch_size_bytes``: approximate maximum bytes of a batch. ``late_materialization``: which
-    columns are read after the filter, see `ScanPlan.late`. ``include_deleted_rows``: also return deleted rows, with a null row id.
-    ``row_addr_allowlist`` and ``row_addr_blocklist``: bytes of `serialize_row_addrs`.
+    columns are read after the filter, see `ScanPlan.late`. ``include_deleted_rows``: also return
+    deleted rows, with a null row id. ``row_addr_allowlist`` and ``row_addr_blocklist``: bytes of
+    `serialize_row_addrs`.
     ``scan_stats_callback``: called with `ScanStatistics` after the scan. ``use_stats``: False
     disables pruning by the statistics of files of version 0.1, which changes no result.
     ``use_scalar_index``: False ignores the indices of the table. ``fast_search``: True skips
@@ -219,7 +220,7 @@ def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> _Rows:
     condition, with_deleted = _condition(options.filter), bool(options.include_deleted_rows)
     filter_ = None if condition is None else as_filter(condition, queryable(schema))
     if options.splits is not None:
-        if with_deleted or not (options.fragments is options.row_ranges is None):
+        if with_deleted or options.fragments is not None or options.row_ranges is not None:
             raise InvalidInputError(
                 "splits cannot be given with fragments, row_ranges or include_deleted_rows"
             )

@@ -1,7 +1,8 @@
 """Lance tables for PySpark. Spark imports `pyspark_lance`; reads and writes need no other import.
 
 `read`, `count_rows` and `lance_schema` read tables with arguments instead of options.
-`create_table` writes a data frame as a table. `compact` and `LanceTable` compact tables.
+`create_table` writes a data frame as a table. `create_index` indexes a column. `compact` and
+`LanceTable` compact tables.
 `upsert_batches` upserts the batches of a stream.
 """
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from lance_core_spark.source import LanceSource
     from lance_core_spark.stream.upsert import upsert_batches
     from lance_core_spark.table.compact import compact
+    from lance_core_spark.table.create_index import create_index
     from lance_core_spark.table.lance_table import LanceTable
     from lance_core_spark.write.create_table import create_table
 
@@ -21,6 +23,7 @@ __all__ = [
     "LanceTable",
     "compact",
     "count_rows",
+    "create_index",
     "create_table",
     "lance_schema",
     "read",
@@ -35,6 +38,7 @@ def __getattr__(name: str) -> object:
         "LanceTable": "table.lance_table",
         "compact": "table.compact",
         "count_rows": "frames",
+        "create_index": "table.create_index",
         "create_table": "write.create_table",
         "lance_schema": "frames",
         "read": "frames",

@@ -28,9 +28,10 @@ def read(
     """The rows of a table as a data frame, which reads only what is selected here.
 
     ``columns``: names of columns and meta columns, nested ones by path (``"s.x"``); None means all
-    columns, no names mean rows without columns. ``filter``: SQL of lance-core. ``limit`` counts
-    rows that match it. ``version``: a number. ``options``: those of ``spark.read``, such as
-    ``tag="best"``, ``asof=datetime(2026, 1, 1)`` and ``with_row_id=True``, and those of the store.
+    columns, no names mean rows without columns. ``filter``: SQL of lance-core; if the table has
+    indices for it, tasks read only the rows that these find. ``limit`` counts rows that match it.
+    ``version``: a number. ``options``: those of ``spark.read``, such as ``tag="best"``,
+    ``asof=datetime(2026, 1, 1)`` and ``with_row_id=True``, and those of the store.
 
     Raises `InvalidInputError` for a misspelt or malformed option and `UnsupportedFeatureError`;
     errors of the table, such as a column that it does not have, are raised by Spark.
@@ -49,8 +50,9 @@ def count_rows(
     """The number of rows, of those that match ``filter`` if it is given.
 
     Without ``filter`` it is read from the manifest, by this process. Otherwise tasks read the
-    columns of the filter, and Spark gets one number from each. ``options``: those of `read`, except
-    ``columns``. Raises `DatasetNotFoundError` and the errors of `read`.
+    columns of the filter, unless indices answer it, and Spark gets one number from each.
+    ``options``: those of `read`, except ``columns``. Raises `DatasetNotFoundError` and the errors
+    of `read`.
     """
     texts = _take_texts(options)
     if filter is None and not texts.keys() & {"filter", "limit"}:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lance_core
-from lance_core.errors import DatasetNotFoundError, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core_spark import LanceTable
 from tests.each_case import each_case
 
@@ -95,7 +95,6 @@ BAD: list[tuple[Callable[[LanceTable], object], type[Exception], str]] = [
     ),
     (lambda t: t.vacuum(-1), InvalidInputError, "retentionHours"),
     (lambda t: t.vacuum("1"), InvalidInputError, "retentionHours"),  # type: ignore[arg-type]
-    (lambda t: t.createIndex("id", "BTREE"), UnsupportedFeatureError, "indices"),
 ]
 
 

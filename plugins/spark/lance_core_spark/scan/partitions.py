@@ -8,8 +8,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
+
+if TYPE_CHECKING:
+    from lance_core.dataset import ScanSplit
 
 MAX_PARTITION_BYTES = 256 << 20
 """Maximum bytes of the rows of a partition in memory, estimated."""
@@ -32,9 +36,15 @@ RowRange = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class LancePartition(InputPartition):
-    """The row ranges that one task reads, in order."""
+    """The rows that one task reads, in order: ``ranges``, or ``splits`` if they are not None."""
 
     ranges: tuple[RowRange, ...]
+    splits: tuple[ScanSplit, ...] | None = None
+
+    def of(self, splits: Sequence[ScanSplit]) -> LancePartition:
+        """The parts of ``splits`` if ``ranges`` have positions in ``splits`` as fragment ids."""
+        parts = (splits[place].part(first, end) for place, first, end in self.ranges)
+        return LancePartition((), tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ The scan applies Spark's filters only if the option ``pushDownFilters`` is set. 
 reader for each loaded data frame, and the reader keeps the last filters that Spark pushed:
 ``f.where(a).union(f.where(b))`` would read the rows of ``b`` twice, and a later ``f.count()`` would
 count only those. Only the user knows if a data frame is used with a single condition.
+
+If the table has indices, the driver searches those for the filter of the scan; tasks read only the
+rows that it finds, and search no index.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ from lance_core_spark.types.convert import convert_batch, split_batch
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+
+    from lance_core.dataset import LanceScanner, ScanSplit
 
 COUNT_SCHEMA = StructType().add("count", "long", False)
 
@@ -85,44 +90,62 @@ class LanceReader(DataSourceReader):
             self._pushed = pushed if self._pushed is None else self._pushed & pushed
 
     def partitions(self) -> list[InputPartition]:
-        fragments = self._fragments()
+        splits = self._splits()
+        if splits is None:
+            return list(self._cut(self._fragments()))
+        return [partition.of(splits) for partition in self._cut(self._sizes(splits))]
+
+    def _cut(self, fragments: list[planning.FragmentSize]) -> list[planning.LancePartition]:
         if self._options.batch_size is None:
             self._batch_rows = planning.batch_rows(fragments)
         if self._options.limit is not None:
-            return list(planning.equal_partitions(fragments, 1))  # One task stops at the limit.
+            return planning.equal_partitions(fragments, 1)  # One task stops at the limit.
         if self._options.rows_per_partition is not None:
-            return list(planning.small_partitions(fragments, self._options.rows_per_partition))
+            return planning.small_partitions(fragments, self._options.rows_per_partition)
         parallelism = self._options.min_partitions or planning.processors()
         count = planning.partition_count(fragments, parallelism)
-        return list(planning.equal_partitions(fragments, count))
+        return planning.equal_partitions(fragments, count)
+
+    def _splits(self) -> list[ScanSplit] | None:
+        """The rows that indices leave to read; None without a filter or without indices."""
+        dataset = self._dataset()
+        if self._filter is None or not dataset.has_index:
+            return None
+        handling = self._options.blob_handling
+        return dataset.scanner([], filter=self._filter, blob_handling=handling).splits()
+
+    def _sizes(self, splits: list[ScanSplit]) -> list[planning.FragmentSize]:
+        """The rows of splits, with their positions as ids."""
+        dataset = self._dataset()
+        fragments = [lance_core.LanceFragment(dataset, split.fragment_id) for split in splits]
+        sizes = self._row_bytes(fragments)
+        return [
+            planning.FragmentSize(place, split.num_rows, size)
+            for place, (split, size) in enumerate(zip(splits, sizes, strict=True))
+        ]
 
     def _fragments(self) -> list[planning.FragmentSize]:
         """The fragments with live rows."""
         dataset = self._dataset()
         fragments = [f for f in dataset.get_fragments() if f.physical_rows > f.num_deletions]
-        names, condition = set(self._schema.names), self._options.filter or ""
-        filtered = [f for f in dataset.schema if f.name in condition and f.name not in names]
-        sizes = row_bytes(fragments, dataset.schema, [*self._schema, *filtered])
         return [
             planning.FragmentSize(fragment.fragment_id, fragment.physical_rows, size)
-            for fragment, size in zip(fragments, sizes, strict=True)
+            for fragment, size in zip(fragments, self._row_bytes(fragments), strict=True)
         ]
 
+    def _row_bytes(self, fragments: list[lance_core.LanceFragment]) -> list[float]:
+        """The estimated bytes of a row of each fragment that is read."""
+        schema = self._dataset().schema
+        names, condition = set(self._schema.names), self._options.filter or ""
+        filtered = [f for f in schema if f.name in condition and f.name not in names]
+        return row_bytes(fragments, schema, [*self._schema, *filtered])
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, planning.LancePartition)
-        limit_threads_to_task()
-        dataset, names = self._dataset(), self._schema.names
+        names = self._schema.names
         # The reader computes the fragment id unless a stored column has its name.
-        computed = {FRAGMENT_ID} - set(dataset.schema.names)
+        computed = {FRAGMENT_ID} - set(self._dataset().schema.names)
         scanned = [ROW_ADDRESS if name in computed else name for name in names]
-        scanner = dataset.scanner(
-            list(dict.fromkeys(scanned)),
-            filter=self._pushed if self._options.filter is None else self._options.filter,
-            limit=self._options.limit,
-            batch_size=self._batch_rows,
-            row_ranges=partition.ranges,
-            blob_handling=self._options.blob_handling,
-        )
+        scanner = self._scanner(partition, list(dict.fromkeys(scanned)))
         for scanned_batch in scanner.to_batches():
             for batch in split_batch(scanned_batch):
                 columns = [
@@ -130,6 +153,23 @@ class LanceReader(DataSourceReader):
                     for name in names
                 ]
                 yield convert_batch(columns, self._schema, batch.num_rows)
+
+    def _scanner(self, partition: InputPartition, columns: list[str]) -> LanceScanner:
+        assert isinstance(partition, planning.LancePartition)
+        limit_threads_to_task()
+        return self._dataset().scanner(
+            columns,
+            filter=self._filter,
+            limit=self._options.limit,
+            batch_size=self._batch_rows,
+            row_ranges=partition.ranges if partition.splits is None else None,
+            splits=partition.splits,
+            blob_handling=self._options.blob_handling,
+        )
+
+    @property
+    def _filter(self) -> str | pc.Expression | None:
+        return self._pushed if self._options.filter is None else self._options.filter
 
     def _dataset(self) -> lance_core.LanceDataset:
         return open_version(self._table, self._version)
@@ -146,7 +186,7 @@ class RowCountReader(LanceReader):
         super().__init__(table, version, StructType([]), options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        rows = sum(batch.num_rows for batch in super().read(partition))
+        rows = self._scanner(partition, []).count_rows()
         field = pa.field("count", pa.int64(), COUNT_SCHEMA["count"].nullable)
         yield pa.RecordBatch.from_arrays([pa.array([rows])], schema=pa.schema([field]))
 

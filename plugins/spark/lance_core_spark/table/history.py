@@ -1,4 +1,4 @@
-"""The history and the description of a table as data frames."""
+"""The history, the description and the indices of a table as data frames."""
 
 from __future__ import annotations
 
@@ -42,6 +42,18 @@ DETAIL = st.StructType(
         st.StructField("dataStorageVersion", st.StringType(), False),
         st.StructField("hasStableRowIds", st.BooleanType(), False),
         st.StructField("properties", _TEXTS),
+    ]
+)
+
+INDICES = st.StructType(
+    [
+        st.StructField("name", st.StringType(), False),
+        st.StructField("type", st.StringType(), False),
+        st.StructField("columns", st.ArrayType(st.StringType(), False), False),
+        st.StructField("numSegments", st.LongType(), False),
+        st.StructField("numIndexedFragments", st.LongType(), False),
+        st.StructField("numIndexedRows", st.LongType(), False),
+        st.StructField("sizeInBytes", st.LongType()),
     ]
 )
 
@@ -141,3 +153,20 @@ def detail(spark: SparkSession, dataset: lance_core.LanceDataset, location: str)
 def _moment(local: datetime) -> datetime:
     """The instant of a local time without a zone."""
     return local.astimezone(UTC)
+
+
+def indices(spark: SparkSession, dataset: lance_core.LanceDataset) -> DataFrame:
+    """The indices of the version of ``dataset``, one row for each."""
+    rows = [
+        (
+            one.name,
+            one.index_type,
+            one.field_names,
+            len(one.segments),
+            len({id_ for segment in one.segments for id_ in segment.fragment_ids}),
+            one.num_rows_indexed,
+            one.total_size_bytes,
+        )
+        for one in dataset.describe_indices()
+    ]
+    return spark.createDataFrame(rows, INDICES)

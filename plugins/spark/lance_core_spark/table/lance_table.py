@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Unpack
 
@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lance_core
 from lance_core.dataset import CleanupStats
-from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.indices import IndexConfig
 from lance_core.optimize import CompactionMetrics, CompactionOptions
 from lance_core.plugins.store_cache import ALLOW_OPTION
 from lance_core.progress import FragmentWriteProgress
@@ -20,8 +21,9 @@ from lance_core_spark.options.option_reader import OptionReader
 from lance_core_spark.table import change_rows
 from lance_core_spark.table.add_columns import add_columns
 from lance_core_spark.table.compact import compact
+from lance_core_spark.table.create_index import create_index
 from lance_core_spark.table.expressions import Expression, as_column
-from lance_core_spark.table.history import detail, history
+from lance_core_spark.table.history import detail, history, indices
 from lance_core_spark.table.merge_builder import LanceMergeBuilder
 from lance_core_spark.table.target import Target
 from lance_core_spark.table_ref import TableRef
@@ -189,11 +191,55 @@ class LanceTable:
         options = {**self._table.options, ALLOW_OPTION: _allowed(made)}
         return LanceTable(self._spark, TableRef.of(os.fspath(target), options))
 
-    def createIndex(self, *_: object, **__: object) -> None:  # noqa: N802
-        """Raise `UnsupportedFeatureError`: tables have no indices yet."""
-        raise UnsupportedFeatureError(
-            "createIndex: indices are not supported yet; filters use the statistics of the files"
+    def createIndex(  # noqa: N802
+        self,
+        column: str | Sequence[str],
+        kind: str | IndexConfig,
+        name: str | None = None,
+        replace: bool = True,
+        *,
+        numSegments: int | None = None,  # noqa: N803
+        mergeSegments: bool = True,  # noqa: N803
+        **parameters: object,
+    ) -> None:
+        """Index a column, with the executors; see `create_index` for arguments and errors."""
+        create_index(
+            self._spark,
+            self._table.uri,
+            column,
+            kind,
+            name,
+            replace=replace,
+            num_segments=numSegments,
+            merge_segments=mergeSegments,
+            storage_options=self._table.options,
+            **parameters,
         )
+
+    def dropIndex(self, name: str) -> None:  # noqa: N802
+        """Remove an index; `vacuum` removes its files later. Raises `IndexNotFoundError`."""
+        self._table.open().drop_index(name)
+
+    def listIndices(self) -> DataFrame:  # noqa: N802
+        """The indices of the newest version, one row for each, as a data frame.
+
+        Its columns are ``name``, ``type``, ``columns``, ``numSegments``, ``numIndexedFragments``,
+        ``numIndexedRows`` and ``sizeInBytes`` (null if it is not recorded).
+        """
+        return indices(self._spark, self._table.open())
+
+    def optimizeIndices(  # noqa: N802
+        self,
+        indexNames: Sequence[str] | None = None,  # noqa: N803
+        retrain: bool = False,
+    ) -> None:
+        """Add the rows that indices do not cover to them, or to ``indexNames`` only.
+
+        The driver does the work. ``retrain``: build each index again, from all rows. Raises the
+        errors of `DatasetOptimizer.optimize_indices`.
+        """
+        optimizer = self._table.open().optimize
+        optimizer.optimize_indices(index_names=indexNames, retrain=retrain)
 
     def optimize(
         self,

@@ -1,0 +1,158 @@
+"""Indices that tasks of Spark build: segments of fragments, one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lance as pylance
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import lance_core
+from lance_core import LanceOperation
+from lance_core.errors import (
+    ColumnNotFoundError,
+    IndexNameError,
+    IndexNotFoundError,
+    InvalidInputError,
+    InvalidTypeError,
+    LanceError,
+    UnsupportedFeatureError,
+)
+from lance_core.indices import IndexConfig
+from lance_core_spark import LanceTable, create_index
+from tests.each_case import each_case
+from tests.spark.table.test_merge import table_of
+
+
+def found(path: Path, condition: str) -> pa.Table:
+    """The rows of a condition, which both implementations find with an index."""
+    dataset, theirs = lance_core.dataset(str(path)), pylance.dataset(str(path))
+    assert "ScalarIndexQuery" in str(dataset.scanner(filter=condition).explain_plan())
+    assert "ScalarIndexQuery" in theirs.scanner(filter=condition).explain_plan()
+    rows = dataset.to_table(filter=condition)
+    assert dataset.to_table(filter=condition, use_scalar_index=False) == rows
+    assert theirs.to_table(filter=condition) == rows
+    return rows
+
+
+def described(table: LanceTable) -> list[tuple[Any, ...]]:
+    return [tuple(row)[:6] for row in table.listIndices().collect()]
+
+
+def test_tasks_build_segments_and_one_commit_has_them(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t.lance"
+    table_of(path, enable_stable_row_ids=True)
+    lance_core.dataset(str(path)).delete("id IN (0, 9, 15)")
+    table = LanceTable.forPath(spark, path)
+    table.createIndex("id", "BTREE", numSegments=3)
+    dataset = lance_core.dataset(str(path))
+    (made,) = dataset.get_transactions(1)
+    assert dataset.version == 3
+    assert made is not None
+    assert isinstance(made.operation, LanceOperation.CreateIndex)
+    assert described(table) == [("id_idx", "BTree", ["id"], 1, 4, 37)]
+    assert found(path, "id >= 8 AND id < 17").num_rows == 7
+    assert found(path, "id IS NULL").num_rows == 1
+
+    table.createIndex("name", IndexConfig("bitmap"), "names", numSegments=9, mergeSegments=False)
+    assert described(table)[1] == ("names", "Bitmap", ["name"], 4, 4, 37)
+    assert found(path, "name IN ('n3', 'n33', 'n9')").num_rows == 2
+    create_index(spark, path, "name", "zonemap", "names", rows_per_zone=8)
+    assert described(table)[1] == ("names", "ZoneMap", ["name"], 1, 4, 37)
+    assert found(path, "name = 'n33'").num_rows == 1
+    lance_core.write_dataset(dataset.to_table(limit=1), str(path), mode="append")
+    assert described(table)[0][4:] == (4, 37)
+    table.optimizeIndices(["id_idx"])
+    assert described(table)[0][4:] == (5, 38)
+    table.dropIndex("id_idx")
+    assert [row[0] for row in described(table)] == ["names"]
+    with pytest.raises(IndexNotFoundError, match="id_idx"):
+        table.dropIndex("id_idx")
+
+    empty = tmp_path / "e.lance"
+    lance_core.write_dataset(pa.table({"a": pa.array([], pa.int64())}), str(empty))
+    create_index(spark, empty, "a", "BTREE")
+    assert described(LanceTable.forPath(spark, empty)) == [("a_idx", "BTree", ["a"], 1, 0, 0)]
+
+
+def test_a_failed_task_leaves_no_index_but_files_for_a_cleanup(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.lance"
+    table_of(path)
+    dataset = lance_core.dataset(str(path))
+    (last,) = dataset.get_fragments()[-1].data_files()
+    file = path / "data" / last.path
+    data = file.read_bytes()
+    file.unlink()
+    with pytest.raises(PySparkException, match=last.path):
+        create_index(spark, path, "id", "BTREE", num_segments=2)
+    file.write_bytes(data)
+    assert lance_core.dataset(str(path)).latest_version == 1
+    assert not lance_core.dataset(str(path)).has_index
+    assert len(list((path / "_indices").rglob("*.lance"))) == 2  # of the task that has finished
+
+    table = LanceTable.forPath(spark, path)
+    table.createIndex("id", "BTREE", numSegments=2)
+    dataset = lance_core.dataset(str(path))
+    assert len(list((path / "_indices").rglob("*.lance"))) == 8
+    dataset.cleanup_old_versions(timedelta(0), delete_unverified=True)
+    assert len(list((path / "_indices").rglob("*.lance"))) == 2
+    assert found(path, "id = 33").num_rows == 1
+
+
+def test_an_index_is_built_again_if_its_rows_are_replaced(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.lance"
+    table_of(path)
+    commit, compacted = lance_core.LanceDataset.commit_existing_index_segments, []
+
+    def late(dataset: lance_core.LanceDataset, *arguments: Any) -> object:
+        if not compacted:
+            compacted.append(lance_core.dataset(str(path)).optimize.compact_files())
+        return commit(dataset, *arguments)
+
+    monkeypatch.setattr(lance_core.LanceDataset, "commit_existing_index_segments", late)
+    table = LanceTable.forPath(spark, path)
+    table.createIndex("id", "BTREE")
+    assert described(table) == [("id_idx", "BTree", ["id"], 1, 1, 40)]
+    assert found(path, "id = 33").num_rows == 1
+
+
+BAD: list[tuple[Callable[[LanceTable], object], type[LanceError], str]] = [
+    (lambda t: t.createIndex("idd", "BTREE"), ColumnNotFoundError, "did you mean 'id'"),
+    (lambda t: t.createIndex(["id", "name"], "BTREE"), UnsupportedFeatureError, "one column"),
+    (lambda t: t.createIndex("id", "BTREEE"), UnsupportedFeatureError, "BTREE"),
+    (lambda t: t.createIndex("id", "IVF_PQ"), UnsupportedFeatureError, "IVF_PQ"),
+    (lambda t: t.createIndex("id", "NGRAM"), InvalidTypeError, "int32"),
+    (lambda t: t.createIndex("id", "BTREE", zone_sise=4), InvalidInputError, "zone_sise"),
+    (lambda t: t.createIndex("Size", "BTREE", "old"), IndexNameError, "different fields"),
+    (lambda t: t.createIndex("id", "BTREE", "old", False), IndexNameError, "already exists"),
+    (lambda t: t.createIndex("id", "BTREE", "__lance_frag_reuse"), IndexNameError, "reserved"),
+    (lambda t: t.createIndex("id", "BTREE", numSegments=0), InvalidInputError, "num_segments"),
+]
+
+
+@each_case(("call", "error", "match"), BAD)
+def test_bad_arguments_are_refused_before_a_job(
+    spark: SparkSession,
+    tmp_path: Path,
+    call: Callable[[LanceTable], object],
+    error: type[LanceError],
+    match: str,
+) -> None:
+    path = tmp_path / "t.lance"
+    table_of(path)
+    lance_core.dataset(str(path)).create_scalar_index("id", "BTREE", "old")
+    before = set((path / "_indices").iterdir())
+    with pytest.raises(error, match=match):
+        call(LanceTable.forPath(spark, path))
+    assert set((path / "_indices").iterdir()) == before
+    assert lance_core.dataset(str(path)).latest_version == 2
