@@ -18,7 +18,7 @@ FILE_NAME = "bitmap_page_lookup.lance"
 KEYS, BITMAPS = "keys", "bitmaps"
 STATISTICS_KEY = "lance:index_stats"
 
-MAX_COLLECTED_ROWS = 1 << 23
+MAX_COLLECTED_ROWS = 6 << 20
 MAX_COLLECTED_BYTES = 256 << 20
 # Limits on the values that are grouped in memory; their groups are then written to a local file.
 

@@ -13,7 +13,7 @@ from lance_core.index.base import RowNumbers
 from lance_core.index.scalar.bitmaps.blobs import RowGroups, begins, encode_blobs
 from lance_core.index.scalar.sort_order import sort_indices
 
-MAX_BLOCK_ROWS = 1 << 20
+MAX_BLOCK_ROWS = 1 << 18
 """Rows of a block of groups, if it has several groups."""
 
 MAX_RAW_BYTES = 64 << 20
