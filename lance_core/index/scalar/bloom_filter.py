@@ -321,8 +321,8 @@ def _add_rows(
         lengths = np.diff(np.append(pieces.starts, len(numbers)))
         zones = np.repeat(np.arange(len(lengths)), lengths)
         if values.null_count:
-            values, zones = values.drop_null(), zones[~is_null]
-        hashes = hash_array(values)
+            zones = zones[~is_null]
+        hashes = hash_array(values.drop_null() if values.null_count else values)
         has_null = np.logical_or.reduceat(is_null, pieces.starts)
         for start in range(0, len(lengths), step):
             part = slice(start, min(start + step, len(lengths)))

@@ -70,10 +70,11 @@ class Zones:
 
     def rows(self, mask: npt.NDArray[np.bool_]) -> RowSet:
         """All rows of the zones for which ``mask`` is True."""
-        if not mask.any():
+        zones = self.take(np.flatnonzero(mask))
+        if not len(zones):
             return EMPTY
-        first = self.addresses()[mask]
-        stop = first + self.lengths[mask]
+        first = zones.addresses()
+        stop = first + zones.lengths
         # Adjacent zones become one range.
         begins = np.concatenate([[True], first[1:] != stop[:-1]])
         first, stop = first[begins], stop[np.concatenate([begins[1:], [True]])]
