@@ -181,8 +181,8 @@ def _grouped_extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa
     runs = np.repeat(np.arange(len(starts), dtype=np.int32), lengths)
     # Groups come in the order of their first rows.
     table = pa.table({"run": runs, "value": values}).group_by("run", use_threads=False)
-    found = table.aggregate([("value", "min"), ("value", "max")])
-    return found["value_min"].combine_chunks(), found["value_max"].combine_chunks()
+    found = table.aggregate([("value", "min_max")])["value_min_max"].combine_chunks()
+    return found.field("min"), found.field("max")
 
 
 def _from_keys(keys: npt.NDArray[Any], kind: pa.DataType, absent: _Mask) -> pa.Array:

@@ -28,7 +28,7 @@ from lance_core.table.indices.address_map import AddressMap
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-WINDOW_ROWS = 1 << 16
+WINDOW_ROWS = 1 << 18
 """Target rows of a window of the scan."""
 
 BATCH_ROWS = 1 << 18
