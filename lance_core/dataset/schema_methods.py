@@ -67,8 +67,8 @@ class SchemaMethods(Opened):
         cast values. It must be of the same kind (integers, floats, text, binary, times, lists).
 
         Raises `InvalidInputError` and ``TypeError`` for an invalid dict, and `SchemaMismatchError`
-        for an unknown field, a type or value that cannot be cast, nulls in a column that must not
-        be null, or a name that exists.
+        for an unknown field, a type or value that cannot be cast, a cast of a column that has an
+        index, nulls in a column that must not be null, or a name that exists.
         """
         changes = list(map(altering.as_alteration, alterations))
         self._snapshot = altering.alter_columns(self._snapshot, changes)

@@ -104,8 +104,9 @@ class LanceOperation:
 
         ``update_mode`` ``"rewrite_rows"`` (also ``""``): ``new_fragments`` hold the changed rows.
         ``"rewrite_columns"``: ``updated_fragments`` have new files for the changed columns.
-        ``fields_modified``: ids of the fields with new values.
-        ``fields_for_preserving_frag_bitmap``: ids of fields whose indices still cover moved rows.
+        ``fields_modified``: ids of the fields with new values in the same fragments.
+        ``fields_for_preserving_frag_bitmap``: ids of those with new values in new fragments;
+        indices on other fields cover moved rows with stable ids, too.
         ``updated_fragment_offsets``: by fragment id, a Roaring bitmap of the changed row offsets.
         """
 

@@ -236,7 +236,7 @@ def _affected_rows(
 
 
 def _modified(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[int, ...]:
-    """Ids of fields whose indices stay valid, as `update` and merges name them."""
+    """Ids of the fields with new values, as `update` and merges name them."""
     schema = snapshot.schema
     if names is None:
         return tuple(schema.field_ids)

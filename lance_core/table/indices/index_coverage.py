@@ -122,6 +122,26 @@ def without_fragments(
     )
 
 
+def with_moved_rows(
+    indices: Indices, fields: Collection[int], sources: Iterable[int], new: Iterable[int]
+) -> Indices:
+    """The indices after rows with stable ids moved from fragments ``sources`` to ``new`` ones.
+
+    ``fields`` got new values. An index with row ids that covers all sources has all rows of the new
+    fragments.
+    """
+    before, after = fragment_bitmap(sources), fragment_bitmap(new)
+
+    def follows(index: IndexMetadata) -> bool:
+        covered = index.fragments
+        is_unchanged = frozenset(fields).isdisjoint(index.fields)
+        return is_unchanged and has_row_ids(index) and covered is not None and before <= covered
+
+    return tuple(
+        _covering(index, lambda ids: ids | after) if follows(index) else index for index in indices
+    )
+
+
 def _all_fragments(indices: Indices) -> BitMap:
     return fragment_bitmap(id_ for index in indices for id_ in index.fragments or ())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core.table.indices.index_metadata import parse_index_section
 from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -107,3 +110,71 @@ def test_indices_lead_to_compacted_rows(
     check(path, 9 if second is lance_core and compactor is lance_core else None)
     maker.dataset(str(path)).optimize.optimize_indices()
     check(path, 0)
+
+
+def covered(path: Path) -> tuple[dict[str, list[int] | None], list[int]]:
+    """The fragments that each index lists, and those of the table."""
+    snapshot = lance_core.dataset(str(path)).snapshot
+    indices = parse_index_section(snapshot.file.index_section)
+    return (
+        {index.name: None if index.fragments is None else [*index.fragments] for index in indices},
+        list(snapshot.manifest.fragments.ids),
+    )
+
+
+def update_columns(library: Any, dataset: Any) -> None:
+    fragment = dataset.get_fragments()[0]
+    address = pa.array([fragment.fragment_id << 32 | 7], pa.uint64())
+    new = pa.table({"few": pa.array([70], pa.int32()), "_rowaddr": address})
+    updated, fields = fragment.update_columns(new, "_rowaddr", "_rowaddr")
+    operation = library.LanceOperation.Update(
+        updated_fragments=[updated], fields_modified=fields, update_mode="rewrite_columns"
+    )
+    library.LanceDataset.commit(dataset.uri, operation, read_version=dataset.version)
+
+
+def upsert(dataset: Any, new: pa.Table) -> None:
+    merge = dataset.merge_insert("tree").when_matched_update_all()
+    merge.when_not_matched_insert_all().execute(new)
+
+
+CHANGES: dict[str, Callable[[Any, Any], object]] = {
+    "append": lambda lib, ds: lib.write_dataset(rows(300, 3), ds.uri, mode="append"),
+    "delete": lambda _, ds: ds.delete("tree < 40 OR tree IN (41, 42)"),
+    "update": lambda _, ds: ds.update({"text": "'new'"}, "tree IN (1, 50)"),
+    "update a fragment": lambda _, ds: ds.update({"few": "7", "text": "'x'"}, "tree < 40"),
+    "update uncovered rows": lambda _, ds: ds.update({"text": "'new'"}, "tree IN (1, 203)"),
+    "upsert": lambda _, ds: upsert(ds, pa.concat_tables([rows(30, 3), rows(400, 2)])),
+    "add": lambda _, ds: ds.add_columns({"n": "tree"}),
+    "drop": lambda _, ds: ds.drop_columns(["few"]),
+    "rename": lambda _, ds: ds.alter_columns({"path": "few", "name": "lot"}),
+    "overwrite": lambda lib, ds: lib.write_dataset(rows(300, 3), ds.uri, mode="overwrite"),
+    "restore": lambda lib, ds: lib.dataset(ds.uri, version=4).restore(),
+    "update_columns": update_columns,
+}
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_changes_of_both_leave_the_same_coverage(tmp_path: Path, stable: bool) -> None:
+    create(lance, tmp_path / "t", enable_stable_row_ids=stable)
+    for name, change in CHANGES.items():
+        found = []
+        for library in BOTH:
+            path = tmp_path / f"{name} by {library.__name__}"
+            shutil.copytree(tmp_path / "t", path)
+            change(library, library.dataset(str(path)))
+            found.append(covered(path))
+        assert found[0] == found[1], name
+        if name in ("delete", "update", "update a fragment", "upsert", "update_columns"):
+            check(path)
+
+
+def test_an_indexed_column_is_not_cast(tmp_path: Path) -> None:
+    create(lance, tmp_path / "t")
+    for library in BOTH:
+        dataset = library.dataset(str(tmp_path / "t"))
+        with pytest.raises(OSError, match=r"Cannot cast column.*few"):
+            dataset.alter_columns({"path": "few", "data_type": pa.int64()})
+    dataset.drop_index("few_idx")
+    dataset.alter_columns({"path": "few", "data_type": pa.int64()})
+    assert "few_idx" not in covered(tmp_path / "t")[0]

@@ -96,7 +96,7 @@ def write_merge(join: Join, files: NewFiles, environment: Environment = SYSTEM) 
     moved = move_rows(snapshot, files, rows, new, row_ids=row_ids, environment=environment)
     operation = dataclasses.replace(
         moved,
-        fields_for_preserving_frag_bitmap=_preserved_fields(join),
+        fields_for_preserving_frag_bitmap=_modified_fields(join),
         inserted_rows=inserted.filter(),
     )
     return _work(join, operation, decisions, inserted, len(deletes), environment)
@@ -120,8 +120,8 @@ def _work(
     return MergeWork(transaction, inserted if join.plan.inserts else None, result)
 
 
-def _preserved_fields(join: Join) -> tuple[int, ...]:
-    """Ids of fields whose indices stay valid: a moved row keeps its id."""
+def _modified_fields(join: Join) -> tuple[int, ...]:
+    """Ids of the fields that may have new values in moved rows."""
     schema = join.snapshot.schema
     if join.plan.matched is Matched.DELETE and not join.plan.inserts:
         return tuple(field.id for field in schema.fields)

@@ -32,6 +32,7 @@ from lance_core.schema.evolution import (
 )
 from lance_core.schema.rebuild import visible_children
 from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.indices.index_metadata import parse_index_section
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Merge, Operation, Project
 
@@ -79,6 +80,7 @@ def alter_columns(
     altered = alter_fields(
         snapshot.schema, alterations, first_id, by_column=not snapshot.splits_structs
     )
+    _check_not_indexed(snapshot, altered)
     if altered.required.fields:
         _check_no_nulls(snapshot, altered)
     age = environment.stopwatch()
@@ -95,6 +97,19 @@ def alter_columns(
             operation = Project(altered.schema, preserves_nullability=not altered.required.fields)
         transaction = new_transaction(snapshot, operation, environment)
         return files.commit(snapshot, transaction, CommitOptions(age_of_files=age))
+
+
+def _check_not_indexed(snapshot: Snapshot, altered: Altered) -> None:
+    """Raise `SchemaMismatchError` if a field that gets another id has an index."""
+    replaced = frozenset(snapshot.schema.field_ids).difference(altered.schema.field_ids)
+    if not replaced or snapshot.file.index_section is None:
+        return
+    for index in parse_index_section(snapshot.file.index_section):
+        for id_ in replaced.intersection(index.fields):
+            raise SchemaMismatchError(
+                f"Cannot cast column {snapshot.schema.path_of(id_)!r} to a new type: index "
+                f"{index.name!r} has its values. Drop the index, and create it again afterwards"
+            )
 
 
 def _check_no_nulls(snapshot: Snapshot, altered: Altered) -> None:

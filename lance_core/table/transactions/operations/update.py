@@ -16,9 +16,10 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.unknown_fields import without_known
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList, fragment_ids
-from lance_core.table.indices.index_coverage import without_fragments
+from lance_core.table.indices.index_coverage import with_moved_rows, without_fragments
 from lance_core.table.indices.index_metadata import decode_fragment_ids
 from lance_core.table.manifest.manifest_draft import Draft
+from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_lineage import updated_at, with_moved_versions
 from lance_core.table.transactions.operations.base import Operation, OperationKind
 from lance_core.table.transactions.operations.key_filter import KeyExistenceFilter
@@ -42,9 +43,10 @@ class UpdateMode(enum.Enum):
 class Update(Operation):
     """Changes ``updated_fragments``, removes ``removed_fragment_ids`` and adds ``new_fragments``.
 
-    ``fields_modified`` are the ids of the fields with new values. An index on one of
-    ``fields_for_preserving_frag_bitmap`` still covers the moved rows. ``updated_fragment_offsets``
-    has, by fragment id, a Roaring bitmap of the physical row offsets that new columns change.
+    ``fields_modified`` are the ids of the fields with new values in the same fragments, and
+    ``fields_for_preserving_frag_bitmap`` those with new values in the new fragments: an index with
+    row ids on other fields covers the moved rows, too. ``updated_fragment_offsets`` has, by
+    fragment id, a Roaring bitmap of the physical row offsets that new columns change.
     ``affected_rows`` are the physical offsets by fragment id of the moved or deleted rows, if
     known; they are not stored. ``unknown`` includes known fields that this library does not
     interpret.
@@ -95,8 +97,21 @@ class Update(Operation):
         after = dataclasses.replace(after, has_deletion_files=None)
         if draft.index_section is not None:
             pruned = without_fragments(draft.indices, self.fields_modified, given)
+            changed = self.fields_for_preserving_frag_bitmap
+            if draft.stable_row_ids and changed and self.new_fragments:
+                moved = self._fragments_of_moved_rows(after.fragments[len(kept) :])
+                pruned = with_moved_rows(pruned, changed, touched, moved)
             after = after.with_indices(pruned).with_retained_indices()
         return after
+
+    def _fragments_of_moved_rows(self, new: Sequence[Fragment]) -> list[int]:
+        """The ids of those ``new`` fragments that have no new rows."""
+        return [
+            fragment.id
+            for given, fragment in zip(self.new_fragments, new, strict=True)
+            if isinstance(given.row_ids, bytes)
+            and RowIdSequence.from_bytes(given.row_ids).count == given.physical_rows
+        ]
 
     def _placed(
         self, draft: Draft, touched: Collection[Fragment], new: Sequence[Fragment]

@@ -271,6 +271,22 @@ def test_rows_that_an_update_moves_keep_their_ids_and_their_creation() -> None:
     assert after.manifest.flags.has(1)
 
 
+def test_indices_of_unchanged_columns_cover_rows_that_moved_with_their_ids() -> None:
+    deleted = [dataclasses.replace(NEW, id=id_, deletion_file=DELETION) for id_ in (0, 1, 2)]
+    mixed = moved(3, 4, rows=3)
+    for fields, sources, expected in (
+        ((1,), deleted[:2], {"by 0": [0, 1, 2, 3], "by 1": [0, 1]}),
+        ((0,), deleted[:2], {"by 0": [0, 1, 2], "by 1": [0, 1, 3]}),
+        ((0,), deleted, {"by 0": [0, 1, 2], "by 1": [0, 1]}),
+        ((), deleted[:2], {"by 0": [0, 1, 2], "by 1": [0, 1]}),
+    ):
+        operation = Update((), sources, (moved(1, 12), mixed), (), fields)
+        assert coverage(commit(table(stable=True), operation)) == expected, fields
+    plain = dataclasses.replace(NEW, physical_rows=2)
+    after = commit(table(), Update((), deleted[:2], (plain,), (), (1,)))
+    assert coverage(after) == {"by 0": [0, 1, 2], "by 1": [0, 1]}
+
+
 def test_an_update_of_columns_ends_the_coverage_of_their_indices() -> None:
     files = (dataclasses.replace(FILE, fields=(0, -2)), DataFile("b.lance", (1,), (0,), 2, 0))
     changed = Fragment(1, files, None, 10)
