@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import cached_property
@@ -17,6 +18,7 @@ from lance_core.index.base import (
     IndexType,
     OpenIndex,
     Precision,
+    RowMap,
     RowNumbers,
     SearchResult,
 )
@@ -99,19 +101,34 @@ class LabelList(IndexType):
         for part in parts:
             assert isinstance(part.source, OpenLabelList)
             kind = part.source.file.kind
-            if part.source.null_lists is None:
-                raise CorruptFileError(
-                    "a label list index of version 0 does not have the rows of null lists; "
-                    "replace it by a new index"
-                )
-            nulls.add(moved_set(part.source.null_lists, part.map))
-            sources.append(MergeSource(part.source.file.blocks(), part.map))
+            null_lists, map_ = part.source.null_lists, part.map
+            if null_lists is None:
+                map_ = _NoneKept(map_)
+            else:
+                nulls.add(moved_set(null_lists, map_))
+            sources.append(MergeSource(part.source.file.blocks(), map_))
         if rows is not None:
             kind = rows.type.value_type
             sources.append(MergeSource(sorted_groups(kind, nulls.items(rows), output)))
         groups = sources[0].blocks if not parts and sources else merge_blobs(sources)
         write_groups(output, kind, groups, nulls.write)
         return b""
+
+
+class _NoneKept:
+    """The map of an index without the rows of null lists: only its parameters can be merged."""
+
+    def __init__(self, map_: RowMap) -> None:
+        self._map = map_
+
+    def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
+        new, kept = self._map.moved(rows)
+        if kept.any():
+            raise CorruptFileError(
+                "a label list index of version 0 does not have the rows of null lists; "
+                "replace it by a new index"
+            )
+        return new, kept
 
 
 class _NullLists:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,9 @@ MAX_CACHED_BYTES = 64 << 20
 _BLOCK_BYTES = 16 << 20
 # Bytes of blobs that are read at a time, as far as one can tell from the mean.
 _MAX_SINGLE = 64
-# If a query needs more bitmaps, they are neither kept nor made objects one by one.
+# If a query needs more bitmaps, they are neither kept nor made objects one by one,
+_LARGE_BITMAP = 2048
+# unless they have this many bytes on average.
 _SET_BYTES = 200
 # Approximate bytes of a set beside its bitmaps.
 
@@ -108,11 +111,12 @@ class BitmapFile:
 
     def union(self, places: Int64Array) -> RowSet:
         """The rows of all bitmaps at ``places``."""
-        if len(places) <= _MAX_SINGLE:
-            return RowSet.union(self.sets(places))
+        if len(places) <= _MAX_SINGLE or self._mean >= _LARGE_BITMAP:
+            return RowSet.union(RowSet.union(self.sets(some)) for some in self._steps(places))
         found = EMPTY
         for some in self._steps(np.sort(places)):
-            found |= RowSet.of(decode_blobs(self._blobs(some)).rows)
+            with _damage_in_file():
+                found |= RowSet.of(decode_blobs(self._blobs(some)).rows)
         return found
 
     def sets(self, places: Int64Array) -> list[RowSet]:
@@ -169,4 +173,14 @@ class BitmapFile:
 def _weighted_set(blob: pa.Scalar) -> tuple[RowSet, int]:
     """A set and its approximate bytes in memory."""
     raw = blob.as_py()
-    return RowSet.from_tree_map(raw), len(raw) + _SET_BYTES
+    with _damage_in_file():
+        return RowSet.from_tree_map(raw), len(raw) + _SET_BYTES
+
+
+@contextmanager
+def _damage_in_file() -> Iterator[None]:
+    """Name the file and the column in the errors of damaged bitmaps."""
+    try:
+        yield
+    except CorruptFileError as error:
+        raise CorruptFileError(str(error), FILE_NAME, field=BITMAPS) from None

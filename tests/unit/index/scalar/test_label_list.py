@@ -87,6 +87,10 @@ def test_version_0_does_not_know_null_lists_and_is_not_merged() -> None:
     assert _search(index, HasAny(pa.array(["a"]))) == ([1, 2], None)
     with pytest.raises(CorruptFileError, match="version 0"):
         LABELS.merge([IndexPart(index, Moved(2))], None, folders.new_folder().output)
+    new = folders.new_folder()
+    with new.output:
+        LABELS.merge([IndexPart(index, Moved(1))], _rows(), new.output)
+    assert _search(new.open(LABELS, KIND, 1), HasAny(pa.array(["a"]))) == ([6, 12], [0])
     with pytest.raises(CorruptFileError, match="label_list_nulls"):
         folder.open(LABELS, KIND, 1)
 
