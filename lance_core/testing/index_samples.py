@@ -104,6 +104,7 @@ def _bounds(edges: npt.NDArray[np.float64]) -> tuple[list[int], list[int]]:
     return whole[:-1], whole[1:]
 
 
+@functools.cache
 def sample_arrays() -> Mapping[str, pa.Array]:
     """A column of each leaf type and of some lists, by name; a fifth of the values is null."""
     found = {str(type_): _of_type(type_) for type_ in TYPES}

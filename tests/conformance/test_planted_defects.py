@@ -16,7 +16,7 @@ from typing import Any
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.memory import MemoryStore
 from lance_core.testing import CommitHandlerTests, ExternalManifestStoreTests, ObjectStoreTests
-from tests.conformance.planted import encodings, handlers, rows, stores
+from tests.conformance.planted import encodings, handlers, index_types, rows, stores
 from tests.conformance.planted.runner import Defect, failure_of
 
 Fixtures = Callable[[Any], Mapping[str, object]]
@@ -74,6 +74,17 @@ def test_every_planted_defect_of_an_encoding_is_caught() -> None:
             assert failure_of(one.make(), test, dict), one.name
 
 
+def test_every_planted_defect_of_an_index_type_is_caught() -> None:
+    tests = sorted({test for one in index_types.ALL for test in one.tests})
+    assert [failure_of(index_types.Good(), test, dict) for test in tests] == [None] * len(tests)
+    missed = [
+        one.name
+        for one in index_types.ALL
+        if not any(failure_of(index_types.tested(one.make), test, dict) for test in one.tests)
+    ]
+    assert missed == []
+
+
 def test_the_catalogue_has_150_kinds_of_defects() -> None:
     kinds = [one.name for defects in ALL for one in defects]
     assert len(kinds) + len(encodings.OF_VALUES) >= 150
@@ -81,5 +92,5 @@ def test_the_catalogue_has_150_kinds_of_defects() -> None:
 
 ALL = (
     *(stores.IN_MEMORY, stores.ON_DISK, handlers.IN_MEMORY, handlers.OF_LOG, handlers.ON_DISK),
-    *(rows.ALL, encodings.OF_ARRAYS),
+    *(rows.ALL, encodings.OF_ARRAYS, index_types.ALL),
 )
