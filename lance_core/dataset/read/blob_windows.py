@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.read.fragment_reader import read_fields
-from lance_core.encodings.decoding import RowRange, Rows
+from lance_core.encodings.decoding import RowRange, Rows, packed_rows
 from lance_core.schema import UNASSIGNED, BlobKind, Field
 from lance_core.schema.blob import has_given_blobs
 from lance_core.schema.project import project_lineages
@@ -58,9 +58,15 @@ def cut_by_size(
 ) -> Iterator[Span]:
     """The same rows in spans whose blobs have at most ``most_bytes``, or in spans of one row."""
     for span in spans:
-        sizes = blob_sizes(snapshot, span.fragment, described, RowRange(span.start, span.stop))
+        if span.chosen is None:
+            rows: Rows = RowRange(span.start, span.stop)
+        else:
+            rows = packed_rows(span.chosen_rows)
+        sizes = blob_sizes(snapshot, span.fragment, described, rows)
+        edges = np.append(rows.numbers, span.stop).tolist()
+        edges[0] = span.start
         for first, stop in size_cuts(sizes, most_bytes):
-            yield replace(span, start=span.start + first, stop=span.start + stop)
+            yield replace(span, start=edges[first], stop=edges[stop])
 
 
 def blob_sizes(

@@ -69,7 +69,7 @@ def binary(operator: str, left: Node, right: Node) -> Node:
         wide = binary(operator, converted(left, pa.float32()), converted(right, pa.float32()))
         return converted(wide, kind)
     if operator == "%":
-        return call("%", _remainder, left, right)
+        return call("%", remainder, left, right)
     table = _PLAIN if pa.types.is_floating(kind) else _CHECKED
     return call(operator, table[operator], left, right)
 
@@ -144,10 +144,10 @@ def _cut(value: Datum, kind: pa.DataType) -> Datum:
     return pc.cast(value, options=options)
 
 
-def _remainder(left: Datum, right: Datum) -> Datum:
-    """The remainder, with the sign of ``left``; Arrow has no kernel for it."""
+def remainder(left: Datum, right: Datum) -> Datum:
+    """The kernel of %: the remainder, with the sign of ``left``; Arrow has no kernel for it."""
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
-        return _remainder(pa.array([left]), right)[0]
+        return remainder(pa.array([left]), right)[0]
     kind = left.type
     divisor = _filled(right)
     if pa.types.is_integer(kind) and not np.all(divisor):

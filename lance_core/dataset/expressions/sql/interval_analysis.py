@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import (
+    arithmetic,
     chunks,
     coerce,
     compare,
@@ -122,13 +123,26 @@ def cannot_fail(node: Node) -> bool:
             if function is not lists.has_item:
                 return False
             waiting.append(options["test"])
-        elif function is coerce.cast_value:
-            if not (_is_number(one.arguments[0].type) and pa.types.is_floating(options["kind"])):
-                return False
-        elif function not in _TOTAL:
+        elif function not in _TOTAL and not _succeeds(function, one):
             return False
         waiting.extend(one.arguments)
     return True
+
+
+def _succeeds(function: Kernel, node: CallNode) -> bool:
+    """True for calls of arithmetic and casts that have a result for all values."""
+    first, last = node.arguments[0], node.arguments[-1]
+    if function is coerce.cast_value:
+        return _is_number(first.type) and pa.types.is_floating(node.type)
+    if function in (pc.add, pc.subtract, pc.multiply, pc.divide, pc.negate_checked, pc.abs_checked):
+        return bool(pa.types.is_floating(node.type))
+    if function not in (arithmetic.remainder, pc.divide_checked):
+        return False
+    if pa.types.is_floating(node.type):
+        return function is arithmetic.remainder
+    # The quotient of the lowest integer and -1 overflows.
+    is_positive = isinstance(last, Constant) and not last.is_null and last.value.as_py() > 0
+    return bool(is_positive and pa.types.is_integer(node.type))
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import compare, logic
+from lance_core.dataset.expressions.sql import arithmetic, compare, logic
 from lance_core.dataset.expressions.sql.interval_analysis import function_of
 from lance_core.dataset.expressions.sql.node import ColumnNode, Constant
 from lance_core.dataset.read.prefilter.conditions import ColumnLookup, Truth
@@ -88,6 +88,11 @@ _OPERATORS: Mapping[Kernel, str] = {
     pc.less_equal: "<=",
     pc.greater: ">",
     pc.greater_equal: ">=",
+    **dict.fromkeys((pc.add, pc.add_checked), "+"),
+    **dict.fromkeys((pc.subtract, pc.subtract_checked), "-"),
+    **dict.fromkeys((pc.multiply, pc.multiply_checked), "*"),
+    **dict.fromkeys((pc.divide, pc.divide_checked), "/"),
+    arithmetic.remainder: "%",
     pc.and_kleene: "AND",
     pc.or_kleene: "OR",
 }

@@ -176,3 +176,17 @@ def test_changes_find_the_same_rows_with_indices(tmp_path: Path, column: str) ->
         found.update({"y": "7"}, where=f"NOT {column} IS NULL")
         tables.append(found.to_table(columns=["x", "s", "y", "d"]))
     assert tables[0] == tables[1]
+
+
+def test_blobs_of_chosen_rows_are_read(tmp_path: Path) -> None:
+    blobs = pa.array([bytes([i]) * (i % 7 * 1000) for i in range(ROWS)], pa.large_binary())
+    field = pa.field("blob", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    table = pa.table([rows(0).column("x"), blobs], pa.schema([("x", pa.int64()), field]))
+    found = lance_core.write_dataset(table, str(tmp_path), max_rows_per_file=50)
+    found = add_index(found, "x", fragments=[0, 2])
+    found.delete("_rowaddr % 5 = 0")
+    options = {"filter": "x > 20", "blob_handling": "all_binary"}
+    expected = found.to_table(use_scalar_index=False, **options)
+    assert found.to_table(**options) == expected
+    batches = list(found.to_batches(batch_size=7, **options))
+    assert pa.Table.from_batches(batches, expected.schema) == expected
