@@ -53,6 +53,9 @@ class PageLookup:
         if (numbers.to_numpy() != np.arange(self.num_pages)).any():
             raise CorruptFileError("the pages are not numbered in ascending order")
         self.null_counts: npt.NDArray[np.uint32] = null_counts.to_numpy()
+        if pa.types.is_null(folder.kind):
+            # pylance counts no nulls in columns of this type.
+            self.null_counts = np.full(self.num_pages, self.batch_size, np.uint32)
         self._check_nulls()
         self._lower = SortedValues(sort_keys(self.minima.slice(self.first_lower)))
         self._upper = SortedValues(sort_keys(self.maxima.slice(self.first_page)))

@@ -64,11 +64,14 @@ class OpenBTree(OpenIndex):
         return SearchResult(rows, self._nulls if with_nulls else None, num_pages)
 
     def statistics(self) -> Mapping[str, Any]:
-        """The least and the greatest value, as text, and the number of pages."""
+        """The bounds as text, and the number of pages.
+
+        Like pylance's: the minimum is that of the first page with a value, which may be null.
+        """
         lookup = self._lookup
         return {
             "max": _text(lookup.maxima[-1:]),
-            "min": _text(lookup.minima[:1]),
+            "min": _text(lookup.minima[lookup.first_page :]),
             "num_pages": lookup.num_pages,
         }
 
@@ -209,9 +212,13 @@ _BINARY = pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_b
 
 
 def _text(value: pa.Array) -> str:
-    """A value as statistics show it."""
+    """The first value as pylance shows it, but decimals as numbers."""
+    kind, types = value.type, pa.types
     if not len(value) or not value[0].is_valid:
         return "NULL"
-    if any(is_kind(value.type) for is_kind in _BINARY):
-        return ",".join(str(one) for one in value[0].as_py())
-    return str(value.cast(pa.string())[0])
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return str(value[0].as_py().hex().upper())
+    if types.is_timestamp(kind) or types.is_time(kind):
+        value = sort_keys(value)
+    text = str(value.cast(pa.string())[0])
+    return "NaN" if text == "nan" else text
