@@ -45,6 +45,7 @@ from lance_core.index.scalar.zone_bounds import (
 )
 from lance_core.index.scalar.zones import (
     DEFAULT_ROWS,
+    NULL_BITMAP,
     ZONE_COLUMNS,
     NullRows,
     Positions,
@@ -208,7 +209,14 @@ class OpenZoneMap(OpenIndex):
     @cached_property
     def null_rows(self) -> RowSet | None:
         """The rows with a null; None if the index does not have them."""
-        return read_null_rows(self._file, FILE)
+        rows = read_null_rows(self._file, FILE)
+        if rows is not None and is_compared(self._kind):
+            found = sum(map(len, filter(None, rows.bitmaps.values())))
+            counted = int(self.summary.nulls.sum())
+            if found != counted and None not in rows.bitmaps.values():
+                reason = f"the bitmap has {found} null rows, the zones have {counted}"
+                raise CorruptFileError(reason, FILE, field=NULL_BITMAP)
+        return rows
 
     @property
     def nbytes(self) -> int:

@@ -16,7 +16,8 @@ from lance_core.index.base import IndexPart, Precision
 from lance_core.index.queries import Contains, InRange, IsIn, IsNull, StartsWith
 from lance_core.index.scalar.sort_order import searchable, sort_keys
 from lance_core.index.scalar.zone_map import FILE, ROWS_VARIABLE, OpenZoneMap, ZoneMap
-from lance_core.table.indices.row_set import EMPTY
+from lance_core.index.scalar.zones import NULL_BITMAP
+from lance_core.table.indices.row_set import EMPTY, RowSet
 from tests.unit.index.scalar.zone_rows import (
     BuiltIndex,
     Compaction,
@@ -230,7 +231,11 @@ def test_zones_follow_their_rows_through_a_compaction() -> None:
             assert int(found.summary.nulls.sum()) == left.values.null_count
 
 
-def stored(columns: dict[str, pa.Array], metadata: dict[str, str] | None = None) -> BuiltIndex:
+def stored(
+    columns: dict[str, pa.Array],
+    metadata: dict[str, str] | None = None,
+    nulls: list[int] | None = None,
+) -> BuiltIndex:
     """An index of int64 values whose file has these columns instead of the usual ones."""
     made = BuiltIndex.empty(KIND, pa.int64())
     usual: dict[str, pa.Array] = {
@@ -246,6 +251,9 @@ def stored(columns: dict[str, pa.Array], metadata: dict[str, str] | None = None)
     table = pa.table(columns).replace_schema_metadata(metadata)
     with made.output.create(FILE, table.schema) as file:
         file.write(table)
+        if nulls is not None:
+            data = RowSet.of(np.array(nulls, np.uint64)).to_tree_map()
+            file.add_metadata(NULL_BITMAP, str(file.add_global_buffer(data)))
     return made
 
 
@@ -291,6 +299,9 @@ def test_damaged_maps_are_refused() -> None:
         index = stored({}, {"null_bitmap": number}).open()
         with pytest.raises(CorruptFileError, match=reason):
             index.search(IsNull())
+    assert stored({}, nulls=[1 << 32]).open().search(IsNull()).rows.numbers().tolist() == [1 << 32]
+    with pytest.raises(CorruptFileError, match="2 null rows, the zones have 1"):
+        stored({}, nulls=[2, 3]).open().search(IsNull())
     made = stored({})._replace(details=bytes.fromhex("1801"))
     with pytest.raises(CorruptFileError, match="no bitmap of null rows"):
         made.open().search(IsNull())
