@@ -79,7 +79,8 @@ class BTree(IndexType):
             return b""
         sort = ExternalSort(first.kind, output.scratch)
         for part in parts:
-            sort.add_sorted(_moved(part))
+            for values, numbers in _moved(part):
+                sort.add(values, numbers)
         if rows is not None:
             num_rows += rows.num_rows
             _add(sort, rows, output)

@@ -37,7 +37,7 @@ _SLICE_BLOCKS = 16
 
 
 class ExternalSort:
-    """Sorts rows that are added in any order, or as sorted runs; rows with nulls come first.
+    """Sorts rows that are added in any order; rows with nulls come first.
 
     Equal values keep the order in which they are added.
     """
@@ -60,12 +60,6 @@ class ExternalSort:
         self._pending_bytes += batch.nbytes
         if self._pending_bytes >= RUN_BYTES:
             self._spill(_blocks(self._sorted_pending()))
-
-    def add_sorted(self, batches: Iterable[IndexBatch]) -> None:
-        """Add rows that are in ascending order; their nulls may be anywhere."""
-        self._spill(
-            block for values, rows in batches for block in _blocks(self._valid_rows(values, rows))
-        )
 
     def batches(self) -> Iterator[IndexBatch]:
         """All rows in order. Nothing can be added any more."""
