@@ -158,6 +158,8 @@ def _numbers(rows: int) -> pa.Table:
 def _texts(rows: int) -> pa.Table:
     """Rows of eight words, each with a number in base 36."""
     rng = np.random.default_rng(19)
-    words = np.array([f"{word}{np.base_repr(n, 36).lower()}" for n, word in enumerate(WORDS.tolist() * 40)])
+    words = np.array(
+        [f"{word}{np.base_repr(n, 36).lower()}" for n, word in enumerate(WORDS.tolist() * 40)]
+    )
     columns = [pa.array(words[rng.integers(0, len(words), rows)]) for _ in range(8)]
     return pa.table({"row": np.arange(rows), "text": pc.binary_join_element_wise(*columns, " ")})

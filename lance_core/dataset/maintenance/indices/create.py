@@ -127,7 +127,7 @@ def _build(
     draft = segment_draft(snapshot, request.spec, name, request.field_id, covered, uuid)
     total = sum(map(snapshot.live_rows, fragments))
     with (
-        reported(new.progress_callback) as progress,
+        reported(new.progress_callback, total) as progress,
         progress_bar(f"index {request.path}", total) as advance,
     ):
         writer = replace(writer, progress=progress, advance=advance)
@@ -193,10 +193,11 @@ def _may_replace(request: IndexRequest, index: IndexMetadata) -> bool:
 
 
 @contextlib.contextmanager
-def reported(callback: ProgressCallback | None) -> Iterator[Progress]:
+def reported(callback: ProgressCallback | None, total: int) -> Iterator[Progress]:
     """A function that reports stages to ``callback``; the last stage ends with the context.
 
-    Raises `InvalidTypeError` if ``callback`` cannot be called.
+    A type that reports no stage has the stage ``load_data`` with ``total`` rows. Raises
+    `InvalidTypeError` if ``callback`` cannot be called.
     """
     if callback is None:
         yield no_progress
@@ -204,6 +205,7 @@ def reported(callback: ProgressCallback | None) -> Iterator[Progress]:
     if not callable(callback):
         raise InvalidTypeError(f"progress_callback must be callable, got {callback!r}")
     current: list[tuple[str, int, int]] = []
+    reported_stages = set[str]()
 
     def end() -> None:
         if current:
@@ -213,11 +215,14 @@ def reported(callback: ProgressCallback | None) -> Iterator[Progress]:
     def progress(stage: str, done: int, total: int) -> None:
         if not current or current[0][0] != stage:
             end()
+            reported_stages.add(stage)
             callback(IndexProgress("start", stage, 0, total, "rows"))
         current[:] = [(stage, done, total)]
         callback(IndexProgress("progress", stage, done, total, "rows"))
 
     yield progress
+    if not reported_stages:
+        progress("load_data", total, total)
     end()
 
 
