@@ -178,7 +178,7 @@ KEYS = pa.array([1])
     ],
 )
 def test_files_of_another_kind_are_refused(store: Callable[[], folders.Folder]) -> None:
-    with pytest.raises(CorruptFileError, match="bitmap_page_lookup.lance"):
+    with pytest.raises(CorruptFileError, match=r"bitmap_page_lookup\.lance"):
         store().open(BITMAP, pa.int64()).search(IsIn(KEYS))
 
 
