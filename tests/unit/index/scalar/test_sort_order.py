@@ -55,3 +55,28 @@ def test_equal_values_and_nulls_keep_their_order() -> None:
 def test_nested_types_and_intervals_have_no_order() -> None:
     kinds = [pa.list_(pa.int8()), pa.struct([]), pa.month_day_nano_interval()]
     assert not any(map(is_orderable, kinds))
+
+
+@each_case("kind", [pa.binary(), pa.large_binary()])
+def test_many_texts_are_in_the_order_of_their_bytes(kind: pa.DataType) -> None:
+    random = np.random.default_rng(9)
+
+    def texts(prefix: bytes, alphabet: bytes, length: int) -> list[bytes]:
+        letters = random.choice(np.frombuffer(alphabet, np.uint8), (1100, length + 1))
+        lengths = random.integers(0, length + 1, 1100).tolist()
+        rows = [bytes(row[:size]) for row, size in zip(letters, lengths, strict=True)]
+        return [prefix + row for row in rows]
+
+    every = bytes(range(256))
+    for values in (
+        texts(b"", every, 12),
+        texts(b"a common prefix \0", b"\0a", 14),
+        texts(b"", b"ab", 3),
+        [b""] * 1100,
+    ):
+        nulls = random.random(1100) < 0.05
+        for mask in (None, nulls):
+            array = pa.array(values, kind, mask=mask).slice(3)
+            keys = [(one is not None, one or b"") for one in array.to_pylist()]
+            wanted = sorted(range(len(keys)), key=keys.__getitem__)
+            assert sort_indices(array).tolist() == wanted

@@ -64,3 +64,17 @@ def test_many_fragments_are_read_in_linear_time() -> None:
     """A copy of the rest for each entry would be 60 GB."""
     data = RowSet.of(np.arange(80_000, dtype=np.uint64) << np.uint64(32)).to_treemap()
     assert len(RowSet.from_treemap(data).bitmaps) == 80_000
+
+
+def test_large_sets_have_the_numbers_that_they_were_made_of() -> None:
+    random = np.random.default_rng(12)
+    for fragments, rows, count in ((1, 70_000, 9000), (3, 200_000, 40_000), (2, 9000, 5000)):
+        high = random.integers(5, 5 + fragments, count).astype(np.uint64) << np.uint64(32)
+        numbers = high | random.integers(0, rows, count).astype(np.uint64)
+        dense = (np.uint64(6) << np.uint64(32)) | random.permutation(60_000).astype(np.uint64)
+        for given in (numbers, np.concatenate([numbers, dense])):
+            found = RowSet.of(given)
+            assert np.array_equal(found.numbers(), np.unique(given))
+            assert RowSet.from_tree_map(found.to_tree_map()).numbers().tolist() == (
+                np.unique(given).tolist()
+            )
