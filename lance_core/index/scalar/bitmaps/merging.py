@@ -17,7 +17,7 @@ from lance_core.table.indices.row_set import EMPTY, RowSet
 Mask = npt.NDArray[np.bool_]
 Ranks = npt.NDArray[np.uint32]
 
-_LARGE_BLOB = 1 << 16
+_LARGE_BLOB = 1 << 13
 """Bytes from which on a blob is handled as a set; smaller ones are decoded together."""
 _WINDOW = 1 << 22
 """The most row numbers of a set that are moved at a time."""
