@@ -22,7 +22,7 @@ import lance_core
 from tests.histories.history import Copy, History
 from tests.histories.model import KEY, RefusedError, State
 from tests.histories.values import JSON, LIST, STRUCT, draw_rows
-from tests.histories.verbs import columns, misuse, reads, references, rows, versions
+from tests.histories.verbs import columns, indices, misuse, reads, references, rows, versions
 from tests.histories.verbs.base import Change, Read, Reference, Table, Verb
 
 MEMORY = Path("/dev/shm")
@@ -33,6 +33,7 @@ VERBS: tuple[type[Verb], ...] = (
     *rows.VERBS,
     *columns.VERBS,
     *versions.VERBS,
+    *indices.VERBS,
     *references.VERBS,
     *reads.VERBS,
     *misuse.VERBS,

@@ -25,7 +25,8 @@ class RefusedError(Exception):
 class State:
     """One version of a table.
 
-    ``rows``, ``created`` and ``updated`` (versions of rows) are by key. The rest is about the step
+    ``rows``, ``created`` and ``updated`` (versions of rows) are by key. ``indexed`` is the only
+    column with an index. The rest is about the step
     that makes the version: ``made_by`` is its verb, ``origin`` is where its rows come from,
     ``moved`` and ``added`` rows are now last, in any order if ``unordered``; if ``readdressed``,
     rows have other addresses.
@@ -38,6 +39,7 @@ class State:
     created: dict[int, int] = field(default_factory=dict)
     updated: dict[int, int] = field(default_factory=dict)
     config: dict[str, str] = field(default_factory=dict)
+    indexed: str | None = None
     made_by: type | None = None
     origin: Place | None = None
     moved: set[int] = field(default_factory=set)
@@ -94,6 +96,7 @@ class State:
     def clear(self) -> None:
         """A table with other rows."""
         self.rows, self.created, self.updated = {}, {}, {}
+        self.indexed = None
 
     def move(self, changed: dict[int, Row]) -> None:
         """Gives rows other values."""
@@ -121,11 +124,14 @@ class State:
     def replace_field(self, name: str, new: pa.Field, value: Callable[[Any], Any]) -> None:
         """Another name or type for a column."""
         self.schema = self.schema.set(self.schema.get_field_index(name), new)
+        if name == self.indexed:
+            self.indexed = new.name
         for row in self.rows.values():
             row[new.name] = value(row.pop(name))
 
     def drop_fields(self, names: Iterable[str]) -> None:
         gone = set(names)
+        self.indexed = None if self.indexed in gone else self.indexed
         kept = [each for each in self.schema if each.name not in gone]
         self.schema = pa.schema(kept, self.schema.metadata)
         for row in self.rows.values():

@@ -206,6 +206,8 @@ class Alter(Change):
         nullable = old.nullable if self.nullable is None else self.nullable
         if not nullable and state.has_nulls(self.path):
             raise RefusedError("there are nulls")
+        if self.type is not None and self.path == state.indexed:
+            raise RefusedError("there is an index")
         new = pa.field(self.name or self.path, self.type or old.type, nullable, old.metadata)
         state.replace_field(self.path, new, lambda value: value)
         if self.type is not None:

@@ -31,7 +31,7 @@ class Restore(Change):
 
     def change(self, state: State) -> None:
         kept = self.state.successor()
-        for name in ("schema", "rows", "created", "updated", "config"):
+        for name in ("schema", "rows", "created", "updated", "config", "indexed"):
             setattr(state, name, getattr(kept, name))
         state.origin = self.state.place
 

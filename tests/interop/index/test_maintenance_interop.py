@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,13 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.table.indices.index_metadata import parse_index_section
+from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.table.indices.index_metadata import (
+    IndexDetails,
+    IndexMetadata,
+    parse_index_section,
+)
+from lance_core.table.transactions.operations import CreateIndex
 from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -178,3 +185,63 @@ def test_an_indexed_column_is_not_cast(tmp_path: Path) -> None:
     dataset.drop_index("few_idx")
     dataset.alter_columns({"path": "few", "data_type": pa.int64()})
     assert "few_idx" not in covered(tmp_path / "t")[0]
+
+
+def replace_indices(path: Path, change: Callable[[IndexMetadata], IndexMetadata]) -> None:
+    """Commit other metadata for the three types of index that old tables have."""
+    dataset = lance_core.dataset(str(path))
+    old = [index for index in indices_of(dataset.snapshot) if index.name in OLD]
+    new = [dataclasses.replace(change(index), uuid=index.uuid) for index in old]
+    for removed, added in (old, []), ([], new):
+        operation = CreateIndex(tuple(added), tuple(removed))
+        lance_core.LanceDataset.commit(
+            str(path), lance_core.LanceOperation.Stored(operation), read_version=dataset.version
+        )
+        dataset.checkout_latest()
+
+
+OLD = ("tree_idx", "few_idx", "tags_idx")
+
+
+def test_old_indices_without_details_follow_their_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    create(lance, path)
+    replace_indices(
+        path,
+        lambda index: IndexMetadata(
+            index.uuid, index.name, index.fields, index.dataset_version, index.fragment_bitmap
+        ),
+    )
+    check(path)
+    dataset = lance_core.dataset(str(path))
+    dataset.optimize.compact_files()
+    names = [index.index_details for index in indices_of(dataset.snapshot)]
+    assert None not in names
+    check(path)
+
+
+def test_indices_of_unknown_types_and_versions_are_kept_as_they_are(tmp_path: Path) -> None:
+    for number, change in enumerate((later_version, unknown_type)):
+        path = tmp_path / str(number)
+        create(lance, path)
+        replace_indices(path, change)
+        dataset = lance_core.dataset(str(path))
+        before = indices_of(dataset.snapshot)
+        ids = [fragment.fragment_id for fragment in dataset.get_fragments()]
+        with pytest.warns(UserWarning, match="5 fragments are not compacted"):
+            dataset.optimize.compact_files()
+        dataset.delete("tree = 50")
+        assert [fragment.fragment_id for fragment in dataset.get_fragments()] == ids
+        assert indices_of(dataset.snapshot) == before
+        dataset.drop_index("few_idx")
+        assert {index.name for index in indices_of(dataset.snapshot)} == {
+            f"{column}_idx" for column in KINDS if column != "few"
+        }
+
+
+def later_version(index: IndexMetadata) -> IndexMetadata:
+    return dataclasses.replace(index, index_version=9)
+
+
+def unknown_type(index: IndexMetadata) -> IndexMetadata:
+    return dataclasses.replace(index, index_details=IndexDetails("/of.nobody.Details", b"\x01"))

@@ -94,6 +94,7 @@ def check_fails(
 
 @pytest.mark.parametrize("mode", ["reencode", "try_binary_copy"])
 def test_small_files_are_merged(spark: SparkSession, table: Path, mode: Any) -> None:
+    lance_core.dataset(table).create_scalar_index("id", "BTREE")
     lance_core.dataset(table).delete("id % 10 = 3 AND id < 40")
     rows = lance_core.dataset(table).to_table()
     finished = Finished()
@@ -112,7 +113,11 @@ def test_small_files_are_merged(spark: SparkSession, table: Path, mode: Any) -> 
     assert sorted(finished.paths) == sorted(
         fragment.data_files()[0].path for fragment in compacted.get_fragments()
     )
-    assert compacted.version == 11  # one version reserves ids, the next one has the fragments
+    found = compacted.to_table(filter="id IN (7, 13, 41)", fast_search=True)
+    assert found["id"].to_pylist() == [7, 41]
+    statistics = compacted.stats.index_stats("id_idx")
+    assert (statistics["num_unindexed_rows"], len(statistics["segments"])) == (0, 1)
+    assert compacted.version == 12  # one version reserves ids, the next one has the fragments
     assert compacted.to_table() == rows
     assert pylance.dataset(table).to_table() == rows
     read_back = {row["id"]: row["name"] for row in read(spark, table).collect()}

@@ -1,0 +1,98 @@
+"""Verbs that create, drop and optimise indices: rows stay as they are, and filters find them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from tests.histories.history import History
+from tests.histories.values import FLOATS, INTS, LIST, TEXTS, Draw
+from tests.histories.verbs.base import Reference, Table
+
+ORDERED = ("BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER")
+KINDS: dict[pa.DataType, tuple[str, ...]] = {
+    **dict.fromkeys((*INTS, *FLOATS), ORDERED),
+    **dict.fromkeys(TEXTS, (*ORDERED, "NGRAM")),
+    LIST: ("LABEL_LIST",),
+}
+NAME = "only_idx"
+
+
+def names(dataset: Any) -> set[str]:
+    """The names of all indices of columns."""
+    return {one.name for one in dataset.describe_indices()}
+
+
+@dataclass(frozen=True)
+class CreateIndex(Reference):
+    """An index of one column; a table has one at most, so that columns can be cast and dropped."""
+
+    column: str
+    kind: str
+
+    @classmethod
+    def draw(cls, draw: Draw, history: History) -> Self | None:
+        fields = [each for each in history.state.schema if each.type in KINDS]
+        field = draw(st.sampled_from(fields))
+        return cls(field.name, draw(st.sampled_from(KINDS[field.type])))
+
+    def apply(self, table: Table) -> Any:
+        dataset = table.open()
+        for name in names(dataset):
+            dataset.drop_index(name)
+        table.open().create_scalar_index(self.column, self.kind, name=NAME)
+        return table.open().version
+
+    def refer(self, history: History, result: Any) -> None:
+        _go_on(history, result, self.column)
+
+
+def _go_on(history: History, version: int, indexed: str | None) -> None:
+    """The next step begins with ``version``, whose rows are those of the last one."""
+    if version > history.state.version:
+        history.state = replace(history.state.successor(), version=version, indexed=indexed)
+
+
+@dataclass(frozen=True)
+class DropIndex(Reference):
+    """No index."""
+
+    @classmethod
+    def draw(cls, draw: Draw, history: History) -> Self:
+        return cls()
+
+    def apply(self, table: Table) -> Any:
+        dataset = table.open()
+        for name in names(dataset):
+            dataset.drop_index(name)
+        return table.open().version
+
+    def refer(self, history: History, result: Any) -> None:
+        _go_on(history, result, None)
+
+
+@dataclass(frozen=True)
+class OptimizeIndices(Reference):
+    """Indices cover all rows."""
+
+    @classmethod
+    def draw(cls, draw: Draw, history: History) -> Self:
+        return cls()
+
+    def apply(self, table: Table) -> Any:
+        version = table.open().version
+        table.open().optimize.optimize_indices()
+        dataset = table.open()
+        if dataset.version == version:
+            # Compactions of both libraries leave different coverage, so one may have nothing to do.
+            dataset.update_config({"absent": None})
+        return table.open().version
+
+    def refer(self, history: History, result: Any) -> None:
+        _go_on(history, result, history.state.indexed)
+
+
+VERBS = (CreateIndex, DropIndex, OptimizeIndices)
