@@ -47,10 +47,11 @@ class ScanSplit:
 
         if first >= end:
             return replace(self, stop=self.start, chosen=BitMap())
-        start, stop = self.chosen[first], self.chosen[end - 1] + 1
-        return replace(
-            self, start=start, stop=stop, chosen=self.chosen & BitMap(range(start, stop))
-        )
+        # Whole fragments stay whole: a scan reads small ones together.
+        start = self.chosen[first] if first else self.start
+        stop = self.chosen[end] if end < len(self.chosen) else self.stop
+        chosen = self.chosen & BitMap(range(start, stop))
+        return replace(self, start=start, stop=stop, chosen=chosen)
 
 
 def splits_of(plan: ScanPlan) -> Iterator[ScanSplit]:
@@ -63,7 +64,7 @@ def splits_of(plan: ScanPlan) -> Iterator[ScanSplit]:
             split = ScanSplit(span.fragment.id, span.start, span.stop, None, section.filter is None)
             if span.chosen is not None:
                 chosen = span.chosen & BitMap(range(span.start, span.stop))
-                split = replace(split, chosen=chosen).part(0, len(chosen))
+                split = replace(split, chosen=chosen)
             yield split
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lance_core_spark import upsert_batches
+from lance_core_spark import LanceTable, upsert_batches
 from tests.spark.stream.micro_batches import append
 
 
@@ -27,6 +27,8 @@ def main() -> None:
 
     told = {"module": type(spark).__module__, "count": read().where("id > 6").count()}
     told["filter"] = [row["id"] for row in read(filter="id < 2", columns="id").collect()]
+    LanceTable.forPath(spark, uri).createIndex("id", "BTREE")
+    told["indexed"] = [row["id"] for row in read(filter="id IN (3, 12)").collect()]
     stream = spark.readStream.format("lance").load(uri)
     writer = stream.writeStream.format("lance").option("checkpointLocation", str(folder / "c1"))
     writer.trigger(availableNow=True).start(copy).awaitTermination()

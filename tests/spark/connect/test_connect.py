@@ -23,6 +23,7 @@ FOUND = {
     "module": "pyspark.sql.connect.session",
     "count": 3,
     "filter": [0, 1],
+    "indexed": [3],
     "copy": 10,
     "merged": [11, 45],
 }
