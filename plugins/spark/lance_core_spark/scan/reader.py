@@ -109,7 +109,8 @@ class LanceReader(DataSourceReader):
     def _splits(self) -> list[ScanSplit] | None:
         """The rows that indices leave to read; None without a filter or without indices."""
         dataset = self._dataset()
-        if self._filter is None or not dataset.has_index:
+        # `has_index` would raise for a damaged index section, which scans ignore with a warning.
+        if self._filter is None or dataset.snapshot.file.index_section is None:
             return None
         handling = self._options.blob_handling
         return dataset.scanner([], filter=self._filter, blob_handling=handling).splits()
