@@ -187,7 +187,7 @@ def _update(site: Site, offsets: list[int], knows_rows: bool = True) -> Parts:
         (number,) if is_all else (),
         left,
         (made,),
-        fields_for_preserving_frag_bitmap=tuple(c for c in _COLUMNS if c != column),
+        fields_for_preserving_frag_bitmap=(column,),
         affected_rows=_offsets(site, offsets) if knows_rows else None,
     )
     footprint = replace(
