@@ -1,7 +1,7 @@
 """Damage files in many ways and read them: `python -m tests.fuzz --count 100000`.
 
 Most are golden files of 2.1 and 2.2; a tenth are a file of version 0.1. Beside them are files of
-version 2.0, and what a table consists of: manifests, data files and deletion files.
+version 2.0, and what a table consists of: manifests, data files, deletion files and indices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.fuzz import legacy_tables, tables, v2_0
+from tests.fuzz import indices, legacy_tables, tables, v2_0
 from tests.fuzz.files import damage, damage_legacy, golden
 from tests.fuzz.judge import Verdict
 
@@ -50,6 +50,9 @@ def _others(count: int, seed: int, only: str) -> Iterator[tuple[str, Verdict]]:
     for kind, share in tables.SHARES.items():
         if only in f"table, {kind}":
             yield f"table, {kind}", tables.damage(kind, share * count // 250, seed)
+    for kind, (_, share) in indices.SHARES.items():
+        if only in f"indices, {kind}":
+            yield f"indices, {kind}", indices.damage(kind, share * count // 1000, seed)
     for folder in legacy_tables.AWARE:
         if only in f"table of 0.1, {folder}":
             yield f"table of 0.1, {folder}", legacy_tables.damage(folder, count // 200, seed)

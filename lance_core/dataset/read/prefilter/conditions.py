@@ -259,18 +259,24 @@ def _intersection(some: Sequence[ColumnLookup]) -> Condition:
         query = one.query
         assert isinstance(query, InRange)
         if query.lower is not None:
-            is_more = lower is None or pc.greater(query.lower, lower).as_py()
+            is_more = lower is None or _is_greater(query.lower, lower)
             if is_more or query.lower.equals(lower):
                 has_lower = query.includes_lower and (is_more or has_lower)
                 lower = query.lower
         if query.upper is not None:
-            is_less = upper is None or pc.less(query.upper, upper).as_py()
+            is_less = upper is None or _is_greater(upper, query.upper)
             if is_less or query.upper.equals(upper):
                 has_upper = query.includes_upper and (is_less or has_upper)
                 upper = query.upper
-    if lower is not None and upper is not None and pc.greater(lower, upper).as_py():
+    if lower is not None and upper is not None and _is_greater(lower, upper):
         return _NOTHING
     return replace(some[0], query=InRange(lower, upper, has_lower, has_upper))
+
+
+def _is_greater(first: pa.Scalar, second: pa.Scalar) -> bool:
+    if pa.types.is_float16(first.type):  # Arrow compares no half floats
+        first, second = first.cast(pa.float32()), second.cast(pa.float32())
+    return bool(pc.greater(first, second).as_py())
 
 
 def _of_boolean(node: ColumnNode, truth: Truth) -> Condition:
