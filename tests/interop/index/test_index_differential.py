@@ -120,7 +120,7 @@ def optimize_segments(library: Any, uri: str, count: int) -> None:
     options: dict[str, Any] = {"num_indices_to_merge": count}
     if library is lance:
         # With this option, pylance 14.0.2 does not find columns in structs.
-        names = {index["name"] for index in lance.dataset(uri).list_indices()}
+        names = {index["name"] for index in lance_core.dataset(uri).list_indices()}
         nested = sorted(name for name in names if "." in name)
         lance_core.dataset(uri).optimize.optimize_indices(index_names=nested, **options)
         options["index_names"] = sorted(names.difference(nested))
@@ -266,3 +266,25 @@ def test_filters_return_the_rows_of_a_scan(tmp_path: Path, turn: int, case: Case
     is_used = case.kind not in (ZONEMAP, BLOOMFILTER) or case.history not in COMPACTED
     wrong += check(case, uri, names, turn + 1, is_used=is_used, is_last=True)
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("library", BOTH, ids=["pylance", "lance-core"])
+def test_optimization_removes_the_old_values_of_rows_with_stable_ids(
+    tmp_path: Path, library: Any
+) -> None:
+    uri = str(tmp_path / "t")
+    rows = table_of(["u8"], 0, 90, "2.1").set_column(2, "u8", pa.array([1, 2, 3] * 30, pa.uint8()))
+    lance.write_dataset(rows, uri, max_rows_per_file=30, enable_stable_row_ids=True)
+    dataset = lance.dataset(uri)
+    parts = [
+        dataset.create_index_uncommitted("u8", BITMAP, name="u8_idx", fragment_ids=[id_])
+        for id_ in range(3)
+    ]
+    dataset.commit_existing_index_segments("u8_idx", "u8", parts)
+    lance.dataset(uri).update({"u8": "9"}, where="row IN (0, 3, 6)")
+    library.dataset(uri).optimize.optimize_indices()
+    (index,) = lance.dataset(uri).describe_indices()
+    assert sorted(sorted(one.fragment_ids) for one in index.segments) == [[0, 2, 3], [1]]
+    for reader in BOTH:
+        assert len(reader.dataset(uri).to_table(filter="u8 = 1")) == 27
+        assert reader.dataset(uri).count_rows("u8 = 9") == 3

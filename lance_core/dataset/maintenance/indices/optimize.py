@@ -18,6 +18,7 @@ from lance_core.dataset.maintenance.indices.segments import (
     covered_now,
     index_parts,
     segment_draft,
+    uses_row_ids,
 )
 from lance_core.dataset.read.stored_indices import field_of, index_type, open_index, spec_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -152,6 +153,9 @@ def _change(
     uncovered = existing - covered
     count = options.num_indices_to_merge
     chosen = tuple(segments[-count:] if count else () if count == 0 else segments[-1:])
+    if uncovered and chosen:
+        stale = (one for one in segments[: -len(chosen)] if _may_have_moved_rows(snapshot, one))
+        chosen = (*stale, *chosen)
     if not uncovered and (count is None or min(count, len(chosen)) < 2):
         return None
     version = spec.version_for(stable_row_ids=snapshot.manifest.uses_stable_row_ids)
@@ -160,3 +164,15 @@ def _change(
         again = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in chosen))
         return _Change(spec, segments[-1], (), chosen, uncovered | again)
     return _Change(spec, segments[-1], chosen, chosen, uncovered)
+
+
+def _may_have_moved_rows(snapshot: Snapshot, segment: IndexMetadata) -> bool:
+    """True if rows of the segment may be elsewhere, with the same row ids and other values.
+
+    Once the index covers them there, pylance finds them by their old values, too: it does not
+    compare the fragment of a row with those of the segment, but with those of the whole index.
+    """
+    if not uses_row_ids(snapshot, segment):
+        return False
+    covered = covered_now(snapshot, segment)
+    return any(snapshot.fragment(id_).deletion_file is not None for id_ in covered)
