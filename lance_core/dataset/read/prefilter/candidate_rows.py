@@ -110,7 +110,10 @@ class _Run:
 
     def _of_ids(self, rows: RowSet) -> RowSet:
         """The addresses of rows with stable row ids."""
-        places = places_with(self._snapshot, Selector.IDS, rows.numbers())
+        numbers = rows.numbers()
+        if len(numbers) and numbers[-1] >= self._snapshot.manifest.next_row_id:
+            raise CorruptFileError(f"the index has row id {numbers[-1]}, which no row has had")
+        places = places_with(self._snapshot, Selector.IDS, numbers)
         ids = self._snapshot.manifest.fragments.counts.ids.astype(np.uint64)
         low = (places & 0xFFFFFFFF).astype(np.uint64)
         return RowSet.of(ids[places >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low)

@@ -57,12 +57,15 @@ class UsableIndex:
     fragments: BitMap
 
     def precision(self, lookup: ColumnLookup, query: IndexQuery) -> Precision | None:
-        """How precisely all segments answer ``query``; None if one of them does not."""
+        """How precisely all segments answer ``query``; None if one of them cannot."""
         worst = Precision.EXACT
         for segment in self.segments:
             details = segment.stored.index_details
             value = b"" if details is None else details.value
-            found = self.type.precision(query, lookup.kind, value)
+            try:
+                found = self.type.precision(query, lookup.kind, value)
+            except LanceError:  # damaged details
+                return None
             if found is None:
                 return None
             worst = worst if found is Precision.EXACT else found
