@@ -247,7 +247,9 @@ def change_type(files: Files, column: str, chance: random.Random) -> Damage:
 
 def change_version(files: Files, column: str, chance: random.Random) -> Damage:
     section = section_of(files)
-    version = chance.choice([-1, 2, 3, 10, (1 << 31) - 1, -(1 << 31)])
+    # A negative version is that of the oldest layout, which is another one for BTREE only.
+    lower = () if INDICES[column][0] == "btree" else (-1, -(1 << 31))
+    version = chance.choice([2, 3, 10, (1 << 31) - 1, *lower])
     entry_of(section, column).index_version = version
     return f"version {version}", with_section(files, section)
 

@@ -91,7 +91,7 @@ def spec_of(index: IndexMetadata) -> IndexTypeSpec | None:
     if index.index_details is None:
         return None
     spec = get_manager().index_type_of(index.index_details.type_url)
-    if spec is None or not 0 <= (index.index_version or 0) <= spec.max_version:
+    if spec is None or (index.index_version or 0) > spec.max_version:
         return None
     return spec
 
