@@ -82,6 +82,14 @@ class PageLookup:
         """The first page that starts with a value."""
         return int(self.minima.null_count)
 
+    def lower(self, numbers: Positions) -> npt.NDArray[Any]:
+        """The keys of the first values of pages, none of which may start with a null."""
+        return self._lower.keys[numbers - self.first_lower]
+
+    def upper(self, numbers: Positions) -> npt.NDArray[Any]:
+        """The keys of the last values of pages, none of which may end with a null."""
+        return self._upper.keys[numbers - self.first_page]
+
     def places(self, keys: pa.Array, *, after: bool) -> tuple[Positions, npt.NDArray[np.bool_]]:
         """For each of ``keys``, where the first value is that is not below it (``after``: above).
 
@@ -96,6 +104,8 @@ class PageLookup:
     def _check_nulls(self) -> None:
         """Nulls are at the start of the first pages."""
         count = self.num_null_pages
+        if not (count or self.first_page or self.first_lower):
+            return
         all_null = self.maxima.is_null().to_numpy(zero_copy_only=False)
         starts_with_null = self.minima.is_null().to_numpy(zero_copy_only=False)
         wanted = np.arange(self.num_pages) < count

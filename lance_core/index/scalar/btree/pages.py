@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -214,19 +215,16 @@ class BTreePages:
         """Raise `CorruptFileError` unless the rows are sorted, within the bounds of the lookup."""
         lookup, keys = self._lookup, page.keys
         num_nulls = len(page.rows) - len(keys)
-        stops = np.append(starts[1:], len(page.rows))
         first = np.maximum(starts, num_nulls) - num_nulls
+        last = np.append(starts[1:], len(page.rows)) - 1 - num_nulls
         with_minima = numbers >= lookup.first_lower
         is_valid = (
             not keys.null_count
             and num_nulls == lookup.null_counts[numbers].sum()
+            and (last >= 0).all()
             and _is_ascending(keys)
-            and keys.take(pa.array(first[with_minima])).equals(
-                sort_keys(lookup.minima.take(pa.array(numbers[with_minima])))
-            )
-            and keys.take(pa.array(stops - 1 - num_nulls)).equals(
-                sort_keys(lookup.maxima.take(pa.array(numbers)))
-            )
+            and (_some(keys, first[with_minima]) == lookup.lower(numbers[with_minima])).all()
+            and (_some(keys, last) == lookup.upper(numbers)).all()
         )
         if not is_valid:
             reason = "the values of a page are not in order, or not in its bounds"
@@ -288,6 +286,13 @@ def _parts(starts: Positions, stops: Positions) -> Iterator[tuple[Positions, Pos
         starts, stops = np.append(cut, starts[number + 1 :]), stops[number:]
         if starts[0] == stops[0]:
             starts, stops = starts[1:], stops[1:]
+
+
+def _some(keys: pa.Array, places: Positions) -> npt.NDArray[Any]:
+    """The keys at ``places``, to compare them."""
+    if pa.types.is_integer(keys.type):
+        return searchable(keys)[places]
+    return searchable(keys.take(pa.array(places)))
 
 
 def _is_ascending(keys: pa.Array) -> bool:
