@@ -54,23 +54,37 @@ class Stretch(NamedTuple):
     rows: Rows
 
 
+class _Tables(NamedTuple):
+    """The pages of a column, and what is known of each of their encodings so far.
+
+    ``prints``: the `LeafColumn._fingerprint`, `_UNKNOWN` until it is computed; then ``num_items``
+    has the levels of a page, up to `MAX_RUN_ITEMS`.
+    """
+
+    pages: PageArrays
+    prints: Int64Array
+    num_items: Int64Array
+
+    @classmethod
+    def of(cls, pages: PageArrays) -> _Tables:
+        count = len(pages.encodings)
+        return cls(pages, np.full(count, _UNKNOWN), np.zeros(count, np.int64))
+
+
 class LeafColumn:
     """A column read as ``type``. The plan of a page is made on first use and cached.
 
-    ``path`` is the dotted path of the leaf's field, ``pages`` has the pages of the column as
-    arrays. ``tree`` is a cache for the code that reads
+    ``path`` is the dotted path of the leaf's field. ``tree`` is a cache for the code that reads
     whole fields.
     """
 
     __slots__ = (
         "_keys",
         "_known",
+        "_made",
         "_nodes",
-        "_num_items",
         "_plans",
-        "_prints",
         "column",
-        "pages",
         "path",
         "tree",
         "type",
@@ -83,10 +97,8 @@ class LeafColumn:
         self.tree: object = None
         self._nodes: tuple[Node, ...] = ()
         self._plans: dict[int, LayoutPlan] = {}
-        self.pages = PageArrays.of(column.pages)
-        self._prints = np.full(len(self.pages.encodings), _UNKNOWN)
+        self._made: list[_Tables] = []
         self._keys: dict[bytes, int] = {}
-        self._num_items = np.zeros(len(self.pages.encodings), np.int64)
         self._known: dict[int, PageDescription] = {}
 
     @classmethod
@@ -96,6 +108,19 @@ class LeafColumn:
         if kept is None or kept.type != type_ or kept.path != path:
             kept = column.decoder_cache = cls(column, type_, path)
         return kept
+
+    @property
+    def pages(self) -> PageArrays:
+        """The pages of the column as arrays."""
+        return self._tables.pages
+
+    @property
+    def _tables(self) -> _Tables:
+        """Arrays about all pages, made on first use: reads of a single page do not need them."""
+        if not self._made:
+            # Concurrent reads may each append one; all use the first.
+            self._made.append(_Tables.of(PageArrays.of(self.column.pages)))
+        return self._made[0]
 
     @property
     def is_field(self) -> bool:
@@ -202,18 +227,19 @@ class LeafColumn:
         differs |= starts[1:] < stops[:-1]
         # A group has a limited size, so that a damaged page cannot claim all memory.
         size = np.cumsum(stops - starts) // MAX_RUN_BYTES
-        items = np.cumsum(self._num_items[kinds]) // MAX_RUN_ITEMS
+        items = np.cumsum(self._tables.num_items[kinds]) // MAX_RUN_ITEMS
         differs |= (size[1:] != size[:-1]) | (items[1:] != items[:-1])
         return pairwise([0, *(np.flatnonzero(differs) + 1).tolist(), len(pages)])
 
     def fingerprints(self, kinds: Int64Array) -> Int64Array:
         """For each page, given its kind, the `_fingerprint` of its encoding."""
-        found = self._prints[kinds]
+        prints = self._tables.prints
+        found = prints[kinds]
         new = found == _UNKNOWN
         if new.any():
             for kind in np.unique(kinds[new]).tolist():
-                self._prints[kind] = self._fingerprint(kind)
-            found = self._prints[kinds]
+                prints[kind] = self._fingerprint(kind)
+            found = prints[kinds]
         return found
 
     def _fingerprint(self, kind: int) -> int:
@@ -223,7 +249,7 @@ class LeafColumn:
         if not layout.HasField("mini_block_layout"):
             return -1
         message = layout.mini_block_layout
-        self._num_items[kind] = min(message.num_items, MAX_RUN_ITEMS)
+        self._tables.num_items[kind] = min(message.num_items, MAX_RUN_ITEMS)
         key = b"" if is_foreign(message) else encoding_fingerprint(message, self.type)
         return self._keys.setdefault(key, kind) if key else -1
 
