@@ -37,25 +37,21 @@ class PageLookup:
 
     def __init__(self, folder: IndexFolder) -> None:
         name = _lookup_name(folder)
-        reader = folder.reader(name)
-        table = reader.read(["min", "max", "null_count", "page_idx"]).combine_chunks()
+        reader = self._reader = folder.reader(name)
+        table = reader.read(["min", "max", "null_count"]).combine_chunks()
         self.num_pages = table.num_rows
         self.batch_size = _batch_size(reader.metadata)
         self.files = _page_files(name, reader.metadata, self.num_pages)
         columns = [_only_chunk(column) for column in table.columns]
-        self.minima, self.maxima, null_counts, numbers = columns
+        self.minima, self.maxima, null_counts = columns
         for column in (self.minima, self.maxima):
             if column.type != folder.kind:
                 raise CorruptFileError(f"the bounds are of type {column.type}, not {folder.kind}")
-        for column in (null_counts, numbers):
-            if column.type != pa.uint32() or column.null_count:
-                raise CorruptFileError("the number of nulls or of a page is not a 32-bit number")
-        if (numbers.to_numpy() != np.arange(self.num_pages)).any():
-            raise CorruptFileError("the pages are not numbered in ascending order")
-        self.null_counts: npt.NDArray[np.uint32] = null_counts.to_numpy()
+        self.null_counts = _numbers(null_counts)
         if pa.types.is_null(folder.kind):
             # pylance counts no nulls in columns of this type.
             self.null_counts = np.full(self.num_pages, self.batch_size, np.uint32)
+        self._is_numbered: bool | None = None
         self._check_nulls()
         self._lower = SortedValues(sort_keys(self.minima.slice(self.first_lower)))
         self._upper = SortedValues(sort_keys(self.maxima.slice(self.first_page)))
@@ -81,6 +77,17 @@ class PageLookup:
     def first_lower(self) -> int:
         """The first page that starts with a value."""
         return int(self.minima.null_count)
+
+    def check_order_of_pages(self) -> None:
+        """Raise `CorruptFileError` unless the pages are stored in the order of the lookup.
+
+        This need not be known of pages whose values are compared with their bounds.
+        """
+        if self._is_numbered is None:
+            numbers = _numbers(self._reader.read(["page_idx"]).column(0).combine_chunks())
+            self._is_numbered = bool((numbers == np.arange(self.num_pages)).all())
+        if not self._is_numbered:
+            raise CorruptFileError("the pages are not numbered in ascending order", PAGE_LOOKUP)
 
     def lower(self, numbers: Positions) -> npt.NDArray[Any]:
         """The keys of the first values of pages, none of which may start with a null."""
@@ -128,6 +135,13 @@ class PageLookup:
 
 def _only_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
+
+
+def _numbers(column: pa.Array) -> npt.NDArray[np.uint32]:
+    if column.type != pa.uint32() or column.null_count:
+        raise CorruptFileError("the number of nulls or of a page is not a 32-bit number")
+    numbers: npt.NDArray[np.uint32] = column.to_numpy()
+    return numbers
 
 
 def _lookup_name(folder: IndexFolder) -> str:

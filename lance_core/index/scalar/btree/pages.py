@@ -149,6 +149,7 @@ class BTreePages:
 
     def row_set(self, starts: Positions, stops: Positions) -> RowSet:
         """The rows at ranges of positions, which ascend and do not overlap."""
+        self._lookup.check_order_of_pages()
         sets = []
         for file in self._lookup.files:
             reader = self._reader(file)
@@ -163,6 +164,7 @@ class BTreePages:
 
     def batches(self) -> Iterator[IndexBatch]:
         """All rows in order."""
+        self._lookup.check_order_of_pages()
         for file in self._lookup.files:
             reader, size = self._reader(file), self._folder.sizes.get(file.name) or 0
             total = reader.num_rows

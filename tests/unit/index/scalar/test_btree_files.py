@@ -192,6 +192,17 @@ def test_damaged_files_are_found_and_give_no_wrong_rows(damage: str) -> None:
         search_all(both(data, lookup).open(BTree(), pa.int64()), data_table())
 
 
+def test_numbers_of_pages_matter_only_for_pages_without_bounds() -> None:
+    """Pages whose values are compared with the lookup are found to be those that it means."""
+    data, lookup = DAMAGES["unsorted numbers"](data_table(), lookup_table())
+    index = both(data, lookup).open(BTree(), pa.int64())
+    found = index.search(IsIn(pa.array([7]))).rows.numbers().tolist()
+    is_found = np.asarray(pc.fill_null(pc.equal(data.column("values"), 7), False))
+    assert found == np.sort(np.asarray(data.column("ids"))[is_found]).tolist()
+    with pytest.raises(CorruptFileError, match="not numbered in ascending order"):
+        index.search(IsNull())
+
+
 @each_case("size", ["0", "-4", "four", "", "3", "5", "99999999999999"])
 def test_another_size_of_pages_is_found(size: str) -> None:
     with pytest.raises(CorruptFileError):
