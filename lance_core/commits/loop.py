@@ -237,8 +237,8 @@ class _Attempts:
             if before is None or before.manifest.version <= read:
                 raise
             raise RetryableCommitConflictError(
-                f"Commit conflict for version {before.manifest.version}: what was computed from "
-                f"version {read} does not fit it: {error}"
+                f"Retryable commit conflict for version {before.manifest.version}: what was "
+                f"computed from version {read} does not fit it: {error}"
             ) from error
 
     def _publish_detached(self, read: ManifestLocation, elapsed: Callable[[], float]) -> Version:

@@ -166,8 +166,8 @@ class _Merge:
 
     def _conflict(self, fragment_id: int, reason: str) -> RetryableCommitConflictError:
         return RetryableCommitConflictError(
-            f"Commit conflict for version {self._base.version}: fragment {fragment_id} {reason}; "
-            "retry on the newest version"
+            f"Retryable commit conflict for version {self._base.version}: fragment {fragment_id} "
+            f"{reason}; retry on the newest version"
         )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_core.lazy_dataclass import dataclass
 
@@ -30,6 +31,13 @@ class InRange:
     upper: pa.Scalar | None = None
     includes_lower: bool = True
     includes_upper: bool = True
+
+    @property
+    def is_reversed(self) -> bool:
+        """True if the lower bound is above the upper one: no value satisfies the query."""
+        if self.lower is None or self.upper is None:
+            return False
+        return is_above(self.lower, self.upper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,13 @@ class HasAll:
     """The list contains all ``values``, of which there is at least one."""
 
     values: pa.Array
+
+
+def is_above(value: pa.Scalar, other: pa.Scalar) -> bool:
+    """True if ``value`` is greater than ``other``, which has the same type."""
+    if pa.types.is_float16(value.type):  # Arrow does not compare half floats
+        return bool(value.as_py() > other.as_py())
+    return bool(pc.greater(value, other).as_py())
 
 
 IndexQuery: TypeAlias = (

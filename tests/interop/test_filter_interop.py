@@ -337,6 +337,10 @@ f64 * 2 = 3
 d - d = 0
 ts - ts = ts - ts
 cast(f64 as float) = 1.5
+fsb = arrow_cast(0x7a7a, 'FixedSizeBinary(2)')
+f64 = arrow_cast(1.5, 'Float32')
+i32 < arrow_cast('2', 'Int64')
+i32 = arrow_cast(1.5, 'Int8')
 cast(i32 as double) / 4 > 0.2
 cast(i32 as string) = '1'
 cast(b as int) = 1

@@ -206,7 +206,9 @@ def analyzed(steps: Sequence[PlanStep], plan: ScanPlan, seconds: float) -> PlanT
         else:
             text = f"{_output(metrics.read)}, {_reads(metrics.read)}"
             if plan.filter is not None:
-                rows = f"output_rows={metrics.filter.output_rows}"
+                # Rows that only indices have chosen are not tested.
+                dropped = metrics.filter.rows_scanned - metrics.filter.output_rows
+                rows = f"output_rows={metrics.read.output_rows - dropped}"
                 text = f"{rows}, {text.partition(', ')[2]}, filter_time={_time(metrics.filter)}"
         found.append(step._replace(metrics=text))
     return PlanText.of(found)

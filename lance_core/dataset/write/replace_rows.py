@@ -75,7 +75,7 @@ def _check_added(snapshot: Snapshot, predicate: str | pc.Expression, base: Versi
     plan = deletions.plan_of(newest, predicate)
     if deletions.find(newest, plan_of_fragments(plan, newest, *added)):
         raise RetryableCommitConflictError(
-            f"Commit conflict for version {newest.version}: another writer has added rows that "
-            f"satisfy the condition for the rows to replace in version {snapshot.version}; retry "
-            "on the newest version"
+            f"Retryable commit conflict for version {newest.version}: another writer has added "
+            f"rows that satisfy the condition for the rows to replace in version "
+            f"{snapshot.version}; retry on the newest version"
         )

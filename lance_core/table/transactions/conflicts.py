@@ -191,7 +191,7 @@ def check(transaction: Transaction, committed: Transaction | None, version: int)
     theirs = _names(committed.operation)
     if found is Verdict.RETRYABLE:
         raise RetryableCommitConflictError(
-            f"Commit conflict for version {version}: {based} was overtaken by {theirs}; "
+            f"Retryable commit conflict for version {version}: {based} was overtaken by {theirs}; "
             "retry on the newest version"
         )
     if found is Verdict.INCOMPATIBLE:

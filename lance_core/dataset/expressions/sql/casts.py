@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -33,6 +34,23 @@ _SIMPLE: dict[str, pa.DataType] = {
     "DATE": pa.date32(),
     "TIME": pa.time64("ns"),
 }
+_ARROW_NAMES: dict[str, pa.DataType] = {
+    **{
+        f"{kind}{bits}": getattr(pa, f"{kind.lower()}{bits}")()
+        for kind in ("Int", "UInt")
+        for bits in (8, 16, 32, 64)
+    },
+    "Float32": pa.float32(),
+    "Float64": pa.float64(),
+    "Boolean": pa.bool_(),
+    "Utf8": pa.string(),
+    "LargeUtf8": pa.large_string(),
+    "Binary": pa.binary(),
+    "LargeBinary": pa.large_binary(),
+    "Date32": pa.date32(),
+}
+"""The names of types in ``arrow_cast``, as DataFusion has them."""
+_FIXED_SIZE_BINARY = re.compile(r"FixedSizeBinary\(\s*([1-9][0-9]{0,8})\s*\)")
 _WITH_UNIT = ("TIMESTAMP", "DATETIME")
 _DECIMAL = ("DECIMAL", "DEC", "NUMERIC", "NUMBER", "FIXED")
 _MAX_DIGITS = 76
@@ -55,6 +73,21 @@ def arrow_type(written: TypeName) -> pa.DataType:
         return make(numbers[0], scale)
     arguments = f"({', '.join(map(str, numbers))})" if numbers else ""
     raise UnsupportedFeatureError(f"the type {name}{arguments} is not supported in CAST")
+
+
+def arrow_cast(node: Node, name: Node) -> Node:
+    """A literal cast to the Arrow type ``name``, such as ``'FixedSizeBinary(16)'``.
+
+    Raises `UnsupportedFeatureError` for other values than literals, and for other types.
+    """
+    text = str(name.value) if isinstance(name, Constant) and is_text(name.type) else ""
+    fixed = _FIXED_SIZE_BINARY.fullmatch(text)
+    kind = _ARROW_NAMES.get(text) if fixed is None else pa.binary(int(fixed[1]))
+    if kind is None or not isinstance(node, Constant):
+        raise UnsupportedFeatureError(
+            f"arrow_cast of a value that is not a literal, or to {text!r}"
+        )
+    return cast(node, kind)
 
 
 def cast(node: Node, kind: pa.DataType) -> Node:

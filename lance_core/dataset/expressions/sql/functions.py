@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import (
+    casts,
     compare,
     json_functions,
     lists,
@@ -142,6 +143,7 @@ _FUNCTIONS: Mapping[str, Function] = {
     "ifnull": Function(_coalesce, 2, 2, infers_nullable=True),
     "nvl": Function(_coalesce, 2, 2, infers_nullable=True),
     "nvl2": Function(_nvl2, 3, 3, infers_nullable=True),
+    "arrow_cast": Function(casts.arrow_cast, 2, 2),
     "nullif": Function(_nullif, 2, 2),
     "greatest": Function(_greatest, 1, None),
     "least": Function(_least, 1, None),

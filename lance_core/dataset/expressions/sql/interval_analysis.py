@@ -133,6 +133,8 @@ def _succeeds(function: Kernel, node: CallNode) -> bool:
     """True for calls of arithmetic and casts that have a result for all values."""
     first, last = node.arguments[0], node.arguments[-1]
     if function is coerce.cast_value:
+        if isinstance(first.type, pa.BaseExtensionType):
+            return bool(first.type.storage_type == node.type)
         return _is_number(first.type) and pa.types.is_floating(node.type)
     if function in (pc.add, pc.subtract, pc.multiply, pc.divide, pc.negate_checked, pc.abs_checked):
         return bool(pa.types.is_floating(node.type))

@@ -12,8 +12,9 @@ from lance_core.dataset.read.prefilter.usable_indices import usable_indices
 from lance_core.dataset.read.row_addresses import Selector, places_with
 from lance_core.dataset.read.stored_indices import open_index
 from lance_core.errors import CorruptFileError
+from lance_core.index.queries import InRange
 from lance_core.lazy_dataclass import dataclass
-from lance_core.table.indices.row_set import RowSet
+from lance_core.table.indices.row_set import EMPTY, RowSet
 from lance_core.table.row_ids.row_id_index import OFFSET_BITS
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class _Run:
 
     def _searched(self, search: Search) -> RowSet:
         index, lookup = search.index, search.lookup
+        if isinstance(lookup.query, InRange) and lookup.query.is_reversed:
+            return EMPTY
         with_nulls = lookup.truth in (Truth.FALSE, Truth.NOT_FALSE)
         rows, nulls = [], []
         for segment in index.segments:

@@ -39,6 +39,7 @@ from lance_core.index.queries import (
     IsNull,
     MatchesRegex,
     StartsWith,
+    is_above,
 )
 from lance_core.lazy_dataclass import dataclass
 
@@ -252,31 +253,23 @@ def _members(some: Sequence[ColumnLookup]) -> ColumnLookup:
     return replace(some[0], query=IsIn(values))
 
 
-def _intersection(some: Sequence[ColumnLookup]) -> Condition:
+def _intersection(some: Sequence[ColumnLookup]) -> ColumnLookup:
     """One lookup of the range that is in all ranges."""
     lower, upper, has_lower, has_upper = None, None, True, True
     for one in some:
         query = one.query
         assert isinstance(query, InRange)
         if query.lower is not None:
-            is_more = lower is None or _is_greater(query.lower, lower)
+            is_more = lower is None or is_above(query.lower, lower)
             if is_more or query.lower.equals(lower):
                 has_lower = query.includes_lower and (is_more or has_lower)
                 lower = query.lower
         if query.upper is not None:
-            is_less = upper is None or _is_greater(upper, query.upper)
+            is_less = upper is None or is_above(upper, query.upper)
             if is_less or query.upper.equals(upper):
                 has_upper = query.includes_upper and (is_less or has_upper)
                 upper = query.upper
-    if lower is not None and upper is not None and _is_greater(lower, upper):
-        return _NOTHING
     return replace(some[0], query=InRange(lower, upper, has_lower, has_upper))
-
-
-def _is_greater(first: pa.Scalar, second: pa.Scalar) -> bool:
-    if pa.types.is_float16(first.type):  # Arrow compares no half floats
-        first, second = first.cast(pa.float32()), second.cast(pa.float32())
-    return bool(pc.greater(first, second).as_py())
 
 
 def _of_boolean(node: ColumnNode, truth: Truth) -> Condition:
@@ -288,16 +281,23 @@ def _of_boolean(node: ColumnNode, truth: Truth) -> Condition:
 
 
 def _column(node: Node) -> ColumnNode | None:
-    """The column that ``node`` is; half floats are compared as float32."""
+    """The column that ``node`` is.
+
+    Half floats are compared as float32, and extension types as their storage types.
+    """
     if isinstance(node, ColumnNode):
         return node
     if not isinstance(node, CallNode) or len(node.arguments) != 1:
         return None
     inner = node.arguments[0]
     is_cast = function_of(node.kernel)[0] is coerce.cast_value
-    if is_cast and isinstance(inner, ColumnNode) and pa.types.is_float16(inner.type):
-        return inner if node.type == pa.float32() else None
-    return None
+    if not is_cast or not isinstance(inner, ColumnNode):
+        return None
+    if isinstance(inner.type, pa.BaseExtensionType):
+        is_storage = node.type == inner.type.storage_type
+        return replace(inner, type=node.type) if is_storage else None
+    is_half = pa.types.is_float16(inner.type) and node.type == pa.float32()
+    return inner if is_half else None
 
 
 _Rest: TypeAlias = "tuple[Node, ...]"

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 MAX_VALUES = 20
 """Maximum values of a list that are shown."""
 
+MAX_BYTES = 10
+"""Maximum bytes of a binary value that are shown, as in pylance."""
+
 _FORMS = {
     Truth.TRUE: "{}",
     Truth.FALSE: "NOT({})",
@@ -55,13 +58,16 @@ def _lookup_text(lookup: ColumnLookup) -> str:
     column = format_path(lookup.path)
     match lookup.query:
         case IsIn(values) if len(values) == 1:
-            return f"{column} = {values[0]}"
+            return f"{column} = {_value_text(values[0])}"
         case IsIn(values):
             return f"{column} IN [{_values_text(values)}]"
         case InRange(lower, upper, has_lower, has_upper):
-            parts = [] if lower is None else [f"{column} {'>=' if has_lower else '>'} {lower}"]
-            parts += [] if upper is None else [f"{column} {'<=' if has_upper else '<'} {upper}"]
-            return " && ".join(parts)
+            bounds = (">=" if has_lower else ">", lower), ("<=" if has_upper else "<", upper)
+            return " && ".join(
+                f"{column} {operator} {_value_text(bound)}"
+                for operator, bound in bounds
+                if bound is not None
+            )
         case IsNull():
             return f"{column} IS NULL"
         case StartsWith(prefix):
@@ -76,8 +82,16 @@ def _lookup_text(lookup: ColumnLookup) -> str:
             return f"array_has_all({column}, [{_values_text(values)}])"
 
 
+def _value_text(scalar: pa.Scalar) -> str:
+    """A value; bytes are hexadecimal digits, of which only the first are shown."""
+    value = scalar.as_py()
+    if not isinstance(value, bytes):
+        return str(scalar)
+    return value.hex() if len(value) <= MAX_BYTES else f"{value[:MAX_BYTES].hex()}..."
+
+
 def _values_text(values: pa.Array) -> str:
-    shown = ",".join(str(value) for value in values[:MAX_VALUES])
+    shown = ",".join(map(_value_text, values[:MAX_VALUES]))
     return shown if len(values) <= MAX_VALUES else f"{shown},… ({len(values)} values)"
 
 

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.expressions.sql.node import Node
     from lance_core.dataset.read.prefilter.usable_indices import UsableIndex
 
-_EXACT_KINDS = ("bitmap", "btree")
-"""Types to prefer, in this order, if several indices of a column answer a query equally well."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
@@ -130,11 +127,6 @@ def _search(lookup: ColumnLookup, indices: Collection[UsableIndex]) -> SearchTre
         return None
     most = max(len(one.index.fragments) for one in found)
     best = [one for one in found if len(one.index.fragments) == most]
-    if exact:
-        return min(best, key=_rank)
-    return best[0] if len(best) == 1 else Combination(tuple(best), True, False)
-
-
-def _rank(search: Search) -> int:
-    name = search.index.spec.name
-    return _EXACT_KINDS.index(name) if name in _EXACT_KINDS else len(_EXACT_KINDS)
+    if exact or len(best) == 1:
+        return best[0]
+    return Combination(tuple(best), True, False)

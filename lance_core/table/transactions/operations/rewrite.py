@@ -142,8 +142,8 @@ class NewReuseIndex:
         current = [index.uuid for index in indices if index.name == REUSE_INDEX]
         if current != ([] if self.previous is None else [self.previous]):
             raise RetryableCommitConflictError(
-                f"Commit conflict for version {version}: another compaction has changed the "
-                "fragment-reuse index; retry on the newest version"
+                f"Retryable commit conflict for version {version}: another compaction has changed "
+                "the fragment-reuse index; retry on the newest version"
             )
         return (*(index for index in indices if index.name != REUSE_INDEX), self.index)
 
@@ -232,7 +232,7 @@ class Rewrite(Operation):
         missing = rewritten.keys() - {index.uuid for index in indices}
         if missing and draft.version > draft.read_version + 1:
             raise RetryableCommitConflictError(
-                f"Commit conflict for version {draft.version - 1}: the rewritten index "
+                f"Retryable commit conflict for version {draft.version - 1}: the rewritten index "
                 f"{min(missing)} does not exist in it; retry on the newest version"
             )
         if missing or len(rewritten) < len(self.rewritten_indices):
@@ -241,8 +241,9 @@ class Rewrite(Operation):
             new = rewritten.get(index.uuid)
             if new and new.coverage and new.coverage[0] != index.fragment_bitmap:
                 raise RetryableCommitConflictError(
-                    f"Commit conflict for version {draft.version - 1}: another writer has changed "
-                    f"the fragments of index {index.name!r}; retry on the newest version"
+                    f"Retryable commit conflict for version {draft.version - 1}: another writer "
+                    f"has changed the fragments of index {index.name!r}; retry on the newest "
+                    "version"
                 )
 
         def after(index: IndexMetadata) -> IndexMetadata:
