@@ -172,7 +172,9 @@ def test_a_conflict_says_who_meets_whom(
         return
     with pytest.raises(CommitConflictError) as caught:
         check(transaction, other, 4)
-    assert isinstance(caught.value, RetryableCommitConflictError) is (expected is Verdict.RETRYABLE)
+    is_retryable = expected is Verdict.RETRYABLE
+    assert isinstance(caught.value, RetryableCommitConflictError) is is_retryable
+    assert str(caught.value).startswith("Retryable commit") is is_retryable
     for text in ("version 3", "version 4", ours.value, theirs.value):
         assert text in str(caught.value)
 
