@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
+from pathlib import Path
 
 import pyarrow as pa
 
 import lance_core as lance
-from lance_core.dataset.read.stored_indices import indices_of, spec_of
+from lance_core.dataset.read.stored_indices import indices_of, open_index, spec_of
 from lance_core.dataset.write.commit_change import commit_change
+from lance_core.index.base import OpenIndex
 from lance_core.table.indices.index_coverage import has_row_ids
 from lance_core.table.indices.index_metadata import IndexDetails, IndexFile, IndexMetadata
 from lance_core.table.transactions.operations import CreateIndex
@@ -78,3 +80,18 @@ def test_an_index_without_details_has_the_type_that_its_files_suggest(uri: str) 
         IndexFile("page_data.lance", 5),
     }
     assert [index.uuid for index in found] == [index.uuid for index in given]
+
+
+def test_an_open_index_belongs_to_the_options_of_its_table(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    lance.write_dataset(pa.table({"i": [1]}), path).create_scalar_index("i", "BTREE")
+
+    def opened(options: dict[str, str]) -> OpenIndex:
+        snapshot = lance.dataset(path, storage_options=options).snapshot
+        (index,) = indices_of(snapshot)
+        spec = spec_of(index)
+        assert spec is not None
+        return open_index(snapshot, index, spec)
+
+    assert opened({}) is opened({})
+    assert opened({"durability": "fast"}) is not opened({"durability": "durable"})
