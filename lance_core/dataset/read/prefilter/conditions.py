@@ -102,7 +102,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A condition that is no query of an index."""
+    """A condition that cannot be expressed as a query of an index."""
 
 
 Condition: TypeAlias = ColumnLookup | AllOf | AnyOf | Unknown
@@ -190,17 +190,9 @@ def all_of(parts: Sequence[Condition]) -> Condition:
     excluded: dict[Path, list[ColumnLookup]] = {}
     others: list[Condition] = []
     for one in flat:
-        if (
-            isinstance(one, ColumnLookup)
-            and one.truth is Truth.TRUE
-            and isinstance(one.query, InRange)
-        ):
+        if _asks(one, Truth.TRUE, InRange):
             ranges.setdefault(one.path, []).append(one)
-        elif (
-            isinstance(one, ColumnLookup)
-            and one.truth is Truth.FALSE
-            and isinstance(one.query, IsIn)
-        ):
+        elif _asks(one, Truth.FALSE, IsIn):
             excluded.setdefault(one.path, []).append(one)
         else:
             others.append(one)
@@ -220,11 +212,7 @@ def any_of(parts: Sequence[Condition]) -> Condition:
     members: dict[Path, list[ColumnLookup]] = {}
     others: list[Condition] = []
     for one in flat:
-        if (
-            isinstance(one, ColumnLookup)
-            and one.truth is Truth.TRUE
-            and isinstance(one.query, IsIn)
-        ):
+        if _asks(one, Truth.TRUE, IsIn):
             members.setdefault(one.path, []).append(one)
         else:
             others.append(one)
