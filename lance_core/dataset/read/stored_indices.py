@@ -103,7 +103,7 @@ def field_of(snapshot: Snapshot, index: IndexMetadata) -> Field | None:
     """The indexed field; None if the index is over several fields or the field does not exist."""
     if len(index.fields) != 1:
         return None
-    return next((one for one in snapshot.schema.walk() if one.id == index.fields[0]), None)
+    return snapshot.schema.field_by_id(index.fields[0])
 
 
 def folder_of(snapshot: Snapshot, index: IndexMetadata, kind: pa.DataType) -> IndexFolder:
