@@ -6,33 +6,16 @@ Here with a few types of columns; with all types in ``tox -e matrix``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 import lance_core_example_sorted_hash
 import pyarrow as pa
-import pytest
 
 from lance_core.builtin import lance_index_types
-from lance_core.errors import PluginNotFoundError
-from lance_core.plugins import get_manager
 from lance_core.testing.index_type import IndexTypeTests
 
 _SPECS = {spec.name: spec for spec in lance_index_types()}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _sorted_hash() -> Iterator[None]:
-    """The example's index type, also where the example plugin is installed without it."""
-    manager = get_manager()
-    try:
-        manager.index_type("sorted_hash")
-    except PluginNotFoundError:
-        name = manager.register(lance_core_example_sorted_hash)
-        yield
-        manager.unregister(name)
-    else:
-        yield
 
 
 class SomeTypes(IndexTypeTests):
