@@ -115,11 +115,7 @@ class RowSet:
         return found
 
     def __or__(self, other: RowSet) -> RowSet:
-        merged = dict(self.bitmaps)
-        for high, bitmap in other.bitmaps.items():
-            mine = merged.get(high, bitmap)
-            merged[high] = None if mine is None or bitmap is None else mine | bitmap
-        return RowSet(merged)
+        return RowSet.union((self, other))
 
     def __and__(self, other: RowSet) -> RowSet:
         found: dict[int, BitMap | None] = {}
