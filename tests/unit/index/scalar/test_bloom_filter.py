@@ -17,10 +17,10 @@ from lance_core.index.scalar.bloom_filter import FILE, BloomFilter, OpenBloomFil
 from lance_core.index.scalar.split_block_filter import build_filters, filter_bytes
 from lance_core.index.scalar.xxhash64 import hash_array
 from lance_core.table.indices.row_set import EMPTY
+from tests.unit.index.scalar.bitmap_folders import Rows
 from tests.unit.index.scalar.zone_rows import (
     BuiltIndex,
     Compaction,
-    Rows,
     addresses,
     build,
     live_rows,

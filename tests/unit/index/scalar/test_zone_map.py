@@ -18,10 +18,10 @@ from lance_core.index.scalar.sort_order import searchable, sort_keys
 from lance_core.index.scalar.zone_map import FILE, ROWS_VARIABLE, OpenZoneMap, ZoneMap
 from lance_core.index.scalar.zones import NULL_BITMAP
 from lance_core.table.indices.row_set import EMPTY, RowSet
+from tests.unit.index.scalar.bitmap_folders import Rows
 from tests.unit.index.scalar.zone_rows import (
     BuiltIndex,
     Compaction,
-    Rows,
     addresses,
     build,
     live_rows,

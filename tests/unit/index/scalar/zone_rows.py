@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,35 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.version import FileVersion
-from lance_core.index.base import IndexBatch, IndexType, OpenIndex, RowNumbers
+from lance_core.index.base import IndexType, OpenIndex, RowNumbers
 from lance_core.index.files import IndexFolder, IndexOutput
 from lance_core.plugins import get_manager
 from lance_core.store.memory import MemoryStore
+from tests.unit.index.scalar.bitmap_folders import Rows
 
 
 def addresses(fragment: int, offsets: Sequence[int] | npt.NDArray[np.int64]) -> RowNumbers:
     return np.asarray(offsets, np.uint64) + np.uint64(fragment << 32)
-
-
-class Rows(NamedTuple):
-    """Live rows, given in batches of ``step`` rows."""
-
-    values: pa.Array
-    numbers: RowNumbers
-    step: int = 7
-
-    @property
-    def type(self) -> pa.DataType:
-        return self.values.type
-
-    @property
-    def num_rows(self) -> int:
-        return len(self.values)
-
-    def batches(self) -> Iterator[IndexBatch]:
-        for start in range(0, len(self.values), self.step):
-            part = slice(start, start + self.step)
-            yield IndexBatch(self.values[part], self.numbers[part])
 
 
 def live_rows(values: pa.Array, fragment_rows: int, first: int, seed: int) -> Rows:
@@ -47,7 +27,7 @@ def live_rows(values: pa.Array, fragment_rows: int, first: int, seed: int) -> Ro
     count = len(values)
     live = np.flatnonzero(random.random(2 * count) < 0.8)[:count]
     numbers = (live // fragment_rows + first << 32) | live % fragment_rows
-    return Rows(values, numbers.astype(np.uint64))
+    return Rows(values, numbers.astype(np.uint64), step=7)
 
 
 class Compaction(NamedTuple):
