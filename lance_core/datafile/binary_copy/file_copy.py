@@ -62,7 +62,6 @@ class CopyCounts:
     pages_copied: int = 0
     pages_reencoded: int = 0
     bytes_copied: int = 0
-    bytes_written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,6 @@ class FileCopy:
         result = self._finish(columns, num_rows)
         counts.pages_copied += copies.num_pages
         counts.bytes_copied += copies.num_bytes
-        counts.bytes_written += result.size_bytes
         counts.pages_reencoded += sum(
             piece.num_pages for one in pieces for piece in one if isinstance(piece, EncodedRows)
         )

@@ -34,8 +34,9 @@ T = TypeVar("T")
 class CompactionMetrics:
     """What a compaction has removed and added.
 
-    ``files_removed`` counts data files and deletion files. The other counts are of a copy of pages:
-    pages that were copied as they are, pages that were decoded and encoded again, and bytes.
+    ``files_removed`` counts data files and deletion files, ``bytes_written`` the bytes of the new data
+    files. If pages were copied: ``pages_copied`` and ``bytes_copied`` as they were, and
+    ``pages_reencoded`` for pages in which rows had changed.
     """
 
     fragments_removed: int = 0
@@ -145,12 +146,14 @@ class CompactionTask:
         """`execute` for an open version; ``advance`` is called with numbers of written rows."""
         old = [self._fragment(snapshot, given) for given in self.fragments]
         made = rewrite(snapshot, old, self.settings, progress, advance)
+        files = [file for one in made.fragments for file in one.files]
         removed = sum(len(one.files) + (one.deletion_file is not None) for one in old)
         metrics = CompactionMetrics(
             len(old),
             len(made.fragments),
             removed,
-            sum(len(one.files) for one in made.fragments),
+            len(files),
+            bytes_written=sum(file.file_size_bytes or 0 for file in files),
             **asdict(made.counts),
         )
         addresses = row_addresses(snapshot, old) if self.settings.defer_index_remap else None

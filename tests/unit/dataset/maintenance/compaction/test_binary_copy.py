@@ -121,7 +121,7 @@ def test_pages_keep_their_bytes_and_get_new_positions(tmp_path: Path, version: s
     new = snapshot.reader(file)
     old = [snapshot.reader(one.files[0]) for one in snapshot.manifest.fragments]
     whole = (tmp_path / "t" / "data" / file.path).read_bytes()
-    assert len(whole) == file.file_size_bytes == copied.counts.bytes_written
+    assert len(whole) == file.file_size_bytes
     for number, column in enumerate(new.metadata.columns):
         sources = [(one, page) for one in old for page in one.metadata.columns[number].pages]
         if len(column.pages) == 1:  # the header of the struct

@@ -55,6 +55,12 @@ def test_new_fragments_get_reserved_ids_and_come_last(uri: str) -> None:
     assert dataset.to_table()["i"].to_pylist() == [*range(20, 120), *range(20), *range(120, 140)]
 
 
+def test_metrics_have_the_bytes_of_new_files(dataset: lance.LanceDataset) -> None:
+    metrics = dataset.optimize.compact_files(compaction_mode="reencode")
+    files = [file for one in dataset.get_fragments() for file in one.data_files()]
+    assert metrics.bytes_written == sum(file.file_size_bytes or 0 for file in files) > 0
+
+
 def test_without_work_nothing_is_committed(dataset: lance.LanceDataset) -> None:
     assert dataset.optimize.compact_files(target_rows_per_fragment=10) == CompactionMetrics()
     assert Compaction.commit(dataset, []) == CompactionMetrics()
