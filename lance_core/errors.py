@@ -302,3 +302,7 @@ class CommitUnknownError(CommitError):
 
 class NoSafeCommitHandlerError(CommitError):
     """The store does not meet the requirements of any commit handler; reading still works."""
+
+
+class IndexWarning(UserWarning):
+    """An index cannot be used; the query reads the table instead."""

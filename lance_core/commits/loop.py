@@ -51,7 +51,10 @@ from lance_core.table.transactions.transaction import Transaction
 
 SHORTEST_PAUSE = 0.001
 LONGEST_PAUSE = 5.0
-"""Seconds; lower and upper bound of the longest pause after losing to another writer."""
+"""Seconds. After losing to another writer, a pause is random between 0 and a limit. The first limit
+is the time that the attempt took, but at least ``SHORTEST_PAUSE``; later limits grow to
+``LONGEST_PAUSE``.
+"""
 
 _CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
 """Errors that state the outcome of a commit themselves."""

@@ -22,10 +22,10 @@ import pyarrow as pa
 import lance_core as lance
 from lance_core._pb import table_pb2
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.dataset.read.prefilter.usable_indices import IndexWarning
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import TableRoot
 from lance_core.encodings.version import FileVersion
+from lance_core.errors import IndexWarning
 from lance_core.index.files import IndexFolder, IndexOutput
 from lance_core.plugins import get_manager
 from lance_core.store.config import StoreConfig

@@ -21,6 +21,9 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 SCHEMES = ("zstd", "lz4")
 
+_SIZE_BYTES = {"zstd": 8, "lz4": 4}
+"""Bytes of the uncompressed size before the compressed data."""
+
 _ALWAYS_PLAUSIBLE = 64 << 20
 _LARGEST_RATIO = 1000
 _LZ4_RATIO = 255
@@ -125,8 +128,8 @@ def _claimed(
     scheme: str, data: npt.NDArray[np.uint8], starts: Int64Array, sizes: Int64Array
 ) -> Int64Array | None:
     """The uncompressed size that each span claims; None if any span does not state one."""
-    width = 8 if scheme == "zstd" else 4
-    if not len(starts) or (sizes < width + 1).any():
+    width = _SIZE_BYTES.get(scheme)
+    if width is None or not len(starts) or (sizes < width + 1).any():
         return None
     head = data[starts[:, None] + np.arange(width)]
     if scheme == "zstd":

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.compression.general import SCHEMES
 from lance_core.encodings.plugin_values.value_encoding import ENCODING_KEY
 from lance_core.encodings.v2_0.base import Compression, EncodeScope
 from lance_core.encodings.v2_0.dictionary import encode_strings
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 COMPRESSION_KEY = "lance-encoding:compression"
 LEVEL_KEY = "lance-encoding:compression-level"
 
-_GENERAL = ("zstd", "lz4", "none")
+_GENERAL = (*SCHEMES, "none")
 _MOST_ITEMS = 255
 _SAMPLE = 1024
 

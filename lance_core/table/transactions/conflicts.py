@@ -2,7 +2,7 @@
 
 A transaction computed from version N can become version M > N + 1 only if it is compatible with
 each transaction committed in between. The table was measured on release 14 of the reference
-implementation, which commits to the same tables. See docs/format/commits.md.
+implementation, which commits to the same tables. See "Conflicts" in docs/format/table.md.
 """
 
 from __future__ import annotations
@@ -69,64 +69,72 @@ class Verdict(enum.Enum):
     INCOMPATIBLE = "X"
 
 
-_COLUMNS = (
-    Kind.APPEND,
-    Kind.DELETE,
-    Kind.UPDATE_ROWS,
-    Kind.UPDATE_COLUMNS,
-    Kind.OVERWRITE,
-    Kind.CREATE_INDEX,
-    Kind.REWRITE,
-    Kind.MERGE,
-    Kind.MERGE_SAFE,
-    Kind.PROJECT,
-    Kind.PROJECT_SAFE,
-    Kind.RESTORE,
-    Kind.UPDATE_CONFIG,
-    Kind.UPDATE_METADATA,
-    Kind.DATA_REPLACEMENT,
-    Kind.RESERVE_FRAGMENTS,
-    Kind.UPDATE_MEM_WAL,
-    Kind.CLONE,
-    Kind.UPDATE_BASES,
-    Kind.DATA_OVERLAY,
-    Kind.UNKNOWN,
-)
-"""Kinds of the committed operation, in the order of the columns of `_ROWS`."""
-
-_ROWS = {
-    # Appended, deleted, updated (rows, columns), overwritten, indexed, rewritten, merged (2x),
-    # projected (2x), restored, configured (2x), replaced | reserved, log, clone, bases, overlay, ?
-    Kind.APPEND: ". . . . X . . R a R . X . . . . X X . . X",
-    Kind.DELETE: ". r r s X . s R R . . X . . s . X X . s X",
-    Kind.UPDATE_ROWS: ". r u v X . s R R R . X . . s . X X . s X",
-    Kind.UPDATE_COLUMNS: ". s v v X . s R R R . X . . s . X X . s X",
-    Kind.OVERWRITE: ". . . . R . . . . . . . . . . . X X . . X",
-    Kind.CREATE_INDEX: ". . . i X n c . . . . X . . i . . X . R X",
-    Kind.REWRITE: ". s s s X c s R R . . X . . s . . X . s X",
-    Kind.MERGE: "R R R R X . R R R X X X . R R . X X . R X",
-    Kind.MERGE_SAFE: "R R R R X . R R R X X X . R R . X X . R X",
-    Kind.PROJECT: "R . R R X . . R R R R X . e R . X X . R X",
-    Kind.PROJECT_SAFE: ". . . . X . . R R R R X . e . . X X . R X",
-    Kind.RESTORE: ". . . . . . . . . . . . . X . . X X . . X",
-    Kind.UPDATE_CONFIG: ". . . . . . . . . . . . k . . . . X . . X",
-    Kind.UPDATE_METADATA: ". . . . X . . R R . . X . m . . X X . . X",
-    Kind.DATA_REPLACEMENT: ". d s f X i s R R R . X . . g . X X . s X",
-    Kind.RESERVE_FRAGMENTS: ". . . . X . . . . . . X . . . . . X . . X",
-    Kind.UPDATE_BASES: ". . . . . . . . . . . . . . . . . X b . X",
+_KINDS = {
+    "Ap": Kind.APPEND,
+    "De": Kind.DELETE,
+    "Ur": Kind.UPDATE_ROWS,
+    "Uc": Kind.UPDATE_COLUMNS,
+    "Ov": Kind.OVERWRITE,
+    "CI": Kind.CREATE_INDEX,
+    "Rw": Kind.REWRITE,
+    "Me": Kind.MERGE,
+    "Mn": Kind.MERGE_SAFE,
+    "Pr": Kind.PROJECT,
+    "Pn": Kind.PROJECT_SAFE,
+    "Re": Kind.RESTORE,
+    "Co": Kind.UPDATE_CONFIG,
+    "Md": Kind.UPDATE_METADATA,
+    "DR": Kind.DATA_REPLACEMENT,
+    "RF": Kind.RESERVE_FRAGMENTS,
+    "MW": Kind.UPDATE_MEM_WAL,
+    "Cl": Kind.CLONE,
+    "UB": Kind.UPDATE_BASES,
+    "DO": Kind.DATA_OVERLAY,
+    "??": Kind.UNKNOWN,
 }
-"""One row for each kind of operation that can be committed to an existing table.
+"""The abbreviations of the table, which docs/format/table.md uses, too."""
 
-A clone can only be the first transaction of a table. Four entries are stricter than the reference
-implementation. An index built before its field was replaced in place would index old values. A
-projection contains the fields with their metadata, so it would undo changes of the metadata. The
-removal of an index that a rewrite has replaced would have no effect. Rows appended with a field
-whose type was changed would lose its values.
+_TABLE = """
+   Ap De Ur Uc Ov CI Rw Me Mn Pr Pn Re Co Md DR RF MW Cl UB DO ??
+Ap .  .  .  .  X  .  .  R  a  R  .  X  .  .  .  .  X  X  .  .  X
+De .  r  r  s  X  .  s  R  R  .  .  X  .  .  s  .  X  X  .  s  X
+Ur .  r  u  v  X  .  s  R  R  R  .  X  .  .  s  .  X  X  .  s  X
+Uc .  s  v  v  X  .  s  R  R  R  .  X  .  .  s  .  X  X  .  s  X
+Ov .  .  .  .  R  .  .  .  .  .  .  .  .  .  .  .  X  X  .  .  X
+CI .  .  .  i  X  n  c  .  .  .  .  X  .  .  i  .  .  X  .  R  X
+Rw .  s  s  s  X  c  s  R  R  .  .  X  .  .  s  .  .  X  .  s  X
+Me R  R  R  R  X  .  R  R  R  X  X  X  .  R  R  .  X  X  .  R  X
+Mn R  R  R  R  X  .  R  R  R  X  X  X  .  R  R  .  X  X  .  R  X
+Pr R  .  R  R  X  .  .  R  R  R  R  X  .  e  R  .  X  X  .  R  X
+Pn .  .  .  .  X  .  .  R  R  R  R  X  .  e  .  .  X  X  .  R  X
+Re .  .  .  .  .  .  .  .  .  .  .  .  .  X  .  .  X  X  .  .  X
+Co .  .  .  .  .  .  .  .  .  .  .  .  k  .  .  .  .  X  .  .  X
+Md .  .  .  .  X  .  .  R  R  .  .  X  .  m  .  .  X  X  .  .  X
+DR .  d  s  f  X  i  s  R  R  R  .  X  .  .  g  .  X  X  .  s  X
+RF .  .  .  .  X  .  .  .  .  .  .  X  .  .  .  .  .  X  .  .  X
+UB .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  X  b  .  X
+"""
+"""A row for the operation to commit, a column for the one committed after its read version.
+
+Each operation that can be committed to an existing table has a row. A clone can only be the first
+transaction of a table. Four entries are stricter than the reference implementation. An index built
+before its field was replaced in place would index old values. A projection contains the fields with
+their metadata, so it would undo changes of the metadata. The removal of an index that a rewrite has
+replaced would have no effect. Rows appended with a field whose type was changed would lose its
+values.
 """
 
-MATRIX: Mapping[Kind, Mapping[Kind, Verdict]] = {
-    ours: dict(zip(_COLUMNS, map(Verdict, row.split()), strict=True)) for ours, row in _ROWS.items()
-}
+
+def _parsed(table: str) -> dict[Kind, dict[Kind, Verdict]]:
+    head, *rows = (line.split() for line in table.strip().splitlines())
+    committed = [_KINDS[name] for name in head]
+    return {
+        _KINDS[ours]: dict(zip(committed, map(Verdict, verdicts), strict=True))
+        for ours, *verdicts in rows
+    }
+
+
+MATRIX: Mapping[Kind, Mapping[Kind, Verdict]] = _parsed(_TABLE)
 """``MATRIX[committing][committed]``."""
 
 _CONDITIONS: Mapping[Verdict, tuple[Callable[[Operation, Operation], bool], Verdict]] = {

@@ -34,8 +34,8 @@ T = TypeVar("T")
 class CompactionMetrics:
     """What a compaction has removed and added.
 
-    ``files_removed`` counts data files and deletion files, ``bytes_written`` the bytes of the new data
-    files. If pages were copied: ``pages_copied`` and ``bytes_copied`` as they were, and
+    ``files_removed`` counts data files and deletion files, ``bytes_written`` the bytes of the new
+    data files. If pages were copied: ``pages_copied`` and ``bytes_copied`` as they were, and
     ``pages_reencoded`` for pages in which rows had changed.
     """
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.fragment_reuse import FragmentReuse, fragment_reuse
 from lance_core.dataset.read.stored_indices import field_of, index_type, indices_of, spec_of
-from lance_core.errors import CorruptFileError, LanceError
+from lance_core.errors import CorruptFileError, IndexWarning, LanceError
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_coverage import REUSE_INDEX, has_row_ids
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 _warned: set[tuple[str, str | None]] = set()
 """The table and name of each index for which this process has shown a warning."""
-
-
-class IndexWarning(UserWarning):
-    """An index cannot be used; the query reads the table instead."""
 
 
 class CoveringSegment(NamedTuple):

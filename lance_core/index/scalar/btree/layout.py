@@ -24,6 +24,9 @@ BATCH_SIZE = "batch_size"
 RANGE_PARTITIONED = "range_partitioned"
 PARTITION_PAGES = "page_num_per_range_partition"
 DEFAULT_BATCH_SIZE = 4096
+"""Rows of a page in new indices."""
+UNSTATED_BATCH_SIZE = 4096
+"""Rows of a page in files without ``batch_size``: a rule of the format, whatever the default is."""
 
 
 def page_schema(kind: pa.DataType) -> pa.Schema:

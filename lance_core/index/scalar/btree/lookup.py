@@ -13,11 +13,11 @@ from lance_core.errors import CorruptFileError
 from lance_core.index.files import IndexFolder
 from lance_core.index.scalar.btree.layout import (
     BATCH_SIZE,
-    DEFAULT_BATCH_SIZE,
     PAGE_DATA,
     PAGE_LOOKUP,
     PARTITION_PAGES,
     RANGE_PARTITIONED,
+    UNSTATED_BATCH_SIZE,
 )
 from lance_core.index.scalar.sort_order import Positions, SortedValues, sort_keys
 
@@ -154,7 +154,7 @@ def _lookup_name(folder: IndexFolder) -> str:
 
 
 def _batch_size(metadata: Any) -> int:
-    text = metadata.get(BATCH_SIZE, str(DEFAULT_BATCH_SIZE))
+    text = metadata.get(BATCH_SIZE, str(UNSTATED_BATCH_SIZE))
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < _MAX_BATCH_SIZE:
         raise CorruptFileError(f"the rows of a page are {text!r}", PAGE_LOOKUP, field=BATCH_SIZE)
     return int(text)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.dataset.read.prefilter.usable_indices import IndexWarning
+from lance_core.errors import IndexWarning
 from tests.brute_index import FILE, add_index, registered
 
 ROWS = 120
