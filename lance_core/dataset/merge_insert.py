@@ -174,7 +174,8 @@ class MergeInsertBuilder:
     ) -> tuple[Transaction, MergeResult]:
         """Merge without a commit: the transaction for `LanceDataset.commit`, and the result.
 
-        The commit of the transaction does not check whether others have added the same keys.
+        If the key columns are the table's unenforced primary key, its commit is refused after
+        another merge that inserted the same keys; otherwise nothing finds them.
         """
         snapshot = self._dataset.snapshot
         with self._prepared(data_obj, schema) as (source, folder, budget):

@@ -85,6 +85,7 @@ def _update(operation: stored.Update) -> LanceOperation.Update:
         list(operation.fields_for_preserving_frag_bitmap),
         _MODES[operation.update_mode],
         dict(operation.updated_fragment_offsets) or None,
+        operation.inserted_rows,
     )
 
 

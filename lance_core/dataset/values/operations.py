@@ -108,6 +108,8 @@ class LanceOperation:
         ``fields_for_preserving_frag_bitmap``: ids of those with new values in new fragments;
         indices on other fields cover moved rows with stable ids, too.
         ``updated_fragment_offsets``: by fragment id, a Roaring bitmap of the changed row offsets.
+        ``inserted_rows``: the filter of the keys that a merge inserts, by which a commit finds
+        merges of the same new keys.
         """
 
         removed_fragment_ids: list[int] = field(default_factory=list)
@@ -117,6 +119,7 @@ class LanceOperation:
         fields_for_preserving_frag_bitmap: list[int] = field(default_factory=list)
         update_mode: str = ""
         updated_fragment_offsets: dict[int, bytes] | None = None
+        inserted_rows: stored.KeyExistenceFilter | None = field(default=None, repr=False)
 
         def __post_init__(self) -> None:
             check_fragments(self.updated_fragments)
@@ -133,6 +136,7 @@ class LanceOperation:
                 tuple(self.fields_modified),
                 tuple(self.fields_for_preserving_frag_bitmap),
                 UPDATE_MODES[self.update_mode],
+                inserted_rows=self.inserted_rows,
                 updated_fragment_offsets=dict(self.updated_fragment_offsets or {}),
             )
 

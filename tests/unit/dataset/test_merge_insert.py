@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -17,6 +18,7 @@ from lance_core._pb import table_pb2
 from lance_core.dataset.merge_insert import MergeInsertBuilder
 from lance_core.dataset.write.merge_insert import source as sources
 from lance_core.errors import (
+    CommitConflictError,
     InvalidInputError,
     MergeError,
     SchemaMismatchError,
@@ -451,6 +453,22 @@ def test_a_transaction_can_be_committed_later(dataset: lance.LanceDataset) -> No
     assert dataset.latest_version == 1
     made = lance.LanceDataset.commit(dataset, transaction)
     assert content(made) == {1: "a", 2: "x", 3: "y", 4: "z"}
+
+
+def test_the_commit_of_a_transaction_finds_a_merge_of_the_same_keys(uri: str) -> None:
+    key = pa.field("k", pa.int64(), False, {b"lance-schema:unenforced-primary-key": b"true"})
+    primary = lance.write_dataset(TABLE.cast(TABLE.schema.set(0, key)), uri)
+    insert = primary.merge_insert("k").when_not_matched_insert_all()
+    first, _ = insert.execute_uncommitted(NEW.slice(2))
+    same, _ = insert.execute_uncommitted(NEW.slice(2))
+    other, _ = insert.execute_uncommitted(NEW.slice(2).set_column(0, "k", [[5]]))
+    assert len(repr(first)) < 2000
+    lance.LanceDataset.commit(primary, pickle.loads(pickle.dumps(first)))
+    lance.LanceDataset.commit(primary, other)
+    with pytest.raises(CommitConflictError):
+        lance.LanceDataset.commit(primary, same)
+    assert sorted(primary.to_table()["k"].to_pylist()) == [1, 2, 3]
+    assert lance.dataset(primary.uri).count_rows("k = 4") == 1
 
 
 def test_a_plan_names_the_steps(dataset: lance.LanceDataset, uri: str) -> None:
