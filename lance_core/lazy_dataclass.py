@@ -1,9 +1,10 @@
 """A replacement of the standard library's `dataclass` that creates classes fast, for cold starts.
 
 The standard library compiles up to eight methods for each class at import, which took 45 % of the
-time of a process that writes and reads a small table. Here `__init__` is compiled after the first
-instances, and the other methods are closures. `order` and `unsafe_hash` are not supported, because
-the package does not use them; a class with an `InitVar` gets the standard `dataclass`.
+time of a process that writes and reads a small table. Here `__init__` is compiled only after 8
+instances, since most classes have one or two, and the other methods are closures. `order` and
+`unsafe_hash` are not supported, because the package does not use them; a class with an `InitVar`
+gets the standard `dataclass`.
 """
 
 from __future__ import annotations

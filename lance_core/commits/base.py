@@ -189,8 +189,8 @@ class ManifestStoreSpec:
     """Describes a key-value back-end for the external manifest protocol.
 
     ``name``: the name that selects it in the option ``commit_handler`` and in a table's config.
-    ``url_suffix``: the text after ``+`` in the scheme of URLs that select it. It is used only if it
-    is selected.
+    ``url_suffix``: the text after ``+`` in URL schemes that select this back-end. There is no
+    automatic choice: the URL, the option ``commit_handler`` or the table's config must name it.
     ``factory``: a `ManifestStoreFactory`, or its import path ``"module:attribute"``.
     ``options``, ``shared_options``: as in `CommitHandlerSpec`.
     """

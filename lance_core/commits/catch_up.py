@@ -74,7 +74,7 @@ class CatchUp:
         operation = self._transaction.operation  # a clone reads another table
         if newest is None:
             if read_version and not isinstance(operation, Clone):
-                raise DatasetNotFoundError("the table to commit to is not there")
+                raise DatasetNotFoundError("the table to commit to does not exist")
             self.base = None
             return None
         if isinstance(operation, Clone):
@@ -83,13 +83,13 @@ class CatchUp:
             return self._found_table(1)
         if newest.version < read_version:
             raise CommitConflictError(
-                f"the transaction was computed from version {read_version}, the newest is "
-                f"{newest.version}: this is not the same table any more"
+                f"the transaction is based on version {read_version}, but the newest version is "
+                f"{newest.version}: the table was recreated. Open it again and repeat the change."
             )
         if self._is_replaced(newest):
             raise CommitConflictError(
-                "a version that the transaction was computed from is not there as it was: the "
-                "table was made anew, or its manifests were renamed; open it again"
+                "a version that the transaction is based on was replaced (table recreated or "
+                "manifests renamed). Open the table again and repeat the change."
             )
         return self._check_until(newest)
 

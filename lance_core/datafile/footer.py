@@ -80,7 +80,9 @@ def parse_footer(tail: bytes | memoryview, file_size: int) -> Footer:
     """
     version = file_version(tail, file_size)
     if version is FileVersion.V0_1:
-        raise UnsupportedFeatureError(f"a file of version {version} has another footer")
+        raise UnsupportedFeatureError(
+            "files of version 0.1 have a different footer, which this function does not read"
+        )
     if file_size < FOOTER_LENGTH:
         raise CorruptFileError(
             f"the file has {file_size} bytes, its footer alone has {FOOTER_LENGTH}",

@@ -162,7 +162,10 @@ class FileMetadata:
 
     @cached_property
     def schema(self) -> Schema:
-        """The fields of the file with their ids, and the metadata of the schema."""
+        """The fields of the file with their ids, and the metadata of the schema.
+
+        Raises `CorruptFileError`, with the offset of the schema buffer.
+        """
         try:
             stored = _parsed(StoredSchema, self._descriptor.schema)
             return Schema.from_proto(stored.fields, stored.metadata)

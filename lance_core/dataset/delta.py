@@ -37,11 +37,11 @@ ROW_BATCH = 1 << 13
 class DatasetDelta:
     """The changes after version ``begin`` up to and including version ``end``.
 
-    Rows need stable row ids: without them no version of a row is known, so no rows are returned.
-    A row that was inserted and then updated is inserted; one that was inserted and then deleted has
-    not changed. Inserted and updated rows have the content of the open version: those that changed
-    again after ``end`` are not returned unless ``end`` is the open version or one is opened at
-    ``end``.
+    Without stable row ids, inserted and updated rows are not tracked (all rows count as inserted by
+    version 1); use `list_transactions`. A row that was inserted and then updated is inserted; one
+    that was inserted and then deleted has not changed. Inserted and updated rows have the content
+    of the open version: rows that changed again after ``end`` are returned only by a table opened
+    at ``end``.
     """
 
     def __init__(self, snapshot: Snapshot, begin: int, end: int) -> None:
@@ -81,10 +81,11 @@ class DatasetDelta:
         return self._rows(f"{CREATED_AT_VERSION} <= {self._begin} AND {updated}")
 
     def get_deleted_row_ids(self) -> pa.RecordBatchReader:
-        """The row ids in version ``begin`` that version ``end`` does not have: ``_rowid``.
+        """Batches of one uint64 column ``_rowid``, ascending: the rows that ``end`` lacks.
 
-        Raises `InvalidInputError` without stable row ids, and `DatasetNotFoundError` if one of the
-        two versions does not exist any more.
+        Only rows of version ``begin`` are considered. Raises `InvalidInputError` if one of the two
+        versions has no stable row ids or ``begin`` is newer than ``end``, and
+        `DatasetNotFoundError` if one does not exist any more.
         """
         schema = pa.schema([pa.field(ROW_ID, pa.uint64())])
         ids = self._deleted(ID_BATCH)

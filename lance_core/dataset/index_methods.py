@@ -88,10 +88,13 @@ class IndexMethods(Opened):
 
         Other processes may write the segments of other fragments at the same time.
         `commit_existing_index_segments` commits them as one index. See `create_scalar_index` for
-        the arguments and errors; ``replace`` must be True if an index of the name exists.
+        the other arguments and errors. ``fragment_ids`` is required, else `InvalidInputError` is
+        raised. If an index of the name exists, ``replace=True`` is required, else `IndexNameError`.
         """
         if fragment_ids is None:
-            raise InvalidInputError("create_index_uncommitted needs fragment_ids")
+            raise InvalidInputError(
+                "create_index_uncommitted needs fragment_ids: the list of fragments to index"
+            )
         progress_callback = parameters.pop("progress_callback", None)
         new = creating.NewIndex(
             column, index_type, parameters, name, replace, train, index_uuid, progress_callback

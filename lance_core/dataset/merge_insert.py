@@ -81,14 +81,20 @@ class MergeInsertBuilder:
         return self._with(deletes_unmatched=True, unmatched_condition=expr)
 
     def conflict_retries(self, max_retries: int) -> Self:
-        """Set how often the merge is computed again after a conflict with another writer (10)."""
+        """Set how often the merge is retried after a conflict with another writer (default 10).
+
+        Raises ``TypeError`` unless it is an integer, `InvalidInputError` if it is negative.
+        """
         if not isinstance(max_retries, int):
             raise TypeError(f"max_retries must be a whole number, got {max_retries!r}")
         limits = ConflictRetries.of(max_retries, timedelta(seconds=self._plan.retries.timeout))
         return self._with(retries=limits)
 
     def retry_timeout(self, timeout: timedelta) -> Self:
-        """Set the time after which the merge is not computed again (30 seconds)."""
+        """Stop retrying after ``timeout`` (default 30 s); the first attempt may take longer.
+
+        Raises ``TypeError`` unless it is a timedelta, `InvalidInputError` if it is negative.
+        """
         if not isinstance(timeout, timedelta):
             raise TypeError(f"timeout must be a timedelta, got {timeout!r}")
         return self._with(retries=ConflictRetries.of(self._plan.retries.max_retries, timeout))

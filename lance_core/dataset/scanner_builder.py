@@ -65,13 +65,19 @@ class ScannerBuilder:
         return self._set(io_buffer_size=io_buffer_size)
 
     def batch_readahead(self, nbatches: int | None = None) -> ScannerBuilder:
-        """Accepted for pylance's users; has no effect."""
+        """Accepted for pylance's users; has no effect.
+
+        Raises `InvalidInputError` unless the number is positive.
+        """
         if nbatches is not None and int(nbatches) <= 0:
             raise InvalidInputError("batch_readahead must be greater than 0")
         return self._set(batch_readahead=nbatches)
 
     def fragment_readahead(self, nfragments: int | None = None) -> ScannerBuilder:
-        """Accepted for pylance's users; has no effect."""
+        """Accepted for pylance's users; has no effect.
+
+        Raises `InvalidInputError` for a negative number.
+        """
         if nfragments is not None and int(nfragments) < 0:
             raise InvalidInputError("fragment_readahead must be non-negative")
         return self._set(fragment_readahead=nfragments)
@@ -81,16 +87,19 @@ class ScannerBuilder:
         return self._set(scan_in_order=scan_in_order)
 
     def limit(self, n: int | None = None) -> ScannerBuilder:
-        """Set the maximum rows of the result."""
+        """Set the maximum rows of the result. Raises `InvalidInputError` for a negative number."""
         return self._set(limit=not_negative(n, "Limit"))
 
     def offset(self, n: int | None = None) -> ScannerBuilder:
-        """Set the number of rows to skip."""
+        """Set the number of rows to skip. Raises `InvalidInputError` for a negative number."""
         return self._set(offset=not_negative(n, "Offset"))
 
     def columns(self, cols: Sequence[str] | Mapping[str, str] | None = None) -> ScannerBuilder:
-        """Set the columns: names, or a mapping from names to SQL expressions; None for all."""
-        if cols is not None and not isinstance(cols, list | Mapping):
+        """Set the columns: a list of names, or a dict from names to SQL expressions; None for all.
+
+        Raises `InvalidTypeError` for other types.
+        """
+        if cols is not None and not isinstance(cols, list | tuple | Mapping):
             raise InvalidTypeError(
                 f"columns must be a list or dict[name, expression], got {type(cols)}"
             )

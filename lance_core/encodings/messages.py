@@ -17,14 +17,22 @@ _PAGE_MESSAGES: dict[FileVersion, type[Message]] = {
 
 
 def parse_page(version: FileVersion, type_url: str, value: bytes) -> Message | ForeignEncoding:
-    """The encoding of a page of a ``version`` file, from the two fields of its ``Any``."""
+    """The encoding of a page of a ``version`` file, from the two fields of its ``Any``.
+
+    A `ForeignEncoding` if ``type_url`` is not that of the version. Raises `CorruptFileError` for an
+    invalid message.
+    """
     if type_url != version.page_encoding_url:
         return ForeignEncoding(type_url, value)
     return _parse(_PAGE_MESSAGES[version], type_url, value)
 
 
 def parse_column(type_url: str, value: bytes) -> Message | ForeignEncoding:
-    """The ``ColumnEncoding`` of a column, from the two fields of its ``Any``."""
+    """The ``ColumnEncoding`` of a column, from the two fields of its ``Any``.
+
+    A `ForeignEncoding` if ``type_url`` is another one. Raises `CorruptFileError` for an invalid
+    message.
+    """
     if type_url != COLUMN_ENCODING_URL:
         return ForeignEncoding(type_url, value)
     return _parse(encodings_v2_0_pb2.ColumnEncoding, type_url, value)

@@ -13,7 +13,10 @@ from lance_core.lazy_dataclass import dataclass
 
 
 class EncodingFamily(enum.Enum):
-    """The message of which an encoding is an alternative; keys are unique within a family."""
+    """The protobuf message whose ``oneof`` contains the encoding.
+
+    `EncodingSpec.key` must be unique within a family. In `VALUES` it is a type URL.
+    """
 
     __hash__ = object.__hash__  # `enum.Enum` hashes in Python code, which slows every lookup
 

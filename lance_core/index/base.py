@@ -62,8 +62,8 @@ class RowMap(Protocol):
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
         """For each of ``rows``, its new number, and True if the new index has it.
 
-        The new number of a row that the new index does not have is undefined. The map keeps the
-        order of rows that are in one fragment before and in one fragment after.
+        The new number of a row that the new index does not have is undefined. Rows that go from one
+        old fragment to the same new fragment keep their order.
         """
 
 

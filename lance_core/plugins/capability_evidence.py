@@ -63,9 +63,10 @@ probes: LruCache[Hashable, StoreCapabilities] = LruCache(MAX_PROBED, parents_onl
 def probe_store(
     store: ObjectStore, url: StoreUrl, options: Options, environment: Environment
 ) -> StoreCapabilities:
-    """The store's capabilities after a probe; user options still take precedence.
+    """Probe the store, once per process for each location and set of options; this writes to it.
 
-    Raises the errors of a write to the store.
+    Returns its capabilities with the user's ``yes`` and ``no`` options applied. Raises the errors
+    of a write to the store.
     """
     place = (url.scheme, url.netloc, "" if url.netloc else url.path)
     key = (type(store), place, frozenset(options.items()))

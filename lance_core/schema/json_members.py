@@ -69,6 +69,8 @@ def members_of(values: pa.Array) -> Members:
     valid = np.asarray(values.is_valid())
     _check(bool((ends - starts >= 4)[valid].all()), "ends within a header")
     found = Members(data, np.where(valid, CONTAINER, ABSENT), starts, ends)
+    # A top-level scalar is wrapped in a container with one member. Point past its header and its
+    # entry (4 bytes each), and take the kind and the length from the entry.
     scalar = np.flatnonzero(valid)
     scalar = scalar[_words(data, starts[scalar]) >> 29 == _SCALAR]
     if not len(scalar):

@@ -127,9 +127,10 @@ class LanceSchema:
 
 
 def stored_schema(schema: LanceSchema | pa.Schema) -> Schema:
-    """The `Schema` that ``schema`` shows; an Arrow schema gets ids in depth-first order.
+    """The internal `Schema` that a `LanceSchema` wraps.
 
-    Raises ``TypeError`` for other classes.
+    For an Arrow schema, a new one with ids in depth-first order. Raises ``TypeError`` for other
+    classes.
     """
     if isinstance(schema, pa.Schema):
         return Schema.from_arrow(schema)

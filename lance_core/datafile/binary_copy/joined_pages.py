@@ -44,7 +44,10 @@ _PROBABLE_BYTES, _MAX_EXPANSION = 16, 4
 
 
 class JoinedPages:
-    """The pages of ``table`` at positions of one file: a file's base plus the position in it."""
+    """Presents several files as one, so that each column is decoded once.
+
+    Buffer position p of a file becomes that file's base + p.
+    """
 
     def __init__(
         self,

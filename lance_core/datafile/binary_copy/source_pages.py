@@ -74,20 +74,20 @@ class SourcePages:
 
     @cached_property
     def row_ends(self) -> Ints:
-        """The total rows of all pages before each page, and of all pages."""
+        """The total rows of all pages before each page, and of all pages; one more than pages."""
         return edges_of(self.rows)
 
     @cached_property
     def byte_ends(self) -> Ints:
-        """The total bytes of the buffers of all pages before each page, and of all pages."""
+        """The total buffer bytes of all pages before each page, and of all; one more than pages."""
         return edges_of(self.sizes)[self.first_buffer]
 
 
 def source_pages(files: Sequence[FileMetadata], paths: Sequence[str]) -> SourcePages:
-    """Parse the column metadata of ``files``.
+    """Parse the column metadata of ``files``; ``paths`` name the files in errors.
 
-    Raises `CorruptFileError` naming the file, and `UnsupportedFeatureError` for metadata that pages
-    cannot be copied from: columns with buffers outside of pages, or fields in an unusual order.
+    Raises `CorruptFileError`, or `UnsupportedFeatureError` if a column has buffers outside of pages
+    or its metadata fields are in an unusual order.
     """
     try:
         return _parse(files)

@@ -48,6 +48,8 @@ class SideFiles:
         limit = limit if self._pack_limit is None else self._pack_limit
         ids, positions = np.empty_like(rows), np.empty_like(rows)
         first = 0
+        # Take as many values as fit the open pack; start a new pack if none fits. A value above the
+        # limit gets a pack alone.
         while first < len(rows):
             ends = np.cumsum(sizes[first:])
             count = int(np.searchsorted(ends, limit - self._pack_size, side="right"))

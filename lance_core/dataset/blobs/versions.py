@@ -45,7 +45,8 @@ def _older(field: Field) -> Field:
         return field
     if not _is_described(field):
         raise UnsupportedFeatureError(
-            f"field {field.name!r} has blobs of version 1 in a table with those of version 2"
+            f"field {field.name!r} has nested blobs, which cannot be read from a data file of "
+            "version 2.0 or 2.1"
         )
     members = [member for member in field.children if member.name in ("position", "size")]
     return replace(field, children=tuple(replace(member, nullable=True) for member in members))

@@ -47,7 +47,8 @@ class ScanSplit:
 
         if first >= end:
             return replace(self, stop=self.start, chosen=BitMap())
-        # Whole fragments stay whole: a scan reads small ones together.
+        # Keep the outer bounds of the first and the last part: `in_runs` joins small fragments only
+        # if their spans begin at row 0.
         start = self.chosen[first] if first else self.start
         stop = self.chosen[end] if end < len(self.chosen) else self.stop
         chosen = self.chosen & BitMap(range(start, stop))

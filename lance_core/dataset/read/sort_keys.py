@@ -53,7 +53,10 @@ def as_orderings(given: Sequence[ColumnOrdering | str]) -> tuple[ColumnOrdering,
 def sort_order(
     columns: Sequence[pa.ChunkedArray], by: Sequence[ColumnOrdering]
 ) -> npt.NDArray[Any]:
-    """The row numbers in the order ``by``, of which each has one of ``columns``; stable."""
+    """Row numbers that sort the rows; ``columns[i]`` holds the values for ``by[i]``.
+
+    Equal rows keep their order.
+    """
     keys = [key for column, one in zip(columns, by, strict=True) for key in _keys_of(column, one)]
     return _order(keys)
 

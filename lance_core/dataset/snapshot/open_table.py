@@ -124,8 +124,9 @@ def with_handler_named(root: TableRoot, marker: str) -> TableRoot:
 def with_newest_versions_handler(root: TableRoot, otherwise: str | None = None) -> TableRoot:
     """The same root with the commit handler that the newest version's config names.
 
-    ``otherwise``: the name of the handler if no version can be read; None keeps the handler of
-    ``root``. Raises `PluginNotFoundError` if the handler is not installed.
+    If that config names no handler, returns ``root`` unchanged. ``otherwise``: the name of the
+    handler if there is no readable version; None returns ``root`` then too. Raises
+    `PluginNotFoundError` if the handler is not installed.
     """
     marker = otherwise
     with contextlib.suppress(CorruptFileError, NotFoundError, UnsupportedFeatureError):

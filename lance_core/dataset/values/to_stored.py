@@ -17,10 +17,13 @@ MAX_VERSION = (1 << 64) - 1
 def checked_updates(updates: object) -> Mapping[str, str | None]:
     """``updates`` itself; raises ``TypeError`` unless it maps ``str`` to ``str`` or None."""
     if not isinstance(updates, Mapping):
-        raise TypeError(f"updates are a dict, got {type(updates).__name__}")
+        raise TypeError(f"updates must be a dict, got {type(updates).__name__}")
     for key, value in updates.items():
         if not isinstance(key, str) or not isinstance(value, str | None):
-            raise TypeError(f"keys and values are text (or None to remove): {key!r}: {value!r}")
+            raise TypeError(
+                "updates must map text to text (None removes a key), got the entry "
+                f"{key!r}: {value!r}"
+            )
         check_text(key)
         check_text(value or "")
     return dict(updates)
@@ -29,7 +32,7 @@ def checked_updates(updates: object) -> Mapping[str, str | None]:
 def check_text(text: str) -> None:
     """Raise ``TypeError`` unless ``text`` is a ``str``, `InvalidInputError` if not valid UTF-8."""
     if not isinstance(text, str):
-        raise TypeError(f"not text: {text!r}")
+        raise TypeError(f"expected text, got {text!r}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -54,12 +57,14 @@ def to_bases(bases: Sequence[DatasetBasePath] | None) -> tuple[BasePath, ...]:
     """The stored form of ``bases``; raises ``TypeError`` for other classes."""
     for base in bases or ():
         if not isinstance(base, DatasetBasePath):
-            raise TypeError(f"a base path is a DatasetBasePath, got {type(base).__name__}")
+            raise TypeError(f"a base path must be a DatasetBasePath, got {type(base).__name__}")
     return tuple(base.to_stored() for base in bases or ())
 
 
 def to_version(version: int) -> int:
     """``version`` itself; raises `InvalidInputError` unless it is a valid version number."""
     if not isinstance(version, int) or not 0 < version <= MAX_VERSION:
-        raise InvalidInputError(f"a version is a number from 1 on, got {version!r}")
+        raise InvalidInputError(
+            f"version must be an integer from 1 to {MAX_VERSION}, got {version!r}"
+        )
     return version

@@ -28,7 +28,11 @@ def new_transaction(
 def commit_change(
     snapshot: Snapshot, operation: Operation, properties: Mapping[str, str] | None = None
 ) -> Snapshot:
-    """Commit ``operation``, which was computed from ``snapshot``, as a new version."""
+    """Commit ``operation``, which was computed from ``snapshot``, as a new version.
+
+    Raises the errors of `commit_transaction`: `CommitConflictError`, or `CommitUnknownError`, after
+    which the written files must be kept.
+    """
     transaction = new_transaction(snapshot, operation, properties=properties)
     return commit(snapshot.root, snapshot, transaction, DEFAULT_OPTIONS)
 

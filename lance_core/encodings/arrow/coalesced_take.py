@@ -146,12 +146,14 @@ def take_variable(
     """See `lance_core.encodings.kernels.Kernels.take_variable`."""
     count = len(offsets) - 1
     if count < 0:
-        raise CorruptFileError("values have no offsets")
+        raise CorruptFileError("the offsets are empty; n values need n + 1")
     if not len(places):
         return pa.py_buffer(b""), np.zeros(1, np.int64)
     first, last = int(places.min()), int(places.max())
     if first < 0 or last >= count:
-        raise CorruptFileError(f"the index of a value is not among the {count} values")
+        raise CorruptFileError(
+            f"the indices {first} to {last} are not all within the {count} values"
+        )
     part = np.ascontiguousarray(offsets[first : last + 2])
     if part[0] < 0 or part[-1] > len(data) or (part[1:] < part[:-1]).any():
         raise CorruptFileError(f"the offsets of values do not ascend within {len(data)} bytes")

@@ -19,11 +19,13 @@ from lance_core.encodings.arrow.strings import offset_dtype
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
+# Limits on the table of sequences.
 _MOST_SEQUENCES = 1 << 15
+"""Entries: their numbers must fit uint16, and building a larger table costs more than it saves."""
 _SEQUENCE_BYTES = 64
-# Limits on the table of sequences: entries, mean bytes of an entry (longer entries are no cheaper
-# than single takes), and the rows per entry that pay for building the table.
+"""Mean bytes of an entry: longer entries are no cheaper than single takes."""
 _ROWS_PER_SEQUENCE = 16
+"""Rows to take for each entry: fewer do not pay for building the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,20 @@ class Lookup:
         if int(self.lengths.max()) * len(indices) > MAX_OFFSET:
             total = int(self.lengths.take(indices).sum(dtype=np.int64))
             if total > MAX_OFFSET:
-                raise CorruptFileError(f"a page of strings with a dictionary is {total} bytes long")
+                raise CorruptFileError(
+                    f"a page of dictionary strings would expand to {total} bytes; the limit is "
+                    f"{MAX_OFFSET}"
+                )
         many = self.sequence_length(len(indices))
         if many == 1 or self.items.null_count > 1:
             return self.items.take(pa.array(indices))
         return self._take_sequences(indices, many)
 
     def sequence_length(self, rows: int) -> int:
-        """The number of neighbouring indices to combine into one, for ``rows`` indices."""
+        """How many adjacent indices to look up at once, for ``rows`` indices; 1: a plain take.
+
+        It grows while the table of sequences stays within its limits.
+        """
         many, count, base = 1, len(self.items), max(2, len(self.items))
         average = int(self.lengths.sum(dtype=np.int64)) / base
         while (

@@ -43,7 +43,8 @@ class Kernels(Protocol):
     def pack_fastlanes(self, values: Words, width: int) -> Bytes:
         """Pack whole chunks of 1024 values below ``1 << width``; the inverse of `unpack_fastlanes`.
 
-        Raises `InvalidInputError` for other values.
+        A chunk takes ``128 * width`` bytes. Raises `InvalidInputError` for larger values, and
+        unless ``len(values)`` is a multiple of 1024.
         """
 
     def unpack_inline(
@@ -131,8 +132,9 @@ class Kernels(Protocol):
 
         Encoding is greedy: it takes the longest symbol at each place. No symbol crosses the end of
         a segment of 256 bytes. Among symbols of three or more bytes whose first three bytes have
-        the same hash, only the first one is used. Raises `InvalidInputError` for strings outside of
-        ``data``.
+        the same hash, only the first one is used. ``symbols`` and ``lengths`` are as in
+        `fsst_decode`. n strings give n + 1 offsets, starting at 0. Raises `InvalidInputError` for
+        strings outside of ``data``.
         """
 
     def fsst_train(self, sample: Sequence[bytes]) -> tuple[bytes, ...]:

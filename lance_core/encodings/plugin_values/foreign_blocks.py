@@ -60,7 +60,7 @@ def without_nulls(array: pa.Array) -> pa.Array:
         return array
     valid = np.asarray(array.is_valid())
     if not valid.any():
-        raise UnsupportedFeatureError("values that are all null are stored without an encoding")
+        raise UnsupportedFeatureError("cannot encode an array that contains only nulls")
     positions = np.where(valid, np.arange(len(array)), int(valid.argmax()))
     return take_rows(array, pa.array(np.maximum.accumulate(positions)))
 
@@ -111,10 +111,10 @@ class ForeignBlocks:
         return cls(spec, type_, place, message.num_values, step, np.array(edges, np.int64))
 
     def decode(self, where: ValuePositions, gap: int) -> Decoding[pa.Array]:
-        """The values at ``where``, without nulls.
+        """The values at ``where``, which must ascend; the result has no nulls.
 
-        Raises `CorruptFileError`, and `UnsupportedFeatureError` if one array of the type cannot
-        hold the values.
+        Blocks at most ``gap`` bytes apart are read as one range. Raises `CorruptFileError`, and
+        `UnsupportedFeatureError` if one array of the type cannot hold the values.
         """
         if isinstance(where, slice):
             numbers = np.arange(where.start // self.step, -(-where.stop // self.step))

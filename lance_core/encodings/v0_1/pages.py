@@ -101,7 +101,11 @@ def _write_variable(field: Field, array: pa.Array, sink: PageSink) -> None:
 
 
 def fixed_values(array: pa.Array) -> pa.Buffer:
-    """The values of a fixed-width or fixed-size-list array, with nulls as zeros."""
+    """The values of a fixed-width or fixed-size-list array: little-endian, nulls as zero bytes.
+
+    Booleans are packed bits, lowest first. Raises `UnsupportedFeatureError` if the type has no
+    fixed width.
+    """
     items, valid = _items(array)
     if pa.types.is_boolean(items.type):
         return _bits(items, valid)
@@ -109,7 +113,7 @@ def fixed_values(array: pa.Array) -> pa.Buffer:
         width = items.type.bit_width // 8
     except ValueError:
         raise UnsupportedFeatureError(
-            f"values of type {array.type} in a file of version 0.1"
+            f"files of version 0.1 cannot store values of type {array.type}"
         ) from None
     buffer = items.buffers()[1]
     if buffer is None or not len(items):

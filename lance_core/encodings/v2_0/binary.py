@@ -139,6 +139,8 @@ def encode_binary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
         raise UnsupportedFeatureError(f"{array.type} is not of variable width")
     begin, ends = _ends(array)
     size = int(ends[-1]) if len(ends) else 0
+    # A null's stored end is its end + adjustment; size + 1 exceeds every real end, so readers can
+    # tell nulls apart.
     adjustment = size + 1 if len(ends) else 0
     ends = adjusted(ends, array, adjustment)
     data = array.buffers()[2]

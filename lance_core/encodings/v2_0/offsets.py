@@ -134,7 +134,7 @@ def _as_uint64(arrays: list[pa.Array]) -> UInt64Array:
 
 
 def adjusted(ends: UInt64Array, array: pa.Array, adjustment: int) -> UInt64Array:
-    """``ends`` with ``adjustment`` added for each null of ``array``."""
+    """``ends`` with ``adjustment`` added once to the end of each null, which marks it as null."""
     if not array.null_count:
         return ends
     return ends + np.where(array.is_null(), np.uint64(adjustment), np.uint64(0))

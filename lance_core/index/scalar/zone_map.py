@@ -127,12 +127,15 @@ class ZoneMap(IndexType):
         return Precision.AT_MOST if has_values or has_prefixes else None
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        """Known are ``rows_per_zone`` (a positive integer) and ``use_seeds`` (a boolean)."""
+        """Raise `InvalidInputError` unless all parameters are known and valid.
+
+        Known are ``rows_per_zone`` (an integer of at least 1) and ``use_seeds`` (a boolean).
+        """
         check_names(parameters, _PARAMETERS, "a zone map")
         check_count("rows_per_zone", parameters.get("rows_per_zone", DEFAULT_ROWS))
         seeds = parameters.get("use_seeds", False)
         if not isinstance(seeds, bool):
-            raise InvalidInputError(f"use_seeds must be True or False, but is {seeds!r}")
+            raise InvalidInputError(f"use_seeds must be True or False, got {seeds!r}")
 
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
         """Writes one file. Keeps the zones in memory."""

@@ -136,7 +136,8 @@ class Publisher:
                 self.discard(draft)
             elif left is Traces.gone:
                 raise OutcomeUnknownError(
-                    f"creating {draft.path!r} in {self.root.path}: {error}, and {left.value}"
+                    f"creating {draft.path!r} in {self.root.path} failed: {error}; it is unknown "
+                    "whether the file was created"
                 ) from error
             elif isinstance(error, FileExistsError):
                 raise ObjectExistsError(draft.path) from error

@@ -52,9 +52,10 @@ class DataFile:
         return None if self.file_version == LEGACY else self.file_size_bytes
 
     def store_path(self, base: BasePath | None = None) -> str:
-        """Path relative to ``base``, the base path with ``base_id``; None is the table's root.
+        """Path of the file below its base, the `BasePath` with ``base_id`` (None: this table).
 
-        Raises `CorruptFileError` for a path that would leave the data folder.
+        This is ``data/<path>`` if the base is the root of a table, else ``<path>``. Raises
+        `CorruptFileError` for a path that would leave the data folder.
         """
         path = data_file_path(self.path)
         return path if base is None or base.is_dataset_root else self.path

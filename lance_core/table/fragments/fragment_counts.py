@@ -84,7 +84,8 @@ class FragmentCounts:
         number = int(np.argmax(wrong))
         rows, deleted = unsigned[[Count.PHYSICAL_ROWS, Count.DELETED_ROWS], number].tolist()
         raise CorruptFileError(
-            f"{rows} physical and {deleted} deleted rows", field=f"Manifest.fragments[{number}]"
+            f"invalid fragment row counts: {rows} physical, {deleted} deleted",
+            field=f"Manifest.fragments[{number}]",
         )
 
     @property

@@ -209,7 +209,7 @@ Segment = Ranges | RangeWithHoles | RangeWithBitmap | Array
 
 
 def span_of(bounds: Bounds) -> tuple[int, int]:
-    """The lowest value of ranges, and the end (exclusive) of the highest; equal without ranges."""
+    """The lowest value of ranges, and the end (exclusive) of the highest; (0, 0) if none."""
     starts, stops = bounds
     return (int(starts.min()), int(stops.max())) if len(starts) else (0, 0)
 

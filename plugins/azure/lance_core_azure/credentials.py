@@ -280,7 +280,7 @@ def _check_key(key: str) -> Secret:
     try:
         base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidInputError("storage option 'account_key' is not a key: no base64") from None
+        raise InvalidInputError("storage option 'account_key' is not valid base64") from None
     return Secret(key)
 
 
@@ -288,7 +288,7 @@ def _signature(text: str) -> Secret:
     """A shared access signature for URLs, with quoted values; the input may be quoted or not."""
     parts = [part.partition("=") for part in text.lstrip("?").split("&") if part]
     if "sig" not in {name for name, _, _ in parts} or not text.isprintable():
-        raise InvalidInputError("storage option 'sas_token' is no shared access signature")
+        raise InvalidInputError("storage option 'sas_token' must be printable and contain 'sig='")
     quoted = (f"{quote(name)}={quote(unquote(value), '')}" for name, _, value in parts)
     return Secret("&".join(quoted))
 

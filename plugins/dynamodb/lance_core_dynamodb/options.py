@@ -83,7 +83,10 @@ def concerning(options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
     for option, value in options.items():
         name = NAMES.get(option.lower())
         if name is not None and given.setdefault(name, value) != value:
-            raise InvalidInputError(f"storage option {name!r} is given two values")
+            raise InvalidInputError(
+                f"storage option {name!r} is given twice, under different spellings, with "
+                "different values"
+            )
     return wrap_secrets(given, SECRETS)
 
 

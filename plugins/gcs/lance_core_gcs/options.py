@@ -241,12 +241,12 @@ def check_endpoint(text: str, settings: RemoteSettings) -> str:
         place = urlsplit(text)
         port = place.port
     except ValueError:
-        raise InvalidInputError("option 'google_base_url' is no URL") from None
+        raise InvalidInputError("option 'google_base_url' is not a valid URL") from None
     host = place.hostname
     if place.scheme not in {"http", "https"} or not host or place.query or place.fragment:
         raise InvalidInputError("option 'google_base_url' must be like 'https://host:port'")
     if "@" in place.netloc or place.path.strip("/"):
-        raise InvalidInputError("option 'google_base_url' holds no path and no user")
+        raise InvalidInputError("option 'google_base_url' must not contain a path or a user name")
     if place.scheme == "http" and not settings.allow_http:
         raise InvalidInputError(
             f"the endpoint at {host} is not encrypted: use https://, or option allow_http='true'"

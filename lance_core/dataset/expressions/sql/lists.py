@@ -37,7 +37,9 @@ def literal(items: Sequence[Node]) -> Node:
     kind = pa.null()
     for item in items:
         if not isinstance(item, Constant):
-            raise UnsupportedFeatureError("a list literal with an item that is not a literal")
+            raise UnsupportedFeatureError(
+                "a list literal may contain only literals, for example [1, 2]"
+            )
         wider = common_type(kind, item.type)
         if wider is None:
             raise InvalidInputError(f"a list literal cannot hold both {kind} and {item.type}")

@@ -83,9 +83,10 @@ def covered_now(snapshot: Snapshot, segment: IndexMetadata) -> BitMap:
 def index_parts(
     snapshot: Snapshot, segments: Sequence[IndexMetadata], spec: IndexTypeSpec
 ) -> tuple[IndexPart, ...]:
-    """The rows of ``segments`` in the existing fragments that they cover, each row once.
+    """One `IndexPart` (open index, row map) per segment, in order.
 
-    Raises `CorruptFileError` and `ObjectNotFoundError` for damaged and missing files.
+    Deleted fragments are left out; of a fragment that two segments cover, only the first segment's
+    rows are used. Raises `CorruptFileError` for a damaged, `ObjectNotFoundError` for a missing one.
     """
     parts, before = [], fragment_bitmap(())
     for segment in segments:

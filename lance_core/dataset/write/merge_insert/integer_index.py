@@ -33,7 +33,7 @@ _PROBE = 1 << 10
 
 
 class Found(NamedTuple):
-    """Searched rows that are members: ``rows`` ascend, ``members`` are the members' numbers."""
+    """Result of a search: ``values[rows[i]]`` equals member number ``members[i]``; rows ascend."""
 
     rows: Int64Array
     members: Int64Array

@@ -39,7 +39,9 @@ class Join:
     ) -> None:
         """Raises `MergeError` and `InvalidInputError` for invalid conditions."""
         if ROW_ADDRESS in snapshot.schema.names:
-            raise UnsupportedFeatureError(f"merges into a table with a column {ROW_ADDRESS!r}")
+            raise UnsupportedFeatureError(
+                f"merge_insert does not support tables with a column named {ROW_ADDRESS!r}"
+            )
         self.snapshot, self.plan, self.source = snapshot, plan, source
         self._folder, self._budget = folder, budget
         self._condition = None

@@ -82,12 +82,17 @@ def chunk_places(
 ) -> tuple[Int64Array, Int64Array]:
     """The position of each piece and the bytes of each chunk. Raises `InvalidInputError`."""
     if not 1 <= align <= 4096 or sizes.ndim != 2 or len(sizes) != len(buffers):
-        raise InvalidInputError("pieces of chunks that do not belong together")
+        raise InvalidInputError(
+            f"cannot align {len(buffers)} buffers with a table of sizes of shape {sizes.shape} to "
+            f"{align} bytes (at most 4096)"
+        )
     if sizes.size and sizes.min() < 0:
         raise InvalidInputError("a piece of a chunk has a negative size")
     for buffer, lengths in zip(buffers, sizes, strict=True):
         if (len(lengths) and lengths.max() > len(buffer)) or lengths.sum() != len(buffer):
-            raise InvalidInputError(f"pieces of {len(buffer)} bytes are not all of them")
+            raise InvalidInputError(
+                f"the piece sizes sum to {lengths.sum()}, but the buffer has {len(buffer)} bytes"
+            )
     aligned = (sizes + (align - 1)) // align * align
     # Pieces are written chunk by chunk, so flatten the (buffer, chunk) table by chunk.
     flat = aligned.T.reshape(-1)

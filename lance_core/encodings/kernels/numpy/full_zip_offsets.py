@@ -36,13 +36,19 @@ class ZippedForm(NamedTuple):
 
 
 def check_form(form: ZippedForm) -> None:
-    """Raise `CorruptFileError` for a layout that no page has."""
+    """Raise `CorruptFileError` unless the control-word, definition and value widths are valid.
+
+    See `ZippedForm`.
+    """
     if form.word not in _WORDS or not 0 <= form.bits_def <= 16 or form.bits_def > 8 * form.word:
         raise CorruptFileError(
             f"control words of {form.word} bytes cannot have definitions of {form.bits_def} bits"
         )
     if form.value_width < 0 or (not form.value_width and form.length_width not in _LENGTHS):
-        raise CorruptFileError(f"values of {form.value_width} bytes behind {form.length_width}")
+        raise CorruptFileError(
+            f"invalid value width {form.value_width} or length width {form.length_width} "
+            "(must be 4 or 8)"
+        )
 
 
 def zipped_places(

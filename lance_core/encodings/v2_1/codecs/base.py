@@ -186,7 +186,10 @@ class Chunk(NamedTuple):
     def check_size(self, needed: int) -> None:
         """Raise `CorruptFileError` unless there is one buffer of at least ``needed`` bytes."""
         if len(self.sizes) != 1 or self.sizes[0] < needed:
-            raise CorruptFileError("a chunk has fewer bytes than its values take")
+            raise CorruptFileError(
+                f"a chunk has buffers of {list(self.sizes)} bytes; it needs one buffer of at "
+                f"least {needed} bytes"
+            )
 
 
 ScalarAt = Callable[[Chunk, int], bytes | memoryview]

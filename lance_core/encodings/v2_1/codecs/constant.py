@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class ConstantCodec(Codec):
-    """Decodes values of as many bytes as the message has; encodes blocks of equal values."""
+    """Stores one value in the message. Decoding repeats it.
+
+    Encoding accepts only blocks of equal values of whole bytes.
+    """
 
     key = "constant"
 
@@ -33,9 +36,12 @@ class ConstantCodec(Codec):
         """See `Codec`."""
         value = message.value
         if not value:
-            raise UnsupportedFeatureError("constant values of no bytes")
+            raise UnsupportedFeatureError("a constant encoding has a value of 0 bytes")
         if source.count * len(value) > MAX_UNBACKED_BYTES:
-            raise CorruptFileError(f"{source.count} values claimed by a constant")
+            raise CorruptFileError(
+                f"a constant would expand to {source.count * len(value)} bytes; the limit is "
+                f"{MAX_UNBACKED_BYTES}"
+            )
         octets = np.tile(np.frombuffer(value, np.uint8), source.count)
         return FixedWidth(pa.py_buffer(octets), 8 * len(value), source.count)
 

@@ -40,7 +40,9 @@ def as_binary(values: FixedWidth | VariableWidth) -> pa.Array:
     """
     if isinstance(values, FixedWidth):
         if values.bits % 8 or not values.bits:
-            raise UnsupportedFeatureError(f"a dictionary of values of {values.bits} bits")
+            raise UnsupportedFeatureError(
+                f"dictionary encoding needs values of whole bytes, got {values.bits} bits"
+            )
         return values.to_arrow(pa.binary(values.bits // 8))
     return values.to_arrow(pa.large_binary() if values.offset_bits == 64 else pa.binary())
 

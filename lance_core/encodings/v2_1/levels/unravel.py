@@ -68,6 +68,7 @@ def row_count(levels: Levels, kernels: Kernels) -> int:
     """The number of rows of the levels."""
     if levels.rep is None or not levels.kinds.max_rep:
         return levels.count
+    # The levels with ``rep == max_rep`` start a row; `rank_levels` counts the others.
     edges = np.array([0, levels.count], np.int64)
     below = kernels.rank_levels(levels.rep, levels.kinds.max_rep - 1, edges)
     return levels.count - int(below[0])

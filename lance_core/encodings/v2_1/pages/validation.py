@@ -65,13 +65,13 @@ def _check_layout(layout: PageLayout, version: FileVersion, depth: int) -> None:
     elif name == "blob_layout" and depth < _DEEPEST:
         _check_layout(layout.blob_layout.inner_layout, version, depth + 1)
     else:
-        raise CorruptFileError(f"a page of a {version} file without a layout", field="PageLayout")
+        raise CorruptFileError(f"a page of a {version} file has no layout", field="PageLayout")
 
 
 def _check_mini_block(message: MiniBlockLayout, version: FileVersion) -> None:
     if message.has_large_chunk != (version >= FileVersion.V2_2):
         size = "large" if message.has_large_chunk else "small"
-        raise CorruptFileError(f"{size} chunks in a {version} file", field="has_large_chunk")
+        raise CorruptFileError(f"a {version} file has {size} chunks", field="has_large_chunk")
     _check_inner(message, ("value_compression",), version, 0)
     _check_present(message, ("rep_compression", "def_compression", "dictionary"), version)
 
@@ -80,7 +80,9 @@ def _check_constant(message: ConstantLayout, version: FileVersion) -> None:
     if version < FileVersion.V2_2:
         for name in ("inline_value", "rep_compression", "def_compression"):
             if message.HasField(name):
-                raise CorruptFileError(f"a constant page with {name} in a {version} file")
+                raise CorruptFileError(
+                    f"a constant page in a {version} file has {name}, which exists only from 2.2"
+                )
     _check_present(message, ("rep_compression", "def_compression"), version)
 
 

@@ -138,7 +138,9 @@ def _unscaled(leaf: _Unravelled, depth: int) -> ArrowLayer:
         return layer
     count, rest = divmod(layer.count, leaf.scale)
     if rest:
-        raise CorruptFileError(f"{layer.count} items in lists of {leaf.scale}")
+        raise CorruptFileError(
+            f"{layer.count} items cannot be divided into fixed-size lists of {leaf.scale}"
+        )
     if layer.validity is None:
         return ArrowLayer(count, 0, None, None)
     bits = np.unpackbits(

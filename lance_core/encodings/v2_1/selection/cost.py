@@ -28,7 +28,7 @@ class Integers:
 
     @classmethod
     def of(cls, values: FixedWidth, kernels: Kernels) -> Integers | None:
-        """The integers of ``values``; None if these are empty or no integers of 8 to 64 bits."""
+        """``values`` as integers; None if empty or not 8, 16, 32 or 64 bits wide."""
         if values.bits not in WIDTHS or not values.count:
             return None
         words = values.words()

@@ -30,12 +30,12 @@ class KeyedBlobs(NamedTuple):
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of values without a dictionary."""
+    """The value type of a dictionary type; other types unchanged."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def plain_values(values: pa.Array) -> pa.Array:
-    """Values without a dictionary."""
+    """The decoded values of a dictionary array; other arrays unchanged."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 

@@ -39,17 +39,17 @@ class OpenBTree(OpenIndex):
 
     @property
     def batch_size(self) -> int:
-        """The rows of a page."""
+        """Number of rows in a page; the last page may have fewer."""
         return self._lookup.batch_size
 
     @property
     def num_rows(self) -> int:
-        """The number of rows."""
+        """Number of indexed rows."""
         return self._pages.num_rows
 
     @property
     def nbytes(self) -> int:
-        """The bounds of pages, the cached pages, and the set of nulls."""
+        """Bytes in memory of the bounds of pages, the cached pages and the set of nulls."""
         nulls: int = 2 * self._null_stop
         return self._lookup.nbytes + self._pages.nbytes + nulls
 

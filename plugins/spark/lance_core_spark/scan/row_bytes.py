@@ -36,14 +36,17 @@ class Width:
 
 
 def stored_bytes(fragment: lance_core.LanceFragment) -> int:
-    """The bytes of a fragment's data files. A file of unknown size counts as empty."""
+    """Total size of a fragment's data files in bytes. A file of unknown size counts as empty."""
     return sum(file.file_size_bytes or 0 for file in fragment.metadata.files)
 
 
 def row_bytes(
     fragments: Sequence[lance_core.LanceFragment], schema: pa.Schema, columns: Iterable[pa.Field]
 ) -> list[float]:
-    """The bytes of a row of each fragment, if ``columns`` of a table of ``schema`` are read."""
+    """Estimated bytes in memory of one row, per fragment, when reading ``columns``.
+
+    ``schema`` is that of the table.
+    """
     table, read = Width.of(schema), Width.of(columns)
     return [_fragment_row_bytes(fragment, table, read) for fragment in fragments]
 

@@ -86,9 +86,10 @@ def mentioned(names: Sequence[str], expressions: Iterable[Expression]) -> list[s
 
 
 def resolve_name(given: object, names: Sequence[str], alias: str | None, what: str) -> str:
-    """The column of ``names`` that ``given`` means: in any case, maybe with the table's alias.
+    """Find ``given`` in ``names``; the prefix ``alias.`` is allowed.
 
-    Raises `InvalidInputError` for another name.
+    The exact name wins, else the only match that ignores case. Raises `InvalidTypeError` unless
+    ``given`` is text, `InvalidInputError` if there is no unique match. ``what`` begins the message.
     """
     if not isinstance(given, str):
         raise InvalidTypeError(f"{what}: a column is named by text, not {type(given).__name__}")

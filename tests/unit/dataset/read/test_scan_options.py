@@ -133,7 +133,7 @@ def test_a_builder_sets_the_options_of_a_scanner(sample: Sample) -> None:
     fragments = [dataset.get_fragment(2), dataset.get_fragment(1)]
     builder = (
         ScannerBuilder(dataset)
-        .columns(["i"])
+        .columns(("i",))
         .filter("i > 40")
         .with_fragments(fragments)
         .order_by([ColumnOrdering("i", ascending=False)])

@@ -62,13 +62,13 @@ def decode_blob(
     """The plan for a page of blobs; ``plan_inner`` makes the plan of the inner layout."""
     type_ = scope.type
     if not pa.types.is_large_binary(type_) and type_ != DESCRIPTION and not _describes(type_):
-        raise CorruptFileError(f"blobs in a column of {type_}")
+        raise CorruptFileError(f"a column of type {type_} has a blob page")
     described = PageScope(scope.buffers, DESCRIPTION, scope.num_rows, scope.file_size)
     plan = BlobLayoutPlan(message, plan_inner(described), type_)
     if plan.kinds.max_rep:
-        raise UnsupportedFeatureError("blobs in lists")
+        raise UnsupportedFeatureError("a blob page cannot contain blobs in lists")
     if plan.inner.kinds.max_def or plan.inner.kinds.max_rep:
-        raise CorruptFileError("where a blob lies is null", field="BlobLayout")
+        raise CorruptFileError("a position or size of a blob is null", field="BlobLayout")
     return plan
 
 

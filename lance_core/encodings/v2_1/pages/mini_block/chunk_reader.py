@@ -68,8 +68,9 @@ class ChunkedPages:
     """The data needed to read rows of one page or several.
 
     ``base`` is the file position from which ``table`` counts bytes. ``message`` describes the
-    encoding of chunks. ``items`` are those of the dictionary, if any; with several pages,
-    ``owners`` assigns the items to pages. ``symbols``: those of several pages of FSST codes.
+    encoding of chunks. ``items``: the dictionary values, None without a dictionary; ``owners``:
+    which of them belong to which page, if there are several. ``symbols``: the FSST symbol tables if
+    several FSST pages are read together.
     """
 
     message: MiniBlockLayout

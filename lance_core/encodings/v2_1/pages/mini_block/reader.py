@@ -170,12 +170,18 @@ def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:
     if not message.HasField("value_compression"):
         raise CorruptFileError("the encoding of the values is missing", field="MiniBlockLayout")
     if not 0 < message.num_buffers <= _MOST_BUFFERS:
-        raise CorruptFileError(f"chunks of {message.num_buffers} buffers", field="MiniBlockLayout")
+        raise CorruptFileError(
+            f"a chunk has {message.num_buffers} buffers, allowed are 1 to {_MOST_BUFFERS}",
+            field="MiniBlockLayout",
+        )
     if has_lists:
         if message.repetition_index_depth != 1:
             raise UnsupportedFeatureError(
-                f"a repetition index of depth {message.repetition_index_depth}"
+                f"the repetition index has depth {message.repetition_index_depth}; only depth 1 is "
+                "supported"
             )
     elif message.num_items != scope.num_rows:
-        raise CorruptFileError(f"{message.num_items} values for {scope.num_rows} rows")
+        raise CorruptFileError(
+            f"a page without lists has {message.num_items} values but {scope.num_rows} rows"
+        )
     return plan
