@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+import lance_core
 from lance_core_spark import LanceTable, upsert_batches
 from tests.spark.stream.micro_batches import append
 
@@ -29,6 +30,12 @@ def main() -> None:
     told["filter"] = [row["id"] for row in read(filter="id < 2", columns="id").collect()]
     LanceTable.forPath(spark, uri).createIndex("id", "BTREE")
     told["indexed"] = [row["id"] for row in read(filter="id IN (3, 12)").collect()]
+    small = str(folder / "small.lance")
+    for ids in (range(3), range(3, 5)):
+        append(Path(small), *ids)
+    metrics = LanceTable.forPath(spark, small).optimize()
+    rows = lance_core.dataset(small).to_table()["id"].to_pylist()
+    told["compacted"] = [metrics.fragments_removed, metrics.fragments_added, rows]
     stream = spark.readStream.format("lance").load(uri)
     writer = stream.writeStream.format("lance").option("checkpointLocation", str(folder / "c1"))
     writer.trigger(availableNow=True).start(copy).awaitTermination()

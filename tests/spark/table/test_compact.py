@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import lance as pylance
@@ -20,7 +19,6 @@ from lance_core.errors import (
     InvalidInputError,
     LanceError,
     RetryableCommitConflictError,
-    UnsupportedFeatureError,
 )
 from lance_core.fragment import FragmentMetadata
 from lance_core.optimize import Compaction, CompactionMetrics
@@ -223,5 +221,3 @@ def test_an_error_of_another_package_is_named(spark: SparkSession, table: Path) 
 def test_bad_arguments_are_refused_before_any_task(spark: SparkSession, table: Path) -> None:
     check_fails(spark, table, InvalidInputError, max_attempts=0)
     check_fails(spark, table, InvalidInputError, colour="red")
-    with pytest.raises(UnsupportedFeatureError, match="Connect"):
-        compact(SimpleNamespace(), table)  # type: ignore[arg-type]

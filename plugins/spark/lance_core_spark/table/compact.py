@@ -14,7 +14,6 @@ from lance_core.errors import (
     InvalidInputError,
     LanceError,
     OutcomeUnknownError,
-    UnsupportedFeatureError,
 )
 from lance_core.fragment import discard_fragments
 from lance_core.optimize import (
@@ -25,7 +24,6 @@ from lance_core.optimize import (
 )
 from lance_core.progress import FragmentWriteProgress
 from lance_core.store.secret import Secret, hide_secrets
-from lance_core_spark.job_progress import context_of
 from lance_core_spark.table.compaction_run import CompactionRun
 from lance_core_spark.table_ref import TableRef, TableVersion
 
@@ -45,17 +43,16 @@ def compact(
     commits all of them at once. Without fragments to rewrite nothing is committed. ``options``: see
     `CompactionOptions`; ``num_threads`` has no effect, because Spark decides how many tasks run at
     the same time. ``max_attempts``: how often a task runs until its error is raised.
-    ``progress``: called on the driver for the new fragments of each finished task.
+    ``progress``: called on the driver for the new fragments of each finished task, with Spark
+    Connect after the last one.
 
-    Raises the errors of `DatasetOptimizer.compact_files`, those of a task as well, Spark's errors
-    if it cannot run a task, and `UnsupportedFeatureError` with Spark Connect. The files of finished
-    tasks are removed if the compaction has certainly failed.
+    Raises the errors of `DatasetOptimizer.compact_files`, those of a task as well, and Spark's
+    errors if it cannot run a task. The files of finished tasks are removed if the compaction has
+    certainly failed; with Spark Connect a cleanup removes them if the whole job fails.
     """
     storage_options = hide_secrets(storage_options)
     if max_attempts < 1:
         raise InvalidInputError(f"max_attempts must be at least 1, not {max_attempts}")
-    if context_of(spark) is None:
-        raise UnsupportedFeatureError("a compaction needs a SparkContext: Connect has none")
     table = TableRef.of(os.fspath(uri), storage_options or {})
     dataset = table.open()
     tasks = Compaction.plan(dataset, options).tasks

@@ -2,25 +2,32 @@
 
 A task returns its error instead of raising it, so that Spark continues with the other tasks; the
 driver submits it again. Tasks report by an accumulator: the driver receives each report as soon as
-the task ends, and keeps those of finished tasks if the job fails.
+the task ends, and keeps those of finished tasks if the job fails. Spark Connect has no
+accumulators: there the reports are the result of the job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import builtins
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-from pyspark.accumulators import AccumulatorParam
+import pyarrow as pa
+from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import SparkSession
 
+import lance_core.errors
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.optimize import CompactionTask, RewriteResult
 from lance_core.progress import FragmentWriteProgress, progress_bar
-from lance_core_spark.job_progress import job_description
+from lance_core_spark.job_progress import context_of, job_description
+from lance_core_spark.table.change_task import RESULT, report
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 
-Report = tuple[int, RewriteResult | Exception]
-"""The number of a task, and its result or its error."""
+Reports = list[str]
+"""JSON texts, each with the number of a task, and its result or its error; see `_report`."""
 
 
 class CompactionRun:
@@ -35,7 +42,6 @@ class CompactionRun:
         progress: FragmentWriteProgress | None = None,
     ) -> None:
         self._spark = spark
-        self._context = spark.sparkContext
         self._table = table
         self._version = version
         self._tasks = tasks
@@ -86,19 +92,18 @@ class CompactionRun:
                 except Exception as error:  # Spark would drop it; it is raised after the job.
                     stopped.append(error)
 
-        table, version = self._table, self._version
         reports = _Reports(receive)
-        accumulator = self._context.accumulator([], reports)
-
-        def execute(numbered: tuple[int, CompactionTask]) -> None:
-            number, task = numbered
-            accumulator.add([(number, _outcome(table, version, task))])
-
-        tasks = self._context.parallelize([(i, self._tasks[i]) for i in numbers], len(numbers))
+        context = context_of(self._spark)
+        accumulator = None if context is None else context.accumulator([], reports)
+        tasks = {number: self._tasks[number] for number in numbers}
+        task = RewriteTask(self._table, self._version, list(tasks.items()), accumulator)
         again = f", attempt {attempt}" if attempt > 1 else ""
-        with job_description(self._spark, f"compact {table}", f": {len(numbers)} tasks{again}"):
+        details = f": {len(numbers)} tasks{again}"
+        with job_description(self._spark, f"compact {self._table}", details):
             try:
-                tasks.foreach(execute)
+                places = self._spark.range(0, len(numbers), 1, len(numbers))
+                for (text,) in places.mapInArrow(task, RESULT).collect():
+                    receive(*_parsed(text))
             finally:
                 reports.close()
         if stopped:
@@ -111,21 +116,58 @@ class CompactionRun:
                 self._progress.complete(fragment)
 
 
-def _outcome(
-    table: TableRef, version: TableVersion, task: CompactionTask
-) -> RewriteResult | Exception:
-    """Execute a task on an executor; returns its error in a form that the driver can unpickle."""
-    try:
+@dataclass(frozen=True, slots=True)
+class RewriteTask:
+    """The function of a task of Spark: its rows are positions in ``tasks``, which have numbers."""
+
+    table: TableRef
+    version: TableVersion
+    tasks: list[tuple[int, CompactionTask]]
+    reports: Accumulator[Reports] | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
-        return task.execute(open_version(table, version))
-    except Exception as error:
-        # Errors of other packages may fail to unpickle, or the driver may lack their package.
-        if isinstance(error, LanceError) or type(error).__module__ == "builtins":
-            return error
-        return LanceError(f"{type(error).__name__}: {error}")
+        for batch in batches:
+            for place in batch.column(0).to_pylist():
+                text = self._report(*self.tasks[place])
+                if self.reports is None:
+                    yield report(text)
+                else:
+                    self.reports.add([text])
+
+    def _report(self, number: int, task: CompactionTask) -> str:
+        """Execute the task; `_parsed` reads the text on the driver."""
+        try:
+            result = task.execute(open_version(self.table, self.version))
+        except Exception as error:
+            # Errors of other packages are named in the text: the driver may lack their package.
+            is_known = _error_type(type(error).__name__) is type(error)
+            reason = str(error) if is_known else f"{type(error).__name__}: {error}"
+            name = type(error).__name__ if is_known else LanceError.__name__
+            return json.dumps({"number": number, "error": name, "reason": reason})
+        return json.dumps({"number": number, "result": result.json()})
 
 
-class _Reports(AccumulatorParam[list[Report]]):
+def _parsed(text: str) -> tuple[int, RewriteResult | Exception]:
+    tree = json.loads(text)
+    if "error" in tree:
+        return tree["number"], (_error_type(tree["error"]) or LanceError)(tree["reason"])
+    return tree["number"], RewriteResult.from_json(tree["result"])
+
+
+def _error_type(name: str) -> type[Exception] | None:
+    """The error that is made from a text alone, of lance-core or of Python; None for others."""
+    known = getattr(lance_core.errors, name, None) or getattr(builtins, name, None)
+    if not (isinstance(known, type) and issubclass(known, Exception)):
+        return None
+    try:
+        known("")
+    except TypeError:
+        return None
+    return known
+
+
+class _Reports(AccumulatorParam[Reports]):
     """Collects reports in a task, and passes them to ``receive`` on the driver.
 
     PySpark keeps accumulators as long as the driver runs, so this one keeps no reports.
@@ -140,15 +182,15 @@ class _Reports(AccumulatorParam[list[Report]]):
     def __reduce__(self) -> tuple[type[_Reports], tuple[()]]:
         return _Reports, ()
 
-    def zero(self, value: list[Report]) -> list[Report]:
+    def zero(self, value: Reports) -> Reports:
         return []
 
-    def addInPlace(self, value1: list[Report], value2: list[Report]) -> list[Report]:  # noqa: N802
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802
         if not self._is_driver:
             return value1 + value2
         if self._receive is not None:
-            for number, outcome in value2:
-                self._receive(number, outcome)
+            for text in value2:
+                self._receive(*_parsed(text))
         return []
 
     def close(self) -> None:
