@@ -78,15 +78,16 @@ def test_values_of_all_kinds_of_columns_move_and_change(
     blobs = {"columns": ["k", "b"], "blob_handling": "all_binary"}
     before = {r["k"]: r["b"] for r in lance_core.dataset(str(path)).to_table(**blobs).to_pylist()}
     # A row that moves keeps its blob, nanoseconds and types; the others get new values.
-    assert table.update("k = 1", {"k": "7"}) == 1
-    assert table.update("k = 2", {"u": "u + 5", "f": "2", "d": "'a'", "with space`,": "X'39'"}) == 1
+    assert table.update("k = 1", {"k": "7", "s.y": "array('q')"}) == 1
+    some = {"u": "u + 5", "f": "2", "d": "'a'", "with space`,": "X'39'", "S.`X`": "length(d) + 4"}
+    assert table.update("k = 2", some) == 1
     assert table.update("`with space``,` = X'33'", {"s": "named_struct('x', 5L, 'y', null)"}) == 1
     dataset = lance_core.dataset(str(path))
     found = {row["k"]: row for row in dataset.to_table(columns=rows.schema.names[:-1]).to_pylist()}
     old = {row["k"]: row for row in rows.drop_columns(["b"]).to_pylist()}
-    changed = {"u": 5, "f": 2.0, "d": "a", "with space`,": b"9"}
+    changed = {"u": 5, "f": 2.0, "d": "a", "with space`,": b"9", "s": {"x": 5, "y": None}}
     assert found == {
-        7: {**old[1], "k": 7},
+        7: {**old[1], "k": 7, "s": {"x": 1, "y": ["q"]}},
         2: {**old[2], **changed},
         3: {**old[3], "s": {"x": 5, "y": None}},
     }
@@ -109,6 +110,7 @@ BAD: list[tuple[Callable[[LanceTable], object], str]] = [
     (lambda t: t.update("id = 1", {"Size": "name"}), "'Size' is double.*string: cast it"),
     (lambda t: t.update("id = 1", {"v": "array(1f)"}), "v"),
     (lambda t: t.update("id = 1", {"id": "1", "`Id`": "2"}), "gets two values"),
+    (lambda t: t.update("id = 1", {"v.x": "1"}), "'v.x' is not the field of a struct"),
     (lambda t: t.alias(""), "alias"),
 ]
 

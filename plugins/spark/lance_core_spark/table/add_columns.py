@@ -31,7 +31,6 @@ from lance_core_spark.table.change_task import (
     PLACE,
     RESULT,
     numbered,
-    quoted,
     report,
     reports,
 )
@@ -41,6 +40,7 @@ from lance_core_spark.table.expressions import (
     as_column,
     checked_assignments,
     mentioned,
+    quoted,
 )
 from lance_core_spark.table.target import Target, fragment_of
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 
 import lance_core
 from lance_core.fragment import RowChangeCommit
-from lance_core_spark.table.change_task import ACTION, ADDRESS, PLACE, quoted
+from lance_core_spark.table.change_task import ACTION, ADDRESS, PLACE
 from lance_core_spark.table.expressions import (
     Expression,
     analysed,
@@ -17,7 +17,8 @@ from lance_core_spark.table.expressions import (
     assigned,
     checked_assignments,
     mentioned,
-    resolve_names,
+    quoted,
+    resolve_paths,
 )
 from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
 
@@ -44,18 +45,22 @@ def update(target: Target, condition: Expression | None, values: Mapping[str, Ex
 
     def plan(version: lance_core.LanceDataset) -> Changes:
         names = version.schema.names
-        resolved = resolve_names(given, names, target.alias, "set")
-        new = {name: given[one] for name, one in resolved.items()}
+        types = column_types(version, names)
+        resolved = resolve_paths(given, types, target.alias, "set")
         texts = [*values.values(), *([] if condition is None else [condition])]
-        frame = target.load(mentioned(names, texts), version.version)
-        cast = assigned(frame, new, column_types(version, names), "set")
+        nested = {path[0] for path in resolved if len(path) > 1}
+        needed = {*mentioned(names, texts), *nested}
+        frame = target.load([name for name in names if name in needed], version.version)
+        new = {path: given[one] for path, one in resolved.items()}
+        cast = assigned(frame, new, types, "set", frame)
         rows = frame if wanted is None else _chosen(frame, wanted, names)
         columns = [value.alias(name) for name, value in cast.items()]
-        return Changes(rows.select(*_keys(), *columns), (frozenset(new),), tuple(new))
+        return Changes(rows.select(*_keys(), *columns), (frozenset(cast),), tuple(cast))
 
     dataset = target.table.open()
-    modified = tuple(resolve_names(given, dataset.schema.names, target.alias, "set"))
-    how = RowChangeCommit("update", modified=modified)
+    types = column_types(dataset, dataset.schema.names)
+    paths = resolve_paths(given, types, target.alias, "set")
+    how = RowChangeCommit("update", modified=tuple({path[0]: None for path in paths}))
     return target.change(dataset, plan, how)["num_updated_rows"]
 
 

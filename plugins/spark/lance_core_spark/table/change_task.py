@@ -24,6 +24,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.fragment import RowChanges
+from lance_core_spark.table.expressions import quoted
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
 from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.convert import convert_batch
@@ -110,8 +111,3 @@ _ERRORS: dict[str, type[LanceError]] = {
 def numbered(names: Sequence[str]) -> list[Column]:
     """The columns under other names: PySpark's ``mapInArrow`` fails for some special characters."""
     return [sf.col(quoted(name)).alias(f"_{i}") for i, name in enumerate(names)]
-
-
-def quoted(name: str) -> str:
-    """The column name in backticks."""
-    return "`" + name.replace("`", "``") + "`"

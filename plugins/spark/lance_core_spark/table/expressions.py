@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as st
 
 from lance_core.errors import InvalidInputError, InvalidTypeError, SchemaMismatchError
+from lance_core.schema import format_path, parse_path
 from lance_core.suggestions import hint
 from lance_core_spark.types.spark_types import is_compatible
 
@@ -85,12 +86,35 @@ def mentioned(names: Sequence[str], expressions: Iterable[Expression]) -> list[s
     return [name for name in names if any(name.lower() in text for text in texts)]
 
 
-def resolve_name(given: object, names: Sequence[str], alias: str | None, what: str) -> str:
-    """Find ``given`` in ``names``; the prefix ``alias.`` is allowed.
+Path: TypeAlias = tuple[str, ...]
+"""A column, and the members of structs that lead from it to a nested field."""
 
-    The exact name wins, else the only match that ignores case. Raises `InvalidTypeError` unless
-    ``given`` is text, `InvalidInputError` if there is no unique match. ``what`` begins the message.
+
+def resolve_paths(
+    given: Iterable[str], types: Mapping[str, st.DataType], alias: str | None, what: str
+) -> dict[Path, str]:
+    """The columns of ``types`` or nested fields that ``given`` mean, each with its given name.
+
+    Names may differ in case, and begin with the alias of the table. Raises `InvalidInputError` for
+    unknown names, and if a column or field is given twice, or together with a part of it.
     """
+    found: dict[Path, str] = {}
+    for one in given:
+        path = _resolve_path(one, types, alias, what)
+        for other, text in found.items():
+            shorter = min(len(path), len(other))
+            if path[:shorter] == other[:shorter]:
+                raise InvalidInputError(
+                    f"{what}: column {format_path(path[:shorter])!r} gets two values, as "
+                    f"{text!r} and as {one!r}"
+                )
+        found[path] = one
+    return found
+
+
+def _resolve_path(
+    given: object, types: Mapping[str, st.DataType], alias: str | None, what: str
+) -> Path:
     if not isinstance(given, str):
         raise InvalidTypeError(f"{what}: a column is named by text, not {type(given).__name__}")
     texts = [given]
@@ -98,57 +122,109 @@ def resolve_name(given: object, names: Sequence[str], alias: str | None, what: s
         texts.append(given[len(alias) + 1 :])
     for text in texts:
         plain = text[1:-1].replace("``", "`") if re.fullmatch(r"`.*`", text) else text
-        same = [name for name in names if name == plain]
-        found = same or [name for name in names if name.lower() == plain.lower()]
-        if len(found) == 1:
-            return found[0]
-    if given.split(".")[0] in names:
-        raise InvalidInputError(f"{what}: {given!r} is a nested field; set the whole column")
-    raise InvalidInputError(f"{what}: the table has no column {given!r}{hint(given, list(names))}")
+        name = _same_name(plain, types)
+        if name is not None:
+            return (name,)
+    for text in texts:
+        path = parse_path(text)
+        column = _same_name(path[0], types)
+        if column is not None:
+            return (column, *_members(path[1:], types[column], f"{what}: {given!r}"))
+    raise InvalidInputError(f"{what}: the table has no column {given!r}{hint(given, list(types))}")
 
 
-def resolve_names(
-    given: Iterable[str], names: Sequence[str], alias: str | None, what: str
-) -> dict[str, str]:
-    """The columns of ``names`` that ``given`` mean, each with its given name; see `resolve_name`.
-
-    Raises `InvalidInputError` if a column is given twice.
-    """
-    found: dict[str, str] = {}
-    for one in given:
-        name = resolve_name(one, names, alias, what)
-        if name in found:
+def _members(names: Sequence[str], spark: st.DataType, what: str) -> Iterator[str]:
+    """The members of structs in ``spark`` that ``names`` mean."""
+    for name in names:
+        if not isinstance(spark, st.StructType):
             raise InvalidInputError(
-                f"{what}: column {name!r} gets two values, as {found[name]!r} and as {one!r}"
+                f"{what} is not the field of a struct; set the whole column, or a struct in it"
             )
-        found[name] = one
-    return found
+        found = _same_name(name, spark.names)
+        if found is None:
+            raise InvalidInputError(f"{what}: there is no field {name!r}{hint(name, spark.names)}")
+        yield found
+        spark = spark[found].dataType
+
+
+def _same_name(given: str, names: Iterable[str]) -> str | None:
+    """The one of ``names`` that is ``given``, in another case if this is clear."""
+    names = list(names)
+    if given in names:
+        return given
+    found = [name for name in names if name.lower() == given.lower()]
+    return found[0] if len(found) == 1 else None
 
 
 def assigned(
-    frame: DataFrame, values: Mapping[str, Column], types: Mapping[str, st.DataType], what: str
+    frame: DataFrame,
+    values: Mapping[Path, Column],
+    types: Mapping[str, st.DataType],
+    what: str,
+    old: DataFrame | None = None,
 ) -> dict[str, Column]:
-    """``values`` for the columns of a table with ``types``, cast as Spark does when it stores them.
+    """The new values of the columns of a table with ``types``, cast as Spark does to store them.
 
-    Raises `SchemaMismatchError` for a type that is not stored in the column without an explicit
-    cast, and `InvalidInputError` for columns that ``frame`` does not have.
+    The other members of a struct with a new nested field have their values in ``old``; they are
+    null in a struct that was null. Raises `SchemaMismatchError` for a type that is not stored in
+    the column without an explicit cast, and `InvalidInputError` for columns that ``frame`` does not
+    have.
     """
     with analysed(what, list(types)):
         numbered = [value.alias(f"_{i}") for i, value in enumerate(values.values())]
         schema = frame.select(*numbered).schema
     cast = {}
-    for (name, value), field in zip(values.items(), schema, strict=True):
-        target = types[name]
+    for (path, value), field in zip(values.items(), schema, strict=True):
+        target, name = _type_at(path, types), format_path(path)
         if _is_same(field.dataType, target):
-            cast[name] = value
+            cast[path] = value
         elif _is_stored_as(field.dataType, target):
-            cast[name] = _cast(frame, value, target, name)
+            cast[path] = _cast(frame, value, target, name)
         else:
             raise SchemaMismatchError(
                 f"{what}: column {name!r} is {target.simpleString()}, its new value is "
                 f"{field.dataType.simpleString()}: cast it"
             )
-    return cast
+    columns = {path[0]: value for path, value in cast.items() if len(path) == 1}
+    for name in {path[0]: None for path in cast if path[0] not in columns}:
+        assert old is not None
+        new = {path[1:]: value for path, value in cast.items() if path[0] == name}
+        columns[name] = _with_fields(old[quoted(name)], types[name], new)
+        stored = frame.select(columns[name]).schema[0].dataType
+        if not _is_same(stored, types[name]):
+            raise SchemaMismatchError(
+                f"{what}: nested fields of column {name!r} cannot be set, because it is read as "
+                f"{stored.simpleString()}; set the whole column"
+            )
+    return columns
+
+
+def _type_at(path: Path, types: Mapping[str, st.DataType]) -> st.DataType:
+    found = types[path[0]]
+    for name in path[1:]:
+        assert isinstance(found, st.StructType)
+        found = found[name].dataType
+    return found
+
+
+def _with_fields(old: Column, spark: st.DataType, new: Mapping[Path, Column]) -> Column:
+    """The struct ``old`` with the values ``new`` of nested fields."""
+    if () in new:
+        return new[()]
+    if not new:
+        return old
+    assert isinstance(spark, st.StructType)
+    members = []
+    for member in spark:
+        inner = {path[1:]: value for path, value in new.items() if path[0] == member.name}
+        before = old.getField(member.name)
+        members.append(_with_fields(before, member.dataType, inner).alias(member.name))
+    return sf.struct(*members)
+
+
+def quoted(name: str) -> str:
+    """The column name in backticks."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _cast(frame: DataFrame, value: Column, target: st.DataType, name: str) -> Column:
