@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.write import update as updating
     from lance_core.dataset.write.row_changes import RowChangeCommit, RowChangeCounts, RowChanges
     from lance_core.dataset.write.update import UpdateResult
+    from lance_core.schema import LanceSchema
 else:
     merging = lazy_module("lance_core.dataset.merge_insert")
     replacing = lazy_module("lance_core.dataset.write.replace_rows")
@@ -87,12 +89,15 @@ class ChangeMethods(Opened):
         fragments: Sequence[FragmentMetadata],
         *,
         transaction_uuid: str | None = None,
+        schema: LanceSchema | None = None,
         **options: Any,
     ) -> DeleteResult:
         """Replace the rows that satisfy ``predicate`` in one commit, and move to the new version.
 
         ``fragments``: the new rows, see `write_fragments`. ``transaction_uuid``: the id of the
-        transaction, by default a new one. ``options``: see `options_of`; only those of the
+        transaction, by default a new one. ``schema``: the table's with further columns, which are
+        null in the old rows; then every other change of rows in the meantime is a conflict.
+        ``options``: see `options_of`; only those of the
         transaction and of retries apply. Rows with the result NULL stay. Whether the new rows
         satisfy ``predicate`` is not checked.
 
@@ -104,7 +109,9 @@ class ChangeMethods(Opened):
         operation = LanceOperation.Append(list(fragments))
         change = Transaction(self._snapshot.version, operation, transaction_properties=properties)
         change.uuid = transaction_uuid or change.uuid
-        self._snapshot, result = replacing.replace_rows(self._snapshot, predicate, change, how)
+        self._snapshot, result = replacing.replace_rows(
+            self._snapshot, predicate, change, how, schema
+        )
         return result
 
     def update(
@@ -188,10 +195,16 @@ class ChangeMethods(Opened):
         all but `CommitUnknownError`, and after an error of ``work``, the files of the results that
         it has returned are removed.
         """
+        how = row_changes.RowChangeCommit() if how is None else how
+        rejects = how.rejects_added_rows
+        if callable(rejects):
+            how = dataclasses.replace(
+                how, rejects_added_rows=lambda newer, ids: rejects(type(self).of(newer), ids)
+            )
         self._snapshot, counts = row_changes.change_rows(
             self._snapshot,
             lambda snapshot: work(type(self).of(snapshot)),
-            row_changes.RowChangeCommit() if how is None else how,
+            how,
             ConflictRetries.of(conflict_retries, retry_timeout),
         )
         return counts

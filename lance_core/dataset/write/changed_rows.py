@@ -11,6 +11,8 @@ import pyarrow as pa
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.read.projection import ROW_ADDRESS
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.merge_insert.inserted_keys import KeyBits
+from lance_core.dataset.write.merge_insert.plan import primary_key
 from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
@@ -37,7 +39,7 @@ class ChangedRows:
     """The changes of a worker, and what they have done so far.
 
     ``moved``: addresses of updated rows, in the order of writing. ``deleted``: addresses of deleted
-    rows. ``inserted``: the number of new rows.
+    rows. ``inserted``: the number of new rows. ``keys``: their values of the table's primary key.
     """
 
     def __init__(self, snapshot: Snapshot, actions: Sequence[Action]) -> None:
@@ -49,6 +51,7 @@ class ChangedRows:
         self._moved: list[Addresses] = [np.empty(0, np.uint64)]
         self._deleted: list[Addresses] = [np.empty(0, np.uint64)]
         self.inserted = 0
+        self.keys = KeyBits(primary_key(snapshot.schema))
         names = [field.name for field in self._fields]
         for name in {name for action in actions if action is not None for name in action}:
             if name not in names:
@@ -93,7 +96,10 @@ class ChangedRows:
                 yield from self._updated(piece, updates, actions, addresses)
             if len(inserts):
                 self.inserted += len(inserts)
-                yield self._complete(_some(piece, inserts), actions[inserts], None)
+                new = self._complete(_some(piece, inserts), actions[inserts], None)
+                if self.keys.names:
+                    self.keys.add(pa.Table.from_batches([new]).select(self.keys.names))
+                yield new
 
     def _numbers(self, piece: pa.Table) -> Int64s:
         numbers = _integers(piece, ACTION, pa.int64())

@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import zlib
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.write.changed_rows import Action, ChangedRows
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
+from lance_core.dataset.write.merge_insert.inserted_keys import KeyBits
+from lance_core.dataset.write.merge_insert.plan import primary_key
 from lance_core.dataset.write.merge_insert.target import by_fragment, ids_at
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
@@ -34,6 +36,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Delete, Operation, Update
+from lance_core.table.transactions.operations.key_filter import KeyExistenceFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class RowChanges:
     """What a worker has written for a change of rows. It can be pickled, and has a JSON form.
 
     ``affected_rows``: the physical offsets of the updated and deleted rows, by fragment id.
+    ``inserted_keys``: a bloom filter of the new rows' primary keys; empty without any.
     """
 
     read_version: int
@@ -51,6 +55,7 @@ class RowChanges:
     num_updated_rows: int
     num_deleted_rows: int
     num_inserted_rows: int
+    inserted_keys: bytes = b""
 
     def to_json(self) -> str:
         """The JSON text for another process; `from_json` parses it."""
@@ -65,6 +70,7 @@ class RowChanges:
                 "updated_fragments": [one.to_json() for one in self.updated_fragments],
                 "new_fragments": [one.to_json() for one in self.new_fragments],
                 "affected_rows": rows,
+                "inserted_keys": base64.b64encode(zlib.compress(self.inserted_keys)).decode(),
             }
         )
 
@@ -81,8 +87,10 @@ class RowChanges:
                 int(id_): np.frombuffer(base64.b64decode(rows, validate=True), "<u4")
                 for id_, rows in tree["affected_rows"].items()
             }
+            keys = base64.b64decode(tree["inserted_keys"], validate=True)
+            tree["inserted_keys"] = zlib.decompress(keys)
             return RowChanges(**tree)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
             raise InvalidInputError(f"not the JSON form of changes of rows: {error}") from error
 
 
@@ -101,13 +109,14 @@ class RowChangeCommit:
     ``verb`` names the change in errors. ``predicate``: the text of the condition, for a change that
     only deletes rows; it is recorded. ``modified``: the columns with new values, None means any.
     ``rejects_added_rows``: rows that others have added in the meantime are a conflict, because they
-    may change the result.
+    may change the result. A function decides for a newer version, given as a dataset, and the ids
+    of its fragments that have added rows, or new values of rows.
     """
 
     verb: str = "change of rows"
     predicate: str | None = None
     modified: tuple[str, ...] | None = None
-    rejects_added_rows: bool = False
+    rejects_added_rows: bool | Callable[[Any, list[int]], bool] = False
 
 
 def write_row_changes(
@@ -138,6 +147,7 @@ def write_row_changes(
         len(moved),
         len(deleted),
         changed.inserted,
+        changed.keys.bitmap() if changed.inserted and changed.keys.names else b"",
     )
 
 
@@ -207,10 +217,12 @@ def _commit(
             tuple(files.deletions),
             tuple(files.data),
             fields_for_preserving_frag_bitmap=_modified(snapshot, how.modified),
+            inserted_rows=_inserted_keys(snapshot, changes),
             affected_rows=affected,
         )
     if how.rejects_added_rows:
-        options = dataclasses.replace(options, check_base=partial(_check_added, snapshot))
+        check = _AddedRows(snapshot, how.rejects_added_rows).check
+        options = dataclasses.replace(options, check_base=check)
     transaction = new_transaction(snapshot, operation, environment)
     return files.commit(snapshot, transaction, options), counts
 
@@ -244,14 +256,37 @@ def _modified(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[int, ...
     return tuple(sorted(part.id for field in chosen for part in field.walk()))
 
 
-def _check_added(snapshot: Snapshot, base: Version) -> None:
-    """Raise `RetryableCommitConflictError` if others have added rows, or new values of rows."""
-    manifest = base.file.manifest
-    if manifest.version == snapshot.version:
-        return
-    if any(manifest.fragments.new_data_since(snapshot.manifest.fragments)):
-        raise RetryableCommitConflictError(
-            f"commit conflict: version {manifest.version} has rows that others have added since "
-            f"version {snapshot.version}, from which this change was computed; retry on the newest "
-            "version"
-        )
+def _inserted_keys(snapshot: Snapshot, changes: Sequence[RowChanges]) -> KeyExistenceFilter | None:
+    """The filter of the primary keys of all new rows; None without any."""
+    bitmaps = [one.inserted_keys for one in changes if one.inserted_keys]
+    if not bitmaps:
+        return None
+    bits = KeyBits(primary_key(snapshot.schema))
+    for bitmap in bitmaps:
+        bits.unite(bitmap)
+    return bits.filter()
+
+
+class _AddedRows:
+    """The check of rows that others have added since ``snapshot``, in each attempt to commit."""
+
+    def __init__(
+        self, snapshot: Snapshot, rejects: Literal[True] | Callable[[Snapshot, list[int]], bool]
+    ) -> None:
+        self._snapshot = self._checked = snapshot
+        self._rejects = rejects
+
+    def check(self, base: Version) -> None:
+        """Raise `RetryableCommitConflictError` if rows of ``base`` may change the result."""
+        if base.file.manifest.version == self._checked.version:
+            return
+        newest = Snapshot(self._snapshot.root, base.file, base.location)
+        before = self._checked.manifest.fragments
+        added = [fragment.id for fragment in newest.manifest.fragments.new_data_since(before)]
+        if added and (self._rejects is True or self._rejects(newest, added)):
+            raise RetryableCommitConflictError(
+                f"commit conflict: version {newest.version} has rows that others have added since "
+                f"version {self._snapshot.version}, from which this change was computed; retry on "
+                "the newest version"
+            )
+        self._checked = newest

@@ -55,7 +55,7 @@ def count_rows(
     of `read`.
     """
     texts = _take_texts(options)
-    if filter is None and not texts.keys() & {"filter", "limit"}:
+    if filter is None and not texts.keys() & {"filter", "limit", "fragments"}:
         return LanceSource({**texts, "path": os.fspath(uri)}).count_rows()
     texts |= _texts({"filter": filter, "count_only": True})
     return sum(row["count"] for row in _frame(spark, uri, texts).collect())

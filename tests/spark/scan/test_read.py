@@ -51,6 +51,14 @@ def test_partitions_cover_the_table_exactly(spark: SparkSession, uri: str) -> No
     assert read(spark, uri).rdd.getNumPartitions() == 1
 
 
+def test_fragments_are_chosen_by_id(uri: str) -> None:
+    source = LanceSource({"path": uri, "fragments": " 1,3 "})
+    found = source.reader(source.schema()).partitions()
+    assert [one.ranges for one in found] == [((1, 0, 10), (3, 0, 70))]
+    with pytest.raises(InvalidInputError, match="'fragments' has ids"):
+        LanceSource({"path": uri, "fragments": "a"})
+
+
 def test_an_older_version_is_read_by_number_and_by_time(spark: SparkSession, uri: str) -> None:
     assert read(spark, uri, version=1).count() == 30
     made = lance_core.dataset(uri, version=1).get_version()["timestamp"]

@@ -71,12 +71,10 @@ class InsertedKeys:
         ids = tuple(field.id for field in self._fields)
         if ids != tuple(field.id for field in primary_key(self._snapshot.schema)):
             return None
-        words = np.zeros((_FILTER_BYTES // (4 * _BLOCK_WORDS), _BLOCK_WORDS), np.uint32)
-        if all(field.storage_type in _FILTERED for field in self._fields):
-            for keys in self._keys():
-                _add(words, hash_keys(keys.columns))
-        bloom = BloomKeys(words.tobytes(), 8 * _FILTER_BYTES, _FILTER_ITEMS, _FILTER_PROBABILITY)
-        return KeyExistenceFilter(ids, bloom)
+        bits = KeyBits(self._fields)
+        for keys in self._keys():
+            bits.add(keys)
+        return bits.filter()
 
     def check(self, base: Version) -> None:
         """Raise `RetryableCommitConflictError` if others have added one of the keys to ``base``.
@@ -123,6 +121,33 @@ class InsertedKeys:
             known = before.by_id(fragment.id)
             if known is None or _files(known, self._fields) != _files(fragment, self._fields):
                 yield fragment
+
+
+class KeyBits:
+    """A bloom filter of keys, the values of ``fields``; several filters can be united."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._ids = tuple(field.id for field in fields)
+        self.names = [field.name for field in fields]
+        self._is_filtered = all(field.storage_type in _FILTERED for field in fields)
+        self._words = np.zeros((_FILTER_BYTES // (4 * _BLOCK_WORDS), _BLOCK_WORDS), np.uint32)
+
+    def add(self, keys: pa.Table) -> None:
+        """Add the keys, whose columns are in the order of the fields."""
+        if self._is_filtered:
+            _add(self._words, hash_keys(keys.columns))
+
+    def unite(self, bitmap: bytes) -> None:
+        """Add the keys of another filter with the same fields."""
+        self._words |= np.frombuffer(bitmap, np.uint32).reshape(self._words.shape)
+
+    def bitmap(self) -> bytes:
+        return self._words.tobytes()
+
+    def filter(self) -> KeyExistenceFilter:
+        """The filter for a transaction."""
+        bloom = BloomKeys(self.bitmap(), 8 * _FILTER_BYTES, _FILTER_ITEMS, _FILTER_PROBABILITY)
+        return KeyExistenceFilter(self._ids, bloom)
 
 
 def _files(fragment: Fragment, fields: Sequence[Field]) -> set[tuple[str, int | None]]:

@@ -29,6 +29,7 @@ class LanceReadOptions:
     At most one of ``version``, ``asof`` and ``tag`` is given. ``columns``: may have no names.
     ``meta_columns``: names of meta columns to add. ``batch_size``: maximum rows of a batch.
     ``count_only``: a row with the number of rows for each partition, instead of the rows.
+    ``fragments``: the ids of the fragments to read.
     ``push_filters``: apply Spark's filters in the scan, see `lance_core_spark.scan.reader`.
     """
 
@@ -46,6 +47,7 @@ class LanceReadOptions:
     meta_columns: tuple[str, ...] = ()
     push_filters: bool = False
     count_only: bool = False
+    fragments: tuple[int, ...] | None = None
 
     @classmethod
     def parse(cls, options: OptionReader) -> LanceReadOptions:
@@ -66,6 +68,7 @@ class LanceReadOptions:
             ),
             push_filters=options.flag("pushdownfilters"),
             count_only=options.flag("count_only"),
+            fragments=_fragments(options.text("fragments")),
         )
 
 
@@ -82,6 +85,17 @@ def _version(options: OptionReader) -> dict[str, Any]:
     if branch is not None and given and given != ["version"]:
         raise InvalidInputError(f"give one of the options 'branch' and {given[0]!r}")
     return {"version": version, "asof": texts[0] or texts[1], "tag": texts[2], "branch": branch}
+
+
+def _fragments(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not all(name.isascii() and name.isdigit() for name in names):
+        raise InvalidInputError(
+            f"option 'fragments' has ids of fragments, separated by commas, not {text[:100]!r}"
+        )
+    return tuple(map(int, names))
 
 
 def _split_columns(text: str) -> tuple[str, ...]:

@@ -113,7 +113,9 @@ class LanceReader(DataSourceReader):
         if self._filter is None or dataset.snapshot.file.index_section is None:
             return None
         handling = self._options.blob_handling
-        return dataset.scanner([], filter=self._filter, blob_handling=handling).splits()
+        splits = dataset.scanner([], filter=self._filter, blob_handling=handling).splits()
+        chosen = self._options.fragments
+        return [one for one in splits if chosen is None or one.fragment_id in chosen]
 
     def _sizes(self, splits: list[ScanSplit]) -> list[planning.FragmentSize]:
         """The rows of splits, with their positions as ids."""
@@ -129,6 +131,9 @@ class LanceReader(DataSourceReader):
         """The fragments with live rows."""
         dataset = self._dataset()
         fragments = [f for f in dataset.get_fragments() if f.physical_rows > f.num_deletions]
+        if self._options.fragments is not None:
+            chosen = set(self._options.fragments)
+            fragments = [one for one in fragments if one.fragment_id in chosen]
         return [
             planning.FragmentSize(fragment.fragment_id, fragment.physical_rows, size)
             for fragment, size in zip(fragments, self._row_bytes(fragments), strict=True)

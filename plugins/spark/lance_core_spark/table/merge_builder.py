@@ -88,8 +88,9 @@ class LanceMergeBuilder:
 
         The keys are ``num_inserted_rows``, ``num_updated_rows`` and ``num_deleted_rows``. The
         source is computed once and kept by Spark until the merge ends. If another writer changes
-        the same rows, or adds rows while this merge inserts some, the merge is computed again on
-        the newest version. Without a row to change nothing is committed.
+        the same rows, or adds rows that match the source while this merge inserts some, the merge
+        is computed again on the newest version. Without a row to change nothing is committed. The
+        primary keys of inserted rows are recorded, if the table has a primary key.
 
         Raises `InvalidInputError` without clauses and for expressions that Spark cannot resolve,
         `SchemaMismatchError` for columns and values that do not fit the table, both before any job
@@ -109,8 +110,13 @@ class LanceMergeBuilder:
                 source.append(given.computed())
             return merge.changes(source[0])
 
+        def matches(version: lance_core.LanceDataset, fragments: list[int]) -> bool:
+            """True if rows that others have added match the source."""
+            merge = MergePlan(self._target, version, self._condition, (), fragments)
+            return merge.has_pairs(source[0])
+
         inserts = any(one.rows is Rows.NOT_MATCHED for one in self._clauses)
-        how = RowChangeCommit("merge", rejects_added_rows=inserts)
+        how = RowChangeCommit("merge", rejects_added_rows=matches if inserts else False)
         return self._target.change(self._target.table.open(), plan, how)
 
     def _with(self, new: Clause) -> LanceMergeBuilder:

@@ -15,15 +15,17 @@ import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
 
 import lance_core
-from lance_core.errors import SchemaMismatchError
-from lance_core_spark.table.change_task import ACTION, ADDRESS, PLACE, quoted
+from lance_core.errors import InvalidInputError, SchemaMismatchError
+from lance_core_spark.table.change_task import ACTION, ADDRESS, PLACE
 from lance_core_spark.table.expressions import (
     Expression,
+    Path,
     analysed,
     as_column,
     assigned,
     mentioned,
-    resolve_names,
+    quoted,
+    resolve_paths,
 )
 from lance_core_spark.table.merge_clauses import Clause, Rows
 from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
@@ -70,7 +72,9 @@ class MergePlan:
         version: lance_core.LanceDataset,
         condition: Expression,
         clauses: Sequence[Clause],
+        fragments: Sequence[int] | None = None,
     ) -> None:
+        """``fragments``: the ids of those whose rows are merged, by default all."""
         self._target = target
         self._condition = condition
         self._clauses = clauses
@@ -78,8 +82,11 @@ class MergePlan:
         self._types = column_types(version, self._names)
         self._required = {field.name for field in version.schema if not field.nullable}
         texts = [condition, *(text for one in clauses for text in one.expressions())]
-        needed = mentioned(self._names, texts)
-        self._table = target.load(needed, version.version).withColumnRenamed(ADDRESS, PAIR_ADDRESS)
+        needed = {*mentioned(self._names, texts), *self._nested()}
+        columns = [name for name in self._names if name in needed]
+        self._table = target.load(columns, version.version, fragments).withColumnRenamed(
+            ADDRESS, PAIR_ADDRESS
+        )
         if target.alias is not None:
             self._table = self._table.alias(target.alias)
 
@@ -95,7 +102,7 @@ class MergePlan:
         if by_source and source.rows is not None:
             kept = (pairs.persist(),)  # Both parts use the pairs.
         both = self._joined(source, pairs)
-        parts = [self._part(both, source, Rows.MATCHED, Rows.NOT_MATCHED)]
+        parts = [self._part(both, source, pairs, Rows.MATCHED, Rows.NOT_MATCHED)]
         if by_source:
             matched = pairs.select(sf.col(PAIR_ADDRESS).alias(PAIR_ROW))
             others = self._table.join(
@@ -103,14 +110,18 @@ class MergePlan:
             ).withColumn(SOURCE_ROW, sf.lit(None).cast("long"))
             if self._target.alias is not None:
                 others = others.alias(self._target.alias)
-            parts.append(self._part(others, source, Rows.NOT_MATCHED_BY_SOURCE))
+            parts.append(self._part(others, source, self._table, Rows.NOT_MATCHED_BY_SOURCE))
         columns = self._columns(source)
         rows = reduce(DataFrame.union, parts)
         actions = tuple(
-            None if one.deletes else frozenset(self._assigned_names(one, source))
+            None if one.deletes else frozenset(path[0] for path in self._paths(one, source))
             for one in self._clauses
         )
         return Changes(rows, actions, columns, kept)
+
+    def has_pairs(self, source: MergeSource) -> bool:
+        """True if a row of the table matches a source row."""
+        return bool(self._pairs(source).select(PAIR_ROW).head(1))
 
     def _pairs(self, source: MergeSource) -> DataFrame:
         """The matched pairs: needed columns of the table, addresses, and ids of source rows."""
@@ -135,14 +146,19 @@ class MergePlan:
         same = sf.col(SOURCE_ROW) == sf.col(PAIR_ROW)
         return source.frame.join(named, same, "left" if inserts else "inner")
 
-    def _part(self, frame: DataFrame, source: MergeSource, *kinds: Rows) -> DataFrame:
-        """The rows of ``frame`` that a clause of ``kinds`` changes, with action and new values."""
+    def _part(
+        self, frame: DataFrame, source: MergeSource, table: DataFrame, *kinds: Rows
+    ) -> DataFrame:
+        """The rows of ``frame`` that a clause of ``kinds`` changes, with action and new values.
+
+        ``table``: the part of ``frame`` with the columns of the table.
+        """
         action = self._action(frame, source, kinds)
         frame = frame.withColumn(ACTION, action).where(sf.col(ACTION).isNotNull())
         address = sf.col(PAIR_ADDRESS)
         new = -1 - sf.pmod(sf.col(SOURCE_ROW), sf.lit(INSERT_PLACES))
         place = sf.when(address.isNotNull(), fragment_of(address)).otherwise(new)
-        values = self._values(frame, source, kinds)
+        values = self._values(frame, source, table, kinds)
         return frame.select(
             address.alias(ADDRESS), sf.col(ACTION), place.cast("long").alias(PLACE), *values
         )
@@ -174,14 +190,14 @@ class MergePlan:
         return [*table, *([] if one.rows is Rows.NOT_MATCHED_BY_SOURCE else source.names)]
 
     def _values(
-        self, frame: DataFrame, source: MergeSource, kinds: tuple[Rows, ...]
+        self, frame: DataFrame, source: MergeSource, table: DataFrame, kinds: tuple[Rows, ...]
     ) -> list[Column]:
         """The new values of all columns that a clause of the merge sets."""
         chosen: dict[str, list[tuple[int, Column]]] = {}
         for number, one in enumerate(self._clauses):
             if one.rows in kinds and not one.deletes:
                 known = source.frame if one.rows is Rows.NOT_MATCHED else frame
-                for name, value in self._assigned(one, known, source).items():
+                for name, value in self._assigned(one, known, source, table).items():
                     chosen.setdefault(name, []).append((number, value))
         columns = []
         for name in self._columns(source):
@@ -191,29 +207,31 @@ class MergePlan:
             columns.append(value.alias(name))
         return columns
 
-    def _assigned(self, one: Clause, frame: DataFrame, source: MergeSource) -> dict[str, Column]:
+    def _assigned(
+        self, one: Clause, frame: DataFrame, source: MergeSource, table: DataFrame
+    ) -> dict[str, Column]:
         """The new values of a clause by the table's columns, with the types of these columns."""
-        names = self._assigned_names(one, source)
+        paths = self._paths(one, source)
         if one.values is None:
-            given = {name: source.frame[quoted(other)] for name, other in names.items()}
+            given = {path: source.frame[quoted(other)] for path, other in paths.items()}
         else:
             given = {
-                name: as_column(one.values[other], f"{one.name}: the value of {other!r}")
-                for name, other in names.items()
+                path: as_column(one.values[other], f"{one.name}: the value of {other!r}")
+                for path, other in paths.items()
             }
         if one.rows is Rows.NOT_MATCHED:
-            missing = sorted(self._required - given.keys())
+            missing = sorted(self._required - {path[0] for path in given})
             if missing:
                 raise SchemaMismatchError(
                     f"{one.name}: column {missing[0]!r} cannot be null and gets no value"
                 )
-        return assigned(frame, given, self._types, one.name)
+        return assigned(frame, given, self._types, one.name, table)
 
-    def _assigned_names(self, one: Clause, source: MergeSource) -> dict[str, str]:
-        """The columns that a clause sets, each with its given name or with the source column."""
+    def _paths(self, one: Clause, source: MergeSource) -> dict[Path, str]:
+        """What a clause sets, each with its given name or with the source column."""
         if one.values is not None:
-            return resolve_names(one.values, self._names, self._target.alias, one.name)
-        found = {}
+            return self._given_paths(one)
+        found: dict[Path, str] = {}
         by_name = {name.lower(): name for name in source.names}
         for name in self._names:
             other = name if name in source.names else by_name.get(name.lower())
@@ -222,10 +240,26 @@ class MergePlan:
                     f"{one.name}: the source has no column {name!r}; name the columns to set with "
                     f"{one.name.removesuffix('All')}"
                 )
-            found[name] = other
+            found[(name,)] = other
         return found
+
+    def _given_paths(self, one: Clause) -> dict[Path, str]:
+        """The columns and nested fields that the user names in a clause, each with this name."""
+        paths = resolve_paths(one.values or (), self._types, self._target.alias, one.name)
+        nested = next((text for path, text in paths.items() if len(path) > 1), None)
+        if one.rows is Rows.NOT_MATCHED and nested is not None:
+            raise InvalidInputError(
+                f"{one.name}: {nested!r} is a nested field; a new row needs the whole column"
+            )
+        return paths
+
+    def _nested(self) -> set[str]:
+        """The columns of which a clause sets nested fields: their old values are needed."""
+        paths = (path for one in self._clauses for path in self._given_paths(one))
+        return {path[0] for path in paths if len(path) > 1}
 
     def _columns(self, source: MergeSource) -> tuple[str, ...]:
         """All columns that some clause sets, in the order of the table."""
-        names = {n for c in self._clauses if not c.deletes for n in self._assigned_names(c, source)}
+        clauses = (one for one in self._clauses if not one.deletes)
+        names = {path[0] for one in clauses for path in self._paths(one, source)}
         return tuple(name for name in self._names if name in names)

@@ -16,7 +16,8 @@ from lance_core.dataset.write.row_changes import RowChangeCounts
 from lance_core.fragment import RowChangeCommit, RowChanges
 from lance_core.store.secret import plain
 from lance_core_spark.job_progress import job_description, row_progress
-from lance_core_spark.table.change_task import ADDRESS, ChangeTask, quoted, run_changes
+from lance_core_spark.table.change_task import ADDRESS, ChangeTask, run_changes
+from lance_core_spark.table.expressions import quoted
 from lance_core_spark.table_ref import TableRef, TableVersion
 from lance_core_spark.types.blobs import with_bytes
 from lance_core_spark.types.spark_types import spark_field
@@ -33,16 +34,23 @@ class Target:
     table: TableRef
     alias: str | None = None
 
-    def load(self, columns: Sequence[str] | None = None, version: int | None = None) -> DataFrame:
+    def load(
+        self,
+        columns: Sequence[str] | None = None,
+        version: int | None = None,
+        fragments: Sequence[int] | None = None,
+    ) -> DataFrame:
         """A data frame of the table at ``version``, by default the newest.
 
-        With ``columns`` it also has the column `ADDRESS`.
+        With ``columns`` it also has the column `ADDRESS`. ``fragments``: the ids of those to read.
         """
         reader = self.spark.read.format("lance")
         for name, value in self.table.storage_options:
             reader = reader.option(f"storage.{name}", plain(value))
         if version is not None:
             reader = reader.option("version", version)
+        if fragments is not None:
+            reader = reader.option("fragments", ",".join(map(str, fragments)))
         if columns is not None:
             if not columns:
                 address = st.StructField(ADDRESS, st.LongType(), False)

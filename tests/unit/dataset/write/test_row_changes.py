@@ -21,6 +21,8 @@ from lance_core.errors import (
     SchemaMismatchError,
 )
 from lance_core.fragment import RowChangeCommit, RowChanges
+from lance_core.table.transactions.operations import Update
+from lance_core.table.transactions.transaction import Transaction
 
 UPDATE_I, UPDATE_S, DELETE, INSERT = range(4)
 ACTIONS: list[Collection[str] | None] = [{"i"}, ["s"], None, ("i", "s")]
@@ -252,10 +254,18 @@ def test_deletes_of_other_rows_are_merged(tmp_path: Path) -> None:
     assert not {3, 4, 7} & contents(table).keys()
 
 
-@pytest.mark.parametrize("rejects", [False, True])
-def test_added_rows_are_a_conflict_if_the_caller_says_so(tmp_path: Path, rejects: bool) -> None:
+@pytest.mark.parametrize("rejects", [False, True, "new rows", "other rows"])
+def test_added_rows_are_a_conflict_if_the_caller_says_so(
+    tmp_path: Path, rejects: bool | str
+) -> None:
     path = tmp_path / "t.lance"
     table, attempts = table_of(path), []
+
+    def has_rows(newer: lance.LanceDataset, ids: list[int]) -> bool:
+        assert (newer.version, ids) == (2, [3])
+        found = [one for one in newer.get_fragments() if one.fragment_id in ids]
+        assert newer.to_table(columns=["i"], fragments=found)["i"].to_pylist() == [50]
+        return rejects == "new rows"
 
     def compute(dataset: lance.LanceDataset) -> list[RowChanges]:
         attempts.append(dataset.version)
@@ -265,9 +275,34 @@ def test_added_rows_are_a_conflict_if_the_caller_says_so(tmp_path: Path, rejects
             lance.write_dataset(rows, str(path), mode="append")
         return done
 
-    table.change_rows(compute, RowChangeCommit(rejects_added_rows=rejects))
-    assert attempts == ([1, 2] if rejects else [1])
+    how = has_rows if isinstance(rejects, str) else rejects
+    table.change_rows(compute, RowChangeCommit(rejects_added_rows=how))
+    assert attempts == ([1, 2] if rejects in (True, "new rows") else [1])
     assert table.count_rows() == 33
+
+
+def test_primary_keys_of_new_rows_are_listed_as_by_a_merge(tmp_path: Path) -> None:
+    key = {b"lance-schema:unenforced-primary-key": b"true"}
+    schema = pa.schema([pa.field("s", pa.string(), False, key), ("i", pa.int64())])
+    filters = []
+    for name in ("workers", "merge"):
+        table = lance.write_dataset(pa.table({"s": ["a"], "i": [1]}, schema), tmp_path / name)
+        if name == "merge":
+            new = pa.table({"s": ["b", "c"], "i": [2, 3]}, schema)
+            table.merge_insert("s").when_not_matched_insert_all().execute(new)
+        else:
+            parts = [batch((None, INSERT, n, text)) for n, text in ((2, "b"), (3, "c"))]
+            table.change_rows(work(*([part] for part in parts), [batch((0, UPDATE_I, 5, "-"))]))
+        stored = table.snapshot.file.transaction
+        assert stored is not None
+        operation = Transaction.from_bytes(stored).operation
+        assert isinstance(operation, Update)
+        filters.append(operation.inserted_rows)
+    assert filters[0] == filters[1] is not None
+    changes = lance.dataset(tmp_path / "merge").write_row_changes(
+        [batch((0, DELETE, 0, ""))], ACTIONS
+    )
+    assert changes.inserted_keys == b""
 
 
 def test_dense_updates_of_many_rows_keep_the_order(tmp_path: Path) -> None:
