@@ -77,8 +77,11 @@ class DatasetDelta:
 
     def get_updated_rows(self) -> pa.RecordBatchReader:
         """The rows of version ``begin`` that were updated; columns as in `get_inserted_rows`."""
+        return self._rows(self._is_updated())
+
+    def _is_updated(self) -> str:
         updated = _between(LAST_UPDATED_AT_VERSION, self._begin, self._end)
-        return self._rows(f"{CREATED_AT_VERSION} <= {self._begin} AND {updated}")
+        return f"{CREATED_AT_VERSION} <= {self._begin} AND {updated}"
 
     def get_deleted_row_ids(self) -> pa.RecordBatchReader:
         """Batches of one uint64 column ``_rowid``, ascending: the rows that ``end`` lacks.
@@ -99,8 +102,22 @@ class DatasetDelta:
         errors of `get_deleted_row_ids`.
         """
         before = self._open(self._begin) if self._begin else self._snapshot
+        return self._rows_before(before, self._deleted(ROW_BATCH))
+
+    def get_updated_rows_before(self) -> pa.RecordBatchReader:
+        """The rows of `get_updated_rows` with their content in version ``begin``.
+
+        Not part of pylance. Columns are those of `get_deleted_rows`. Raises `DatasetNotFoundError`
+        if version ``begin`` does not exist any more.
+        """
+        before = self._open(self._begin) if self._begin else self._snapshot
+        options = ScanOptions(columns=[ROW_ID], filter=self._is_updated(), batch_size=ROW_BATCH)
+        batches = LanceScanner(self._snapshot, options).to_batches()
+        return self._rows_before(before, (batch.column(0).to_numpy() for batch in batches))
+
+    def _rows_before(self, before: Snapshot, ids: Iterator[Uint64s]) -> pa.RecordBatchReader:
+        """The rows of ``before`` with the ids of each array."""
         projection = select(before.schema_with_descriptions, None, META)
-        ids = self._deleted(ROW_BATCH)
         tables = (take_ids(before, part, projection) for part in ids)
         batches = (batch for table in tables for batch in table.to_batches())
         return pa.RecordBatchReader.from_batches(projection.schema, batches)

@@ -74,6 +74,13 @@ def test_rows_say_what_they_are_and_what_they_were(tmp_path: Path) -> None:
         "_row_created_at_version": [2, 1],
         "_row_last_updated_at_version": [3, 5],
     }
+    assert delta.get_updated_rows_before().read_all().to_pydict() == {
+        "a": [8, 1],
+        "b": ["old", "old"],
+        "_rowid": [8, 1],
+        "_row_created_at_version": [2, 1],
+        "_row_last_updated_at_version": [2, 1],
+    }
     assert delta.get_deleted_rows().read_all().to_pydict() == {
         "a": [2, 9],
         "b": ["old", "old"],

@@ -15,7 +15,8 @@ from lance_core_spark.types.convert import convert_batch, split_batch
 CHANGE_TYPE, COMMIT_VERSION = "_change_type", "_commit_version"
 """The columns that a change feed adds."""
 
-INSERT, UPDATE, DELETE = "insert", "update_postimage", "delete"
+INSERT, DELETE = "insert", "delete"
+BEFORE, AFTER = "update_preimage", "update_postimage"
 """The values of `CHANGE_TYPE`, as in Delta."""
 
 _COLUMNS = (
@@ -44,27 +45,35 @@ def stored_columns(schema: StructType) -> StructType:
 def with_changes(
     batch: pa.RecordBatch, schema: StructType, change: str, version: int
 ) -> pa.RecordBatch:
-    """The columns ``schema`` of ``batch``, with the same change for all rows."""
+    """The columns ``schema`` of ``batch``, with the same change for all rows.
+
+    Columns that an older version lacks are null.
+    """
     rows = batch.num_rows
     added = {
         CHANGE_TYPE: lambda: pa.repeat(pa.scalar(change), rows),
         COMMIT_VERSION: lambda: pa.repeat(pa.scalar(version, pa.int64()), rows),
     }
-    columns = [added[name]() if name in added else batch.column(name) for name in schema.names]
+    known = set(batch.schema.names)
+    columns = [
+        added[name]() if name in added else batch.column(name) if name in known else pa.nulls(rows)
+        for name in schema.names
+    ]
     return convert_batch(columns, arrow_schema(schema), rows)
 
 
 def changed_rows(dataset: lance_core.LanceDataset, schema: StructType) -> Iterator[pa.RecordBatch]:
     """The rows that the open version deleted, inserted and updated, as batches of ``schema``.
 
-    Deleted rows have their values of the version before, updated rows have their new values.
+    Deleted rows have their values of the version before, updated rows come with both.
     """
     version = dataset.version
     delta = dataset.delta(begin_version=version - 1, end_version=version)
     readers = (
         (DELETE, delta.get_deleted_rows),
+        (BEFORE, delta.get_updated_rows_before),
         (INSERT, delta.get_inserted_rows),
-        (UPDATE, delta.get_updated_rows),
+        (AFTER, delta.get_updated_rows),
     )
     for change, read in readers:
         for rows in read():
