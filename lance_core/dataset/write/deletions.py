@@ -92,14 +92,20 @@ def as_offsets(given: Iterable[int], physical_rows: int) -> RowOffsets:
 
 
 def write_deletions(
-    snapshot: Snapshot, rows: Mapping[int, RowOffsets], environment: Environment = SYSTEM
+    snapshot: Snapshot,
+    rows: Mapping[int, RowOffsets],
+    environment: Environment = SYSTEM,
+    *,
+    keeps_fragments: bool = False,
 ) -> Deletions:
     """Write deletion files that add ``rows`` (offsets of live rows, by fragment id).
 
     The new files are in the table's root, even if the old ones are in a base path. No version
     references them yet. If a write fails, the files written so far are removed.
+    ``keeps_fragments``: a fragment without a remaining row gets a deletion file, too, instead of
+    being removed.
     """
-    writer = _Writer(snapshot, environment)
+    writer = _Writer(snapshot, environment, keeps_fragments)
     outcomes = list(in_order(writer.write, rows.items(), WRITERS, is_io_bound=snapshot.is_io_bound))
     updated = tuple(fragment for fragment in outcomes if fragment is not None)
     if writer.error is not None:
@@ -114,9 +120,10 @@ def write_deletions(
 class _Writer:
     """Writes the deletion files of several fragments; shared by threads."""
 
-    def __init__(self, snapshot: Snapshot, environment: Environment) -> None:
+    def __init__(self, snapshot: Snapshot, environment: Environment, keeps_fragments: bool) -> None:
         self._snapshot = snapshot
         self._environment = environment
+        self._keeps_fragments = keeps_fragments
         self.error: Exception | None = None
         """The first failure; no further file is written after it."""
 
@@ -136,7 +143,7 @@ class _Writer:
         physical_rows = snapshot.physical_rows(fragment)
         existing = snapshot.deleted_offsets(fragment)
         everything = offsets if existing is None else np.union1d(existing, offsets)
-        if len(everything) == physical_rows:
+        if len(everything) == physical_rows and not self._keeps_fragments:
             return None
         file_type, data = encode_deletions(everything, grown=existing is not None)
         number = self._environment.new_uuid().int & _LOW_64_BITS

@@ -17,12 +17,17 @@ from lance_core.dataset.write.deletions import Deletions
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.schema_evolution.column_files import plan_of_fragments
 from lance_core.errors import RetryableCommitConflictError
+from lance_core.schema.lance_schema import stored_schema
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.manifest.feature_flags import check_writable
-from lance_core.table.transactions.operations import Append, Update
+from lance_core.table.transactions.operations import Append, Merge, Update
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+
+    from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.schema import LanceSchema, Schema
+    from lance_core.table.transactions.transaction import Transaction as StoredTransaction
 
 
 def replace_rows(
@@ -30,18 +35,21 @@ def replace_rows(
     predicate: str | pc.Expression,
     new: Transaction,
     options: CommitOptions,
+    schema: LanceSchema | None = None,
     environment: Environment = SYSTEM,
 ) -> tuple[Snapshot, DeleteResult]:
     """Commit the rows that ``new`` appends, and the deletion of those that satisfy ``predicate``.
 
-    Raises `RetryableCommitConflictError` if another writer has changed the deleted rows or added
-    rows that satisfy ``predicate``, and the errors of `delete`. The files of ``new`` stay after an
-    error.
+    ``schema``: that of the new version, with further columns that can be null. Raises
+    `RetryableCommitConflictError` if another writer has changed the deleted rows or added rows that
+    satisfy ``predicate``, and the errors of `delete`. The files of ``new`` stay after an error.
     """
     appended = new.to_stored()
     assert isinstance(appended.operation, Append)
     check_writable(snapshot.manifest.flags)
     plan = deletions.plan_of(snapshot, predicate)
+    if schema is not None:
+        return _with_columns(snapshot, plan, appended, stored_schema(schema), options, environment)
     whole = deletions.constant(plan)
     options = replace(options, check_base=partial(_check_added, snapshot, predicate))
     with discard_on_failure(snapshot.root) as files:
@@ -57,6 +65,30 @@ def replace_rows(
         fragments = appended.operation.fragments
         operation = Update(written.removed, written.updated, fragments, affected_rows=affected)
         change = replace(appended, operation=operation)
+        return files.commit(snapshot, change, options), {"num_deleted_rows": count}
+
+
+def _with_columns(
+    snapshot: Snapshot,
+    plan: ScanPlan,
+    appended: StoredTransaction,
+    schema: Schema,
+    options: CommitOptions,
+    environment: Environment,
+) -> tuple[Snapshot, DeleteResult]:
+    """`replace_rows` as a `Merge`, which keeps all fragments: other changes of rows conflict."""
+    rows = deletions.find(snapshot, plan)
+    assert isinstance(appended.operation, Append)
+    with discard_on_failure(snapshot.root) as files:
+        written = deletions.write_deletions(snapshot, rows, environment, keeps_fragments=True)
+        files.deletions += written.updated
+        highest = snapshot.manifest.max_fragment_id
+        first = 0 if highest is None else highest + 1
+        new = [replace(one, id=id_) for id_, one in enumerate(appended.operation.fragments, first)]
+        changed = {one.id: one for one in written.updated}
+        kept = [changed.get(one.id, one) for one in snapshot.manifest.fragments]
+        change = replace(appended, operation=Merge([*kept, *new], schema, True))
+        count = sum(map(len, rows.values()))
         return files.commit(snapshot, change, options), {"num_deleted_rows": count}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 import lance_core
 from lance_core.errors import (
@@ -22,6 +23,7 @@ from lance_core.errors import (
 from pyspark_lance import DefaultSource
 from tests.each_case import each_case
 from tests.spark.stream.micro_batches import Stream, append
+from tests.spark.write.jobs import planned, run
 
 
 @pytest.fixture
@@ -199,7 +201,11 @@ def test_a_change_feed_delivers_each_change(uri: Path) -> None:
     append(uri, 4)
     change(uri, "overwrite")
     assert changes() == [(1, 0, "delete", 2)]
-    assert changes() == [(2, 5, "update_postimage", 3), (9, 5, "insert", 3)]
+    assert changes() == [
+        (2, 0, "update_preimage", 3),
+        (2, 5, "update_postimage", 3),
+        (9, 5, "insert", 3),
+    ]
     assert changes() == [(4, 0, "insert", 4)]
     new = [(2, 5, "insert", 5), (9, 5, "insert", 5)]
     old = [(2, 5, "delete", 5), (3, 0, "delete", 5), (4, 0, "delete", 5), (9, 5, "delete", 5)]
@@ -207,6 +213,22 @@ def test_a_change_feed_delivers_each_change(uri: Path) -> None:
     change(uri, "restore")
     with pytest.raises(UnsupportedFeatureError, match="version 6 was committed by Restore"):
         changes()
+
+
+def test_rows_that_are_replaced_together_with_new_columns_are_changes(uri: Path) -> None:
+    append(uri, 1, 2, 3, enable_stable_row_ids=True)
+    schema = StructType().add("id", "long").add("new", "long")
+    options = {"replace_where": "id = 2", "merge_schema": "true", "replace_where_check": "false"}
+    run(planned(uri, True, schema, **options), pa.record_batch({"id": [9], "new": [7]}))
+    with pytest.raises(UnsupportedFeatureError, match="version 2 was committed by Merge"):
+        Stream(uri, {"starting_version": "2"}).ids()
+    for option, expected in (
+        ("skip_change_commits", []),
+        ("ignore_changes", [(9, None, 7)]),
+        ("read_change_feed", [(2, 0, None, "delete", 2), (9, None, 7, "insert", 2)]),
+    ):
+        stream = Stream(uri, {"starting_version": "2", option: "true"})
+        assert [tuple(row.values()) for row in stream.next()] == expected
 
 
 def test_a_change_feed_needs_stable_row_ids(uri: Path) -> None:
@@ -292,6 +314,7 @@ def test_rows_that_are_appended_together_with_columns_are_delivered(uri: Path) -
         ({"version": "1"}, "'version'; use 'starting_version'"),
         ({"timestamp": "2999-01-01"}, "'timestamp'; use 'starting_timestamp'"),
         ({"limit": "1"}, "'limit'"),
+        ({"fragments": "1"}, "'fragments'"),
         ({"branch": "main"}, "'branch'"),
         ({"read_change_feed": "true", "filter": "id = 1"}, "'read_change_feed' together"),
         ({"starting_verison": "1"}, "unknown option 'starting_verison'"),

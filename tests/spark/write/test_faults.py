@@ -19,6 +19,7 @@ from lance_core.errors import (
     DatasetExistsError,
     InvalidInputError,
     LanceError,
+    RetryableCommitConflictError,
 )
 from lance_core_spark.write.writer import LanceWriter, WrittenFragments
 from tests.spark.write.jobs import copied, data_files, named_files, planned, rows, run, written
@@ -183,20 +184,37 @@ def test_bad_options_are_errors(table: Path, options: dict[str, str], reason: st
         planned(table, **options)
 
 
-@pytest.mark.parametrize("if_exists", ["ignore", "error", "append"])
+@pytest.mark.parametrize("if_exists", ["ignore", "error", "append", "overwrite"])
 def test_two_drivers_that_make_the_same_table(tmp_path: Path, if_exists: str) -> None:
     uri = tmp_path / "new.lance"
-    jobs = [planned(uri, if_exists=if_exists) for _ in range(2)]
+    mode = {} if if_exists == "overwrite" else {"if_exists": if_exists}
+    jobs = [planned(uri, not mode, **mode) for _ in range(2)]
     messages = [written(job, rows("mon", 2 + number)) for number, job in enumerate(jobs)]
     copied(jobs[0]).commit([messages[0]])
-    if if_exists == "ignore":
+    if if_exists in ("ignore", "append"):
         copied(jobs[1]).commit([messages[1]])
     else:
         with pytest.raises(DatasetExistsError):
             copied(jobs[1]).commit([messages[1]])
     assert data_files(uri) == named_files(uri)
-    check(uri, 2)
+    check(uri, *([2, 3] if if_exists == "append" else [2]))
     one, other = (planned(tmp_path / "once.lance", **RUN) for _ in range(2))
     for job in (one, other):
         copied(job).commit([written(job, rows("mon", 2))])
     check(tmp_path / "once.lance", 2)
+
+
+@pytest.mark.parametrize(
+    "other", [{"day.lance.compression": "zstd"}, {"data_storage_version": "2.1"}], ids=str
+)
+def test_a_table_that_others_have_made_differently_is_a_conflict(
+    tmp_path: Path, other: dict[str, str]
+) -> None:
+    uri = tmp_path / "new.lance"
+    jobs = [planned(uri), planned(uri, **other)]
+    messages = [written(job, rows("mon", 2)) for job in jobs]
+    copied(jobs[1]).commit([messages[1]])
+    with pytest.raises(RetryableCommitConflictError, match="in the meantime"):
+        copied(jobs[0]).commit([messages[0]])
+    assert data_files(uri) == named_files(uri)
+    check(uri, 2)

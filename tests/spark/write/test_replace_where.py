@@ -14,8 +14,8 @@ from lance_core.errors import (
     CommitConflictError,
     InvalidInputError,
     LanceError,
-    UnsupportedFeatureError,
 )
+from lance_core_spark.write.writer import LanceWriter
 from tests.spark.write.jobs import copied, data_files, planned, rows, run, written
 
 MONDAY = "day = 'mon'"
@@ -76,12 +76,6 @@ def test_columns_that_are_left_out_are_null_in_the_condition(table: Path) -> Non
         (True, {"replace_where": "dya = 'mon'"}, InvalidInputError, "'replace_where'.*dya"),
         (True, {"replace_where": "id"}, InvalidInputError, "'replace_where'"),
         (True, {"replace_where": "id = ("}, InvalidInputError, "'replace_where'"),
-        (
-            True,
-            {"replace_where": MONDAY, "merge_schema": "true"},
-            UnsupportedFeatureError,
-            "cannot be combined",
-        ),
         (True, {"replace_were": MONDAY}, InvalidInputError, "did you mean 'replace_where'"),
         (True, {"replacewhere": MONDAY}, InvalidInputError, "did you mean 'replace_where'"),
     ],
@@ -135,3 +129,59 @@ def test_columns_of_every_type_can_be_in_a_condition(tmp_path: Path) -> None:
     batch = pa.record_batch({"k": pa.array([9], pa.int8()), "s": [{"x": 1}]})
     run(planned(tmp_path / "t", True, schema, replace_where="k = 9 or s.x = 1"), batch)
     assert pylance.dataset(tmp_path / "t").to_table()["k"].to_pylist() == [2, 9]
+
+
+WIDER = st.StructType().add("id", "long").add("day", "string").add("n", "long")
+
+
+def wider(day: str, *ids: int) -> pa.RecordBatch:
+    return rows(day, *ids).append_column("n", pa.array(ids, pa.int64()))
+
+
+def wider_job(table: Path, **options: str) -> LanceWriter:
+    return planned(table, True, WIDER, replace_where=MONDAY, merge_schema="true", **options)
+
+
+@pytest.mark.parametrize("stable", ["true", "false"])
+def test_columns_are_added_in_the_same_version(tmp_path: Path, stable: str) -> None:
+    """The fragment of the first task has no row left."""
+    table = tmp_path / "t.lance"
+    run(planned(table, enable_stable_row_ids=stable), rows("mon", 1, 2), rows("tue", 3, 4))
+    run(wider_job(table, txn_app_id="a", txn_version="1"), wider("mon", 10, 11))
+    run(wider_job(table, txn_app_id="a", txn_version="1"), wider("mon", 12))
+    dataset = lance_core.dataset(table)
+    assert dataset.version == 2
+    dataset.validate()
+    expected = [(3, None), (4, None), (10, 10), (11, 11)]
+    for found in (dataset, pylance.dataset(table)):
+        read = found.to_table(columns=["id", "n"])
+        assert list(zip(*read.to_pydict().values(), strict=True)) == expected
+    # No column is new any more.
+    run(wider_job(table), wider("mon", 5))
+    assert ids(table) == [3, 4, 5]
+    assert lance_core.dataset(table).version == 3
+    dataset = lance_core.dataset(table)
+    dataset.optimize.compact_files()
+    assert (ids(table), len(dataset.get_fragments())) == ([3, 4, 5], 1)
+
+
+def test_other_rows_may_change_while_columns_are_added(table: Path) -> None:
+    for change, conflict in (
+        (lambda: lance_core.dataset(table).delete("id = 3"), False),
+        (lambda: run(planned(table), rows("wed", 8)), False),
+        (lambda: run(planned(table), rows("mon", 9)), True),
+        (lambda: lance_core.dataset(table).delete("id = 1"), True),
+        (lambda: lance_core.dataset(table).update({"id": "7"}, "id = 2"), True),
+    ):
+        lance_core.dataset(table).checkout_version(1).restore()
+        job = wider_job(table)
+        message = written(job, wider("mon", 10))
+        change()
+        if not conflict:
+            copied(job).commit([message])
+            assert 10 in ids(table)
+            continue
+        before = data_files(table)
+        with pytest.raises(CommitConflictError, match="'replace_where'"):
+            copied(job).commit([message])
+        assert len(data_files(table)) == len(before) - 1

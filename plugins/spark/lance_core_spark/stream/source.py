@@ -156,6 +156,7 @@ def _check_options(options: DataSourceOptions) -> None:
         "'tag'; use 'starting_version'": read.tag,
         "'branch'": read.branch,
         "'limit'": read.limit,
+        "'fragments'": read.fragments,
         "'count_only'": read.count_only or None,
     }
     if options.stream.reads_change_feed:

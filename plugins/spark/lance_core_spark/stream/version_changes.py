@@ -126,7 +126,8 @@ def _appended(operation: Operation | None, dataset: lance_core.LanceDataset) -> 
     if isinstance(operation, LanceOperation.Append):
         return len(operation.fragments)
     if isinstance(operation, LanceOperation.Merge):
-        return _added_with_columns(dataset)
+        before = _before_columns(dataset)
+        return None if _deletes_rows(before, dataset) else _added_with_columns(before, dataset)
     if isinstance(operation, LanceOperation.Update) and not (
         operation.removed_fragment_ids or operation.updated_fragments
     ):
@@ -134,24 +135,37 @@ def _appended(operation: Operation | None, dataset: lance_core.LanceDataset) -> 
     return None
 
 
-def _added_with_columns(dataset: lance_core.LanceDataset) -> int:
-    """The number of fragments that an append with new columns added: it names all fragments."""
+def _before_columns(dataset: lance_core.LanceDataset) -> lance_core.LanceDataset:
+    """The version before one that added columns: the operation names all fragments."""
     try:
-        before = dataset.checkout_version(dataset.version - 1).max_fragment_id
+        return dataset.checkout_version(dataset.version - 1)
     except DatasetNotFoundError as error:
         raise DatasetNotFoundError(
             f"version {dataset.version - 1} was removed by a cleanup, so the rows that version "
             f"{dataset.version} added together with columns are not known. Start a query with a "
             "new checkpoint"
         ) from error
+
+
+def _deletes_rows(before: lance_core.LanceDataset, dataset: lance_core.LanceDataset) -> bool:
+    deleted = {one.fragment_id: one.num_deletions for one in before.get_fragments()}
+    after = {one.fragment_id: one.num_deletions for one in dataset.get_fragments()}
+    return any(after[id_] != count for id_, count in deleted.items())
+
+
+def _added_with_columns(before: lance_core.LanceDataset, dataset: lance_core.LanceDataset) -> int:
+    """The number of fragments that were added together with columns."""
+    highest = before.max_fragment_id
     ids = [fragment.fragment_id for fragment in dataset.get_fragments()]
-    return len(ids) if before is None else sum(id_ > before for id_ in ids)
+    return len(ids) if highest is None else sum(id_ > highest for id_ in ids)
 
 
 def _rewritten(operation: Operation | None, dataset: lance_core.LanceDataset) -> int | None:
     """The number of fragments with inserted and changed rows, None if they are not in their own."""
     if isinstance(operation, LanceOperation.Overwrite):
         return len(dataset.get_fragments())
+    if isinstance(operation, LanceOperation.Merge):
+        return _added_with_columns(_before_columns(dataset), dataset)
     if isinstance(operation, LanceOperation.Update) and operation.update_mode != "rewrite_columns":
         return len(operation.new_fragments)
     return None

@@ -12,11 +12,14 @@ from lance_core.dataset.values.transaction import properties_of
 from lance_core.errors import (
     AlreadyCommittedError,
     CommitConflictError,
+    DatasetExistsError,
     LanceError,
     RetryableCommitConflictError,
 )
 from lance_core.fragment import FragmentMetadata
+from lance_core.schema import LanceSchema
 from lance_core_spark.options.stream_options import LOOK_BACK
+from lance_core_spark.options.write_options import IF_EXISTS
 from lance_core_spark.write.plan import WritePlan, planned_transaction
 
 MERGE_ATTEMPTS = 10
@@ -25,19 +28,37 @@ MERGE_ATTEMPTS = 10
 
 def commit_write(plan: WritePlan, fragments: Sequence[FragmentMetadata]) -> None:
     """Commit ``fragments`` as the plan says; raises the errors of `LanceDataset.commit`."""
-    if plan.condition_schema is not None and plan.base is not None:
-        dataset = plan.table.open(plan.base.number)
-        dataset.replace_rows(
-            plan.options.replace_where or "",
-            fragments,
-            transaction_uuid=plan.transaction_uuid,
-            transaction_properties=_properties(plan),
-            **_once(plan),
-        )
-    elif isinstance(plan.operation, LanceOperation.Merge):
+    if isinstance(plan.operation, LanceOperation.Merge):
         _commit_merge(plan, plan.operation, fragments)
+    elif plan.condition_schema is not None and plan.base is not None:
+        _replace_rows(plan, plan.table.open(plan.base.number), fragments)
     else:
-        _commit(plan, plan.read_version, _with_fragments(plan, fragments))
+        try:
+            _commit(plan, plan.read_version, _with_fragments(plan, fragments))
+        except DatasetExistsError:
+            if plan.mode != "create" or plan.options.if_exists != IF_EXISTS[0]:
+                raise
+            _append_to_new(plan, fragments)
+
+
+def _append_to_new(plan: WritePlan, fragments: Sequence[FragmentMetadata]) -> None:
+    """Append the rows of a new table to the one that another writer has created meanwhile.
+
+    The files have the fields of the plan, so the other table must have the same ones.
+    """
+    dataset = plan.table.open()
+    if plan.key is not None and plan.key.find(dataset, plan.options.look_back or LOOK_BACK):
+        raise AlreadyCommittedError("another run of the write has committed it", dataset.version)
+    assert isinstance(plan.operation, LanceOperation.Overwrite)
+    files = [file for fragment in fragments for file in fragment.files]
+    versions = {(file.file_major_version, file.file_minor_version) for file in files}
+    version = dataset.snapshot.storage_version.data_file
+    if plan.operation.new_schema != dataset.lance_schema or not versions <= {version}:
+        raise RetryableCommitConflictError(
+            f"another writer has created the table {plan.table} in the meantime, with other "
+            "columns, types or files of another version; write again"
+        )
+    _commit(plan, dataset.version, LanceOperation.Append(list(fragments)))
 
 
 def may_be_committed(plan: WritePlan) -> bool:
@@ -91,20 +112,47 @@ def _commit_merge(
         if attempt:
             dataset = plan.table.open()
             _check_same_fields(plan, merge, dataset)
-        planned = planned_transaction(plan, dataset).operation
-        assert isinstance(planned, LanceOperation.Merge)
-        highest = dataset.max_fragment_id
-        first_id = 0 if highest is None else highest + 1
-        new = [replace(fragment, id=id_) for id_, fragment in enumerate(fragments, first_id)]
-        operation = replace(planned, fragments=[*planned.fragments, *new])
+            _check_same_rows(plan, dataset)
         try:
-            return _commit(plan, dataset.version, operation)
+            return _merge_once(plan, dataset, fragments)
         except AlreadyCommittedError:
             raise
         except RetryableCommitConflictError:
             if attempt == MERGE_ATTEMPTS - 1:
                 raise
     return None
+
+
+def _merge_once(
+    plan: WritePlan, dataset: lance_core.LanceDataset, fragments: Sequence[FragmentMetadata]
+) -> None:
+    planned = planned_transaction(plan, dataset).operation
+    assert isinstance(planned, LanceOperation.Merge)
+    if plan.condition_schema is not None:
+        _replace_rows(plan, dataset, fragments, planned.schema)
+        return
+    highest = dataset.max_fragment_id
+    first_id = 0 if highest is None else highest + 1
+    new = [replace(fragment, id=id_) for id_, fragment in enumerate(fragments, first_id)]
+    operation = replace(planned, fragments=[*planned.fragments, *new])
+    _commit(plan, dataset.version, operation)
+
+
+def _replace_rows(
+    plan: WritePlan,
+    dataset: lance_core.LanceDataset,
+    fragments: Sequence[FragmentMetadata],
+    schema: LanceSchema | None = None,
+) -> None:
+    """Commit ``fragments`` in place of the rows that satisfy the condition of the plan."""
+    dataset.replace_rows(
+        plan.options.replace_where or "",
+        fragments,
+        transaction_uuid=plan.transaction_uuid,
+        schema=schema,
+        transaction_properties=_properties(plan),
+        **_once(plan),
+    )
 
 
 def _check_same_fields(
@@ -128,4 +176,20 @@ def _check_same_fields(
         raise RetryableCommitConflictError(
             f"another writer has changed the columns after version {plan.read_version}, on which "
             "the write is based; write again"
+        )
+
+
+def _check_same_rows(plan: WritePlan, dataset: lance_core.LanceDataset) -> None:
+    """Raise if others have changed the rows to replace, or have added some."""
+    condition = plan.options.replace_where
+    if condition is None:
+        return
+    before, now = (
+        one.to_table(columns=[], filter=condition, with_row_address=True)
+        for one in (plan.table.open(plan.read_version), dataset)
+    )
+    if before != now:
+        raise RetryableCommitConflictError(
+            "another writer has changed or added rows that satisfy the option 'replace_where' "
+            f"after version {plan.read_version}, on which the write is based; write again"
         )

@@ -83,7 +83,9 @@ def plan_write(
         return WritePlan(table, pa.schema([]), "append")
     if base is not None and write.if_exists == "error":
         raise DatasetExistsError(f"there is a table at {table} already")
-    mode = "create" if base is None else "overwrite" if overwrite and not replaces else "append"
+    mode = "overwrite" if overwrite and not replaces else "append"
+    if base is None:
+        mode = "overwrite" if overwrite else "create"
     dictionaries: Mapping[str, pa.Array] = {}
     if base is None or mode == "overwrite":
         version = write.files.get("data_storage_version", base and base.data_storage_version)
@@ -115,14 +117,10 @@ def plan_write(
 def _check_options(write: LanceWriteOptions, overwrite: bool) -> None:
     if write.replace_where is not None and not overwrite:
         raise InvalidInputError("the option 'replace_where' needs the mode 'overwrite'")
-    if write.replace_where is not None and write.merge_schema:
-        raise UnsupportedFeatureError(
-            "'merge_schema' cannot be combined with 'replace_where': the format has no change that "
-            "deletes rows and adds columns at once. Add the columns first"
-        )
-    if write.merge_schema and overwrite:
+    if write.merge_schema and overwrite and write.replace_where is None:
         raise InvalidInputError(
-            "'merge_schema' is for the mode 'append': an overwrite replaces the schema"
+            "'merge_schema' is for the mode 'append' and for the option 'replace_where': an "
+            "overwrite replaces the schema"
         )
 
 
