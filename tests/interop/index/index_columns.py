@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -57,7 +58,7 @@ def _cast(type_: str, *numbers: object) -> Literals:
     return first, second, third
 
 
-_FLOATS = (float("-inf"), -2.5, -1.0, -0.0, 0.0, 1.0, 2.5, float("inf"), float("nan"))
+_FLOATS = (float("-inf"), -2.5, -1.0, -0.0, 0.0, 1.0, 2.5, float("inf"), float("nan"), -math.nan)
 _WORDS = ("", "a", "abc", "abcdef", "abd", "brown fox", "quick brown", "straße", "łódź x")
 _BYTES = (b"", b"\0", b"ab", b"abc", b"b\xff", b"\xff\0")
 _NUMBERS = (-7, -1, 0, 1, 3, 50, 100, 127)

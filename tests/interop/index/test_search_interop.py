@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def rows(seed: int) -> pa.Table:
         return pa.array([values[i] for i in picked], kind)
 
     numbers = [None, *range(300)]
-    floats = [None, float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, -1.0, 2.5, 3.0]
+    floats = [None, math.nan, -math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5, 3.0]
     texts = [None, "", "a", *(f"{word} {i}" for i in range(20) for word in ("green tea", "Tee"))]
     return pa.table(
         {

@@ -1,13 +1,14 @@
 """Comparisons and BETWEEN.
 
-NaN equals itself and is greater than all numbers, as in DataFusion; 0.0 equals -0.0. A comparison
-with NULL is NULL.
+Floats are in total order, as in pylance: NaN with a sign is below all numbers, other NaN above, and
+a NaN equals NaN with the same bits; but 0.0 equals -0.0. A comparison with NULL is NULL.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ from lance_core.dataset.expressions.sql.exact import Grid, at, exact_value, fitt
 from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
-_KERNELS = {
+KERNELS = {
     "=": pc.equal,
     "<>": pc.not_equal,
     "<": pc.less,
@@ -37,6 +38,12 @@ _KERNELS = {
     ">=": pc.greater_equal,
 }
 _SWAPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_BITS: Mapping[pa.DataType, tuple[pa.DataType, pa.DataType]] = {
+    pa.float16(): (pa.int16(), pa.uint16()),
+    pa.float32(): (pa.int32(), pa.uint32()),
+    pa.float64(): (pa.int64(), pa.uint64()),
+}
+"""The signed and unsigned integers with the bits of a float type."""
 
 
 def compare(operator: str, left: Node, right: Node) -> Node:
@@ -67,8 +74,8 @@ def _between_columns(operator: str, left: Node, right: Node) -> Node:
     left, right = converted(left, kind), converted(right, kind)
     if pa.types.is_floating(kind):
         kernel = functools.partial(compare_floats, operator=operator)
-        return call(operator, kernel, wide(left), wide(right))
-    return call(operator, _KERNELS[operator], left, right)
+        return call(operator, kernel, left, right)
+    return call(operator, KERNELS[operator], left, right)
 
 
 def _comparable(left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -91,10 +98,11 @@ def _with_constant(operator: str, node: Node, literal: Constant) -> Node:
     if pa.types.is_floating(kind):
         near = fitted(literal, kind)
         assert near is not None
-        return _float_constant(operator, node, near)
+        kernel = functools.partial(compare_with_float, operator=operator)
+        return call(operator, kernel, node, near)
     if is_bytes(kind) and kind != literal.type:
         return _bytes_constant(operator, node, literal)
-    return call(operator, _KERNELS[operator], node, converted(literal, kind))
+    return call(operator, KERNELS[operator], node, converted(literal, kind))
 
 
 def _same_kind(kind: pa.DataType, literal: pa.DataType) -> bool:
@@ -132,7 +140,7 @@ def _on_grid(operator: str, node: Node, where: Grid, literal: Constant) -> Node:
         if operator in ("=", "<>"):
             return _same_for_all(node, operator == "<>")
         operator = "<=" if operator in ("<", "<=") else ">"
-    return call(operator, _KERNELS[operator], node, Constant(at(node.type, count)), kind=pa.bool_())
+    return call(operator, KERNELS[operator], node, Constant(at(node.type, count)), kind=pa.bool_())
 
 
 def _decided(operator: str, node: Node, above: bool) -> Node:
@@ -145,45 +153,49 @@ def _same_for_all(node: Node, answer: bool) -> Node:
     return call("comparison", kernel, node)
 
 
-def _float_constant(operator: str, node: Node, literal: Constant) -> Node:
-    if math.isnan(literal.value.as_py()):
-        kernel = functools.partial(compare_nan, operator=operator)
-        return call(operator, kernel, wide(node))
-    if operator in (">", ">="):
-        kernel = functools.partial(not_below, operator="<=" if operator == ">" else "<")
-        return call(operator, kernel, wide(node), wide(literal))
-    return call(operator, _KERNELS[operator], wide(node), wide(literal))
-
-
-def wide(node: Node) -> Node:
-    """The node with half floats as float32, because Arrow cannot compare half floats."""
-    return converted(node, pa.float32()) if pa.types.is_float16(node.type) else node
-
-
-def not_below(value: Datum, literal: Datum, operator: str) -> Datum:
-    """True where ``value operator literal`` is not, so that NaN is above the literal."""
-    return pc.invert(_KERNELS[operator](value, literal))
-
-
-def compare_nan(value: Datum, operator: str) -> Datum:
-    """``value operator NaN``."""
-    if operator in ("<=", ">"):
-        return logic.where_valid(value, operator == "<=")
-    is_nan = pc.is_nan(value)
-    return is_nan if operator in ("=", ">=") else pc.invert(is_nan)
+def compare_with_float(value: Datum, literal: pa.Scalar, operator: str) -> Datum:
+    """``value operator literal`` for floats and a float that is not null."""
+    if isinstance(value, pa.Scalar):
+        return compare_with_float(pa.repeat(value, 1), literal, operator)[0]
+    if operator in ("=", "<>") and literal.as_py() == 0:
+        # Arrow cannot compare half floats.
+        kind = pa.float32() if pa.types.is_float16(literal.type) else literal.type
+        return KERNELS[operator](value.cast(kind), literal.cast(kind))
+    is_negative = math.copysign(1, literal.as_py()) < 0
+    if literal.as_py() == 0:
+        is_negative = operator in ("<", ">=")  # -0.0 is not below zero, and 0.0 not above
+    # As signed integers, the bits of positive floats have the order of the floats and are above
+    # those of negative floats. As unsigned integers, the bits of negative floats have the reverse
+    # order and are above those of positive floats.
+    kind = _BITS[literal.type][is_negative]
+    bits = pa.array([-abs(literal.as_py()) if is_negative else literal.as_py()], literal.type)
+    order = _SWAPPED[operator] if is_negative else operator
+    return KERNELS[order](value.view(kind), bits.view(kind)[0])
 
 
 def compare_floats(left: Datum, right: Datum, operator: str) -> Datum:
-    """``left operator right`` for two float columns."""
-    if operator in (">", "<="):
-        left, right, operator = right, left, {">": "<", "<=": ">="}[operator]
-    if operator in ("<", ">="):
-        # left < right: neither left >= right nor is left NaN. A NaN on the right is above.
-        below = pc.and_(pc.invert(pc.greater_equal(left, right)), pc.equal(left, left))
-        return below if operator == "<" else pc.invert(below)
-    both = pc.and_(pc.is_nan(left), pc.is_nan(right))
-    equal = pc.or_(pc.equal(left, right), both)
-    return equal if operator == "=" else pc.invert(equal)
+    """``left operator right`` for two float columns of one type."""
+    if pa.types.is_float16(left.type):  # Arrow cannot compare half floats
+        left, right = left.cast(pa.float32()), right.cast(pa.float32())
+    found = KERNELS[operator](left, right)
+    with_nan = pc.fill_null(pc.or_(pc.is_nan(left), pc.is_nan(right)), False)
+    if not pc.any(with_nan).as_py():
+        return found
+    keys = (_sort_keys(pc.filter(side, with_nan)) for side in (left, right))
+    return pc.replace_with_mask(found, with_nan, KERNELS[operator](*keys))
+
+
+def float_bits(floats: pa.Array) -> pa.Array:
+    """The bits of ``floats`` as signed integers; values of other types as they are."""
+    return floats.view(_BITS[floats.type][0]) if floats.type in _BITS else floats
+
+
+def _sort_keys(floats: pa.Array) -> pa.Array:
+    """Integers in the order of ``floats``, in which both zeros are 0."""
+    bits = float_bits(floats)
+    # The bits of a negative float are the lowest integer plus the bits of its absolute value.
+    lowest = pa.scalar(-1 << (bits.type.bit_width - 1), bits.type)
+    return pc.if_else(pc.less(bits, 0), pc.subtract(lowest, bits), bits)
 
 
 def _bytes_constant(operator: str, node: Node, literal: Constant) -> Node:
@@ -191,7 +203,7 @@ def _bytes_constant(operator: str, node: Node, literal: Constant) -> Node:
     kind = node.type
     if pa.types.is_fixed_size_binary(kind) and len(literal.value.as_py()) != kind.byte_width:
         node, kind = converted(node, pa.binary()), pa.binary()
-    return call(operator, _KERNELS[operator], node, converted(literal, kind))
+    return call(operator, KERNELS[operator], node, converted(literal, kind))
 
 
 def same(left: Node, right: Node) -> Node:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -240,16 +241,17 @@ class _Analysis:
             return self._anything
         return self._compared(left, kernel, right.value)
 
-    def not_below(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        kernel = pc.less_equal if options["operator"] == "<=" else pc.less
-        true, false, null = self.comparison(kernel, arguments)
-        return Outcomes(false, true, null)
+    def with_float(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
+        return self.comparison(compare.KERNELS[options["operator"]], arguments)
 
     def _compared(self, node: Node, kernel: Kernel, literal: pa.Scalar) -> Outcomes:
         """The possible results of ``kernel(node, literal)``, one of the six comparisons."""
         bounds = self._bounds(node)
         if bounds is None or bounds.lowest.type != literal.type:
             return self._anything
+        is_float = pa.types.is_floating(literal.type)
+        if is_float and (pa.types.is_float16(literal.type) or math.isnan(literal.as_py())):
+            return self._anything  # Arrow cannot compare them with bounds
         if kernel is pc.not_equal:
             true, false, null = self._compared(node, pc.equal, literal)
             return Outcomes(false, true, null)
@@ -262,20 +264,22 @@ class _Analysis:
                 lowest, highest = highest, lowest
             true = _unless(pc.invert(kernel(lowest, literal)))
             false = _unless(kernel(highest, literal))
-        if isinstance(node, ColumnNode) and pa.types.is_floating(node.type):
+        if isinstance(node, ColumnNode) and is_float:
             is_nan = self._is_nan.get(node.path)
-            of_nan = bool(kernel(pa.scalar(float("nan"), node.type), literal).as_py())
+            # NaN with a sign is below all numbers, other NaN above: both orders may be TRUE.
+            may_be_true = kernel is not pc.equal
             if is_nan is True:
-                true, false = self._none | of_nan, self._none | (not of_nan)
+                true, false = self._none | may_be_true, self._all
             elif is_nan is None:
-                true, false = true | of_nan, false | (not of_nan)
+                true, false = true | may_be_true, self._all
         return Outcomes(true & ~bounds.all_null, false & ~bounds.all_null, bounds.may_be_null)
 
     def is_member(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
         bounds, values = self._bounds(arguments[0]), options["values"]
         if bounds is None or bounds.lowest.type != values.type:
             return self._anything
-        if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+        is_float = pa.types.is_floating(values.type)
+        if is_float and (pa.types.is_float16(values.type) or pc.any(pc.is_nan(values)).as_py()):
             return self._anything
         pairs = [(value, value) for value in values]
         if len(values) > _MOST_MEMBERS:
@@ -325,14 +329,14 @@ _RULES: Mapping[Kernel, _Rule] = {
     logic.known_true: _Analysis.is_true,
     logic.known_false: _Analysis.is_false,
     logic.where_valid: _Analysis.where_valid,
-    compare.not_below: _Analysis.not_below,
+    compare.compare_with_float: _Analysis.with_float,
     membership.is_member: _Analysis.is_member,
     **{kernel: _comparison(kernel) for kernel in _COMPARISONS},
 }
 
 _TOTAL = {
     *_RULES,
-    *(compare.compare_nan, compare.compare_floats),
+    compare.compare_floats,
     *(like.equals, like.matches, regexp.matches),
     *(pc.ends_with, pc.match_substring, pc.match_substring_regex, pc.binary_length, pc.is_nan),
     *(pc.utf8_lower, pc.utf8_upper, pc.utf8_length, pc.utf8_reverse),

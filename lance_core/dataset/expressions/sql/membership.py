@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql import literals, logic
 from lance_core.dataset.expressions.sql.chunks import once_per_entry
 from lance_core.dataset.expressions.sql.coerce import is_text, literal_as, plain
-from lance_core.dataset.expressions.sql.compare import compare, equals, wide
+from lance_core.dataset.expressions.sql.compare import compare, equals, float_bits
 from lance_core.dataset.expressions.sql.exact import Grid, exact_value, grid
 from lance_core.dataset.expressions.sql.node import (
     Constant,
@@ -68,8 +68,7 @@ def is_among(node: Node, choices: Literals) -> Node:
 
 
 def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
-    node = wide(node)
-    kernel = functools.partial(is_member, values=values.cast(node.type), has_null=has_null)
+    kernel = functools.partial(is_member, values=values, has_null=has_null)
     return with_nullable(call("IN", kernel, node), node.nullable or has_null)
 
 
@@ -142,7 +141,7 @@ def is_member(value: Datum, values: pa.Array, has_null: bool) -> Datum:
     """True if the value is in ``values``; otherwise NULL if ``has_null``, else false."""
     if isinstance(value, pa.Scalar):
         return is_member(pa.array([value]), values, has_null)[0]
-    found = pc.is_in(value, value_set=values)
+    found = pc.is_in(float_bits(value), value_set=float_bits(values))
     missing = pa.scalar(None, pa.bool_())
     if has_null:
         return pc.if_else(found, found, missing)

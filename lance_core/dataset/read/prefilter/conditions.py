@@ -2,13 +2,14 @@
 
 `condition_of` translates a node of a planned SQL condition. Truth is three-valued, so each lookup
 states which of the results TRUE, FALSE and NULL its rows must have; this makes NOT a part of the
-lookups. Indices sort floats in total order, in which a NaN with a sign is below all numbers, but in
-SQL all NaN are equal and above all numbers, and 0.0 equals -0.0: the translation accounts for this.
+lookups. Floats have the same total order in indices and in SQL, except that SQL's 0.0 equals -0.0:
+the translation accounts for this.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
@@ -271,7 +272,7 @@ def _of_boolean(node: ColumnNode, truth: Truth) -> Condition:
 def _column(node: Node) -> ColumnNode | None:
     """The column that ``node`` is.
 
-    Half floats are compared as float32, and extension types as their storage types.
+    Extension types are compared as their storage types.
     """
     if isinstance(node, ColumnNode):
         return node
@@ -281,11 +282,9 @@ def _column(node: Node) -> ColumnNode | None:
     is_cast = function_of(node.kernel)[0] is coerce.cast_value
     if not is_cast or not isinstance(inner, ColumnNode):
         return None
-    if isinstance(inner.type, pa.BaseExtensionType):
-        is_storage = node.type == inner.type.storage_type
-        return replace(inner, type=node.type) if is_storage else None
-    is_half = pa.types.is_float16(inner.type) and node.type == pa.float32()
-    return inner if is_half else None
+    is_extension = isinstance(inner.type, pa.BaseExtensionType)
+    is_storage = is_extension and node.type == inner.type.storage_type
+    return replace(inner, type=node.type) if is_storage else None
 
 
 _Rest: TypeAlias = "tuple[Node, ...]"
@@ -297,14 +296,7 @@ def _literal(column: ColumnNode, rest: _Rest) -> pa.Scalar | None:
     """The literal of a comparison, with exactly the type of the column."""
     if len(rest) != 1 or not isinstance(rest[0], Constant) or rest[0].is_null:
         return None
-    return _as_stored(column, rest[0].value)
-
-
-def _as_stored(column: ColumnNode, value: Any) -> Any:
-    """A scalar or array with the type of the column; None if it has another type."""
-    if pa.types.is_float16(column.type) and value.type == pa.float32():
-        # Planning has rounded the literal to a half float before it was widened.
-        return value.cast(pa.float16())
+    value = rest[0].value
     return value if value.type == column.type else None
 
 
@@ -336,19 +328,11 @@ def _comparison(operator: str, column: ColumnNode, literal: Any, truth: Truth) -
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _not_below(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _with_float(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     literal = _literal(column, rest)
-    operator = _OPPOSITE[options["operator"]]
-    return _UNKNOWN if literal is None else _comparison(operator, column, literal, truth)
-
-
-def _compared_nan(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    """A comparison with NaN: all NaN are equal, and nothing is above them."""
-    operator = options["operator"]
-    if operator in ("<=", ">"):
-        return _where_valid(column, rest, {"answer": operator == "<="}, truth)
-    infinite = pa.scalar(float("inf"), pa.float64()).cast(column.type)
-    return _comparison(">" if operator in ("=", ">=") else "<=", column, infinite, truth)
+    if literal is None or math.isnan(literal.as_py()):
+        return _UNKNOWN
+    return _comparison(options["operator"], column, literal, truth)
 
 
 def _is_null(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
@@ -371,8 +355,9 @@ _MAY_BE_NULL = {Truth.TRUE: Truth.NOT_FALSE, Truth.FALSE: Truth.NOT_TRUE}
 
 
 def _is_member(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    values = _as_stored(column, options["values"])
-    if values is None or (pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()):
+    values = options["values"]
+    is_float = pa.types.is_floating(values.type)
+    if values.type != column.type or (is_float and pc.any(pc.is_nan(values)).as_py()):
         return _UNKNOWN
     if options["has_null"] and truth is not Truth.TRUE:
         return _NOTHING if truth is Truth.FALSE else _UNKNOWN
@@ -445,8 +430,7 @@ _RULES: Mapping[Kernel, _Rule] = {
     pc.starts_with: _text(StartsWith),
     pc.match_substring: _text(Contains),
     pc.ends_with: _ends_with,
-    compare.not_below: _not_below,
-    compare.compare_nan: _compared_nan,
+    compare.compare_with_float: _with_float,
     logic.where_valid: _where_valid,
     membership.is_member: _is_member,
     like.equals: _equals_text,
@@ -468,22 +452,13 @@ def _in_total_order(condition: Condition) -> Condition:
         return replace(condition, query=IsIn(_with_both_zeros(query.values)))
     if not isinstance(query, InRange):
         return condition
-    lowest = pa.scalar(float("-inf"), pa.float64()).cast(condition.kind)
-    lower, includes_lower = query.lower, query.includes_lower
-    if lower is None:  # a NaN with a sign is not below the upper bound
-        lower, includes_lower = lowest, True
     found = InRange(
-        _zero(lower, is_negative=includes_lower),
+        _zero(query.lower, is_negative=query.includes_lower),
         _zero(query.upper, is_negative=not query.includes_upper),
-        includes_lower,
+        query.includes_lower,
         query.includes_upper,
     )
-    above = replace(condition, query=found)
-    if query.upper is not None:
-        return above
-    # A NaN with a sign is above all numbers in SQL, but below them in the index.
-    parts = (above, replace(condition, query=InRange(None, lowest, includes_upper=False)))
-    return AnyOf(parts) if condition.truth.needs_all else AllOf(parts)
+    return replace(condition, query=found)
 
 
 def _zero(value: pa.Scalar | None, *, is_negative: bool) -> pa.Scalar | None:

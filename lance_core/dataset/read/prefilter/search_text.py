@@ -131,8 +131,8 @@ def _node_text(node: Node) -> str:
         return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
     function, options = function_of(node.kernel)
     parts = [_node_text(part) for part in node.arguments]
-    if function is compare.not_below:
-        return f" {'>' if options['operator'] == '<=' else '>='} ".join(parts)
+    if function is compare.compare_with_float:
+        return f" {options['operator'].replace('<>', '!=')} ".join(parts)
     if function in _OPERATORS:
         text = f" {_OPERATORS[function]} ".join(parts)
         return f"({text})" if function is pc.or_kleene else text

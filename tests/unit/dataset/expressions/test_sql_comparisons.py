@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import uuid
 
 import pyarrow as pa
@@ -118,8 +119,39 @@ def test_a_number_is_compared_by_its_value_even_if_the_column_cannot_hold_it(
         ("h > 1", [0, 2]),
     ],
 )
-def test_nan_equals_itself_and_lies_above_all_numbers(text: str, expected: list[int]) -> None:
+def test_nan_equals_itself_and_is_above_all_numbers(text: str, expected: list[int]) -> None:
     assert rows(text, NUMBERS) == expected
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x > 0", [2, 4]),
+        ("x >= -1", [1, 2, 3, 4]),
+        ("x < 0", [0, 1]),
+        ("x < 5", [0, 1, 2, 3]),
+        ("x <= 0", [0, 1, 3]),
+        ("x = CAST('nan' AS double)", [4]),
+        ("x <> CAST('nan' AS double)", [0, 1, 2, 3]),
+        ("x < CAST('nan' AS double)", [0, 1, 2, 3]),
+        ("x BETWEEN -1 AND 1", [1, 2, 3]),
+        ("x < y", [0, 3]),
+        ("x > y", [1, 4]),
+        ("x <> y", [0, 1, 3, 4]),
+        ("x IN (0, 1, CAST('nan' AS double))", [2, 3, 4]),
+        (
+            "x IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, CAST('nan' AS float))",
+            [2, 4],
+        ),
+    ],
+)
+def test_nan_with_a_sign_is_below_all_numbers(
+    kind: pa.DataType, text: str, expected: list[int]
+) -> None:
+    x = pa.array([-math.nan, -1, 1, -0.0, math.nan, None], pa.float64()).cast(kind)
+    y = pa.array([-1, -math.nan, 1, 1, -math.nan, math.nan], pa.float64()).cast(kind)
+    assert rows(text, table(x=x, y=y)) == expected
 
 
 @pytest.mark.parametrize("zero", ["0", "0.0", "-0.0", "-0"])

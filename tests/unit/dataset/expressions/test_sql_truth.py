@@ -18,7 +18,7 @@ Truth = bool | None
 Row = dict[str, Any]
 
 INTEGERS = [None, -128, -3, -1, 0, 1, 2, 3, 127]
-FLOATS = [None, float("-inf"), -1.5, -0.0, 0.0, 0.5, 1.0, 2.5, float("inf"), float("nan")]
+FLOATS = [None, -math.inf, -1.5, -0.0, 0.0, 0.5, 1.0, 2.5, math.inf, math.nan, -math.nan]
 TEXTS = [None, "", "a", "ab", "b", "B", "a%", "é"]
 BOOLEANS = [None, True, False]
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -55,9 +55,9 @@ COMPARISONS = {
 
 
 def key(value: Any) -> Any:
-    """Orders floats with NaN at the top; other values as they are."""
+    """Orders floats with NaN at the top, or at the bottom with a sign; other values as they are."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return (1, 0.0) if math.isnan(value) else (0, value)
+        return (math.copysign(1, value), 0.0) if math.isnan(value) else (0, value)
     return value.encode() if isinstance(value, str) else value
 
 
