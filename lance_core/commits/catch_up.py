@@ -7,11 +7,11 @@ already committed, and a table that was replaced by another one.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.history import LOOKS, Version, find_transaction, find_version, read_version
 from lance_core.commits.identity import is_same
+from lance_core.commits.options import CommitOptions
 from lance_core.errors import (
     AlreadyCommittedError,
     CommitConflictError,
@@ -45,8 +45,7 @@ class CatchUp:
         store: ObjectStore,
         transaction: Transaction,
         base: Version | None,
-        may_be_repeated: bool = False,
-        is_committed: Callable[[Mapping[str, str]], bool] | None = None,
+        options: CommitOptions,
     ) -> None:
         self._handler = handler
         self._store = store
@@ -54,8 +53,11 @@ class CatchUp:
         self.base = base
         self._checked = transaction.read_version
         """The number of the newest version that the transaction is known to be compatible with."""
-        self._may_be_repeated = may_be_repeated
-        self._is_committed = is_committed
+        self._may_be_repeated = options.may_be_repeated
+        self._is_committed = options.is_committed
+        is_overwrite = isinstance(transaction.operation, Overwrite)
+        self._is_strict = is_overwrite and options.max_retries == 0
+        """True if not even a compatible version may follow the one that the transaction read."""
 
     def run(self) -> Version | None:
         """Catch up with the newest version; return this transaction's version if it is committed.
@@ -141,6 +143,11 @@ class CatchUp:
         if committed is None and self._may_be_repeated:
             raise self._unknown(number)
         self._check_is_new(committed, number)
+        if self._is_strict:
+            raise CommitConflictError(
+                f"Commit conflict for version {number}: without retries, an overwrite must follow "
+                f"the version that it read, {self._transaction.read_version}"
+            )
         conflicts.check(self._transaction, committed, number)
         return None
 

@@ -99,9 +99,7 @@ class _Attempts:
         self._handler = handler
         self._store = store
         self._transaction = transaction
-        self._caught_up = CatchUp(
-            handler, store, transaction, base, options.may_be_repeated, options.is_committed
-        )
+        self._caught_up = CatchUp(handler, store, transaction, base, options)
         self._options = options
         self._environment = environment
         self._written: bytes | None = None

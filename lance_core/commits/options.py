@@ -46,7 +46,8 @@ DEADLINE_KEY = "lance_core.commit_deadline"
 class CommitOptions:
     """Options of a commit, passed unchanged from the API to the last attempt.
 
-    ``max_retries``: how often to start again after another writer was faster. ``timeout``: seconds
+    ``max_retries``: how often to start again after another writer was faster; with 0, an overwrite
+    must follow the version that it read. ``timeout``: seconds
     after which no further attempt starts. ``naming``: naming scheme of a new table's manifests.
     ``facts``: properties of the new version that are not in the transaction; each attempt sets the
     time stamp. ``deadline``: maximum seconds between reading the newest version and publishing; a

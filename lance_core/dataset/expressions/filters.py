@@ -112,13 +112,16 @@ class Value:
 
 @contextlib.contextmanager
 def _expression_errors() -> Iterator[None]:
-    """Raise `InvalidExpressionError` for an `InvalidInputError` of no special class."""
+    """Raise `InvalidExpressionError` for an `InvalidInputError` of no special class.
+
+    The text begins as in pylance, because programs search for these words.
+    """
     try:
         yield
     except InvalidInputError as error:
         if type(error) is not InvalidInputError:
             raise
-        raise InvalidExpressionError(str(error)) from error
+        raise InvalidExpressionError(f"Invalid user input: {error}") from error
 
 
 @_expression_errors()
@@ -192,7 +195,9 @@ def _of_engine(sql: str, schema: pa.Schema, error: UnsupportedFeatureError) -> C
 
 def _check_boolean(filter: object, condition: Computed) -> None:
     if not pa.types.is_boolean(condition.type):
-        raise InvalidInputError(f"the filter {filter} is not boolean but {condition.type}")
+        raise InvalidInputError(
+            f"the filter {filter} does not return a boolean but {condition.type}"
+        )
 
 
 def _refuse_surrogates(sql: str) -> None:

@@ -38,7 +38,9 @@ def plan_filter(text: str, schema: pa.Schema) -> Node:
     with _bounded_depth(text):
         node = logic.condition(_Planner(schema).plan(parse(text, schema.names)))
     if not pa.types.is_boolean(node.type):
-        raise InvalidInputError(f"the filter {shown(text)} is not true or false but {node.type}")
+        raise InvalidInputError(
+            f"the filter {shown(text)} does not return a boolean but {node.type}"
+        )
     return node
 
 

@@ -121,8 +121,8 @@ def test_what_is_not_supported_is_named(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("i", "not true or false but int32"),
-        ("NULL", "not true or false"),
+        ("i", "does not return a boolean but int32"),
+        ("NULL", "does not return a boolean"),
         ("i = '1'", "'1' is not a literal of type int32"),
         ("s = 5", "cannot compare string with 5"),
         ("s = i", "cannot compare string with int32"),

@@ -521,3 +521,18 @@ def test_a_check_of_a_change_must_be_a_function(uri: str, some_rows: Rows) -> No
     operation = lance.LanceOperation.Restore(1)
     with pytest.raises(InvalidInputError, match="is_committed must be a function"):
         lance.LanceDataset.commit(made, operation, is_committed=JOB)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_an_overwrite_without_retries_must_follow_the_version_that_it_read(
+    uri: str, some_rows: Rows, mode: str
+) -> None:
+    lance.write_dataset(some_rows(2), uri)
+    operation = lance.LanceOperation.Overwrite(
+        some_rows(3).schema, write_fragments(some_rows(3), uri)
+    )
+    lance.write_dataset(some_rows(4), uri, mode=mode)
+    with pytest.raises(CommitConflictError, match="Commit conflict for version 2"):
+        lance.LanceDataset.commit(uri, operation, read_version=1, max_retries=0)
+    assert lance.dataset(uri).version == 2
+    assert lance.LanceDataset.commit(uri, operation, read_version=2, max_retries=0).version == 3
