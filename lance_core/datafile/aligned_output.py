@@ -10,7 +10,10 @@ import struct
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise, starmap
 
+from google.protobuf.empty_pb2 import Empty
+
 from lance_core._pb import file_pb2
+from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import WrittenPage
 from lance_core.datafile.file_output import FileWriteResult
@@ -24,9 +27,16 @@ from lance_core.schema import Schema, encode_metadata
 from lance_core.store.base import ByteRange, BytesLike, ObjectStore, ObjectWriter
 
 _PADDING = b"H" * ALIGNMENT
+_PADDINGS = [_PADDING[:size] for size in range(ALIGNMENT)]
 
 _MAX_COPIED_BYTES = 128 << 10
-"""Maximum bytes of the buffers of a page to write at once; copying more takes longer."""
+"""Maximum bytes of a page whose buffers are copied, to write those of several pages at once."""
+
+_MAX_WRITTEN_BYTES = 1 << 20
+"""Maximum bytes of pages to write at once."""
+
+VALUES_ENCODING = ColumnEncoding(values=Empty()).SerializeToString()
+"""The serialised ``ColumnEncoding`` of columns of values, in 2.1 and 2.2 files of all columns."""
 
 _ENTRY = struct.Struct("<QQ")
 
@@ -47,25 +57,34 @@ class AlignedOutput:
         self.align(ALIGNMENT)
         return written
 
-    def write_page(self, page: EncodedPage, first_row: int = 0) -> WrittenPage:
-        """Write the buffers of a page of rows that count from ``first_row`` of the file."""
-        buffers = self._write_all_aligned(page.buffers)
-        url, priority = self.version.page_encoding_url, first_row + page.priority
-        return WrittenPage(buffers, page.num_rows, url, page.encoding, priority)
-
-    def _write_all_aligned(self, buffers: Sequence[BytesLike]) -> tuple[ByteRange, ...]:
-        """`write_aligned` of all ``buffers``; small ones are copied and written at once."""
-        sizes = [memoryview(data).nbytes for data in buffers]
-        if sum(sizes) > _MAX_COPIED_BYTES:
-            return tuple(map(self.write_aligned, buffers))
-        ranges, parts, position = [], [], self.position
-        for data, size in zip(buffers, sizes, strict=True):
-            ranges.append(ByteRange(position, position + size))
-            padding = -(position + size) % ALIGNMENT
-            parts += [data, _PADDING[:padding]]
-            position += size + padding
-        self._write(b"".join(parts))
-        return tuple(ranges)
+    def write_pages(self, pages: Sequence[EncodedPage], first_row: int = 0) -> list[WrittenPage]:
+        """Write the buffers of pages of rows that count from ``first_row`` of the file."""
+        written, url = [], self.version.page_encoding_url
+        parts: list[BytesLike] = []
+        position = self.position
+        for page in pages:
+            ranges = []
+            sizes = [memoryview(data).nbytes for data in page.buffers]
+            if sum(sizes) > _MAX_COPIED_BYTES:
+                if parts:
+                    self._write(b"".join(parts))
+                    parts.clear()
+                ranges = list(map(self.write_aligned, page.buffers))
+                position = self.position
+            else:
+                for data, size in zip(page.buffers, sizes, strict=True):
+                    stop = position + size
+                    ranges.append(ByteRange(position, stop))
+                    position = stop + -stop % ALIGNMENT
+                    parts += (data, _PADDINGS[position - stop])
+                if position - self.position > _MAX_WRITTEN_BYTES:
+                    self._write(b"".join(parts))
+                    parts.clear()
+            priority = first_row + page.priority
+            written.append(WrittenPage(tuple(ranges), page.num_rows, url, page.encoding, priority))
+        if parts:
+            self._write(b"".join(parts))
+        return written
 
     def append_from(
         self, store: ObjectStore, path: str, ranges: Sequence[ByteRange], batch_bytes: int

@@ -8,12 +8,13 @@ known writer uses this.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
-from lance_core._pb.file2_pb2 import ColumnMetadata, Encoding
+from lance_core._pb.file2_pb2 import ColumnMetadata, DirectEncoding, Encoding
 from lance_core.encodings.dispatch import parse_column_encoding, parse_page_encoding
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
@@ -205,22 +206,32 @@ def serialize_column(encoding: bytes, pages: Sequence[WrittenPage]) -> bytes:
     return serialize_column_encoding(encoding) + serialize_pages(pages)
 
 
+@lru_cache(maxsize=16)
 def serialize_column_encoding(encoding: bytes) -> bytes:
     """The field ``encoding`` of a ``ColumnMetadata``, for a serialised ``ColumnEncoding``."""
-    message = ColumnMetadata()
-    message.encoding.direct.encoding = _any(COLUMN_ENCODING_URL, encoding)
-    return message.SerializeToString()
+    direct = DirectEncoding(encoding=_any(COLUMN_ENCODING_URL, encoding))
+    return ColumnMetadata(encoding=Encoding(direct=direct)).SerializeToString()
 
 
 def serialize_pages(pages: Sequence[WrittenPage]) -> bytes:
     """The field ``pages`` of a ``ColumnMetadata``."""
-    message = ColumnMetadata()
-    for page in pages:
-        added = message.pages.add(length=page.num_rows, priority=page.priority)
-        added.buffer_offsets.extend(buffer.start for buffer in page.buffers)
-        added.buffer_sizes.extend(buffer.length for buffer in page.buffers)
-        added.encoding.direct.encoding = _any(page.type_url, page.encoding)
-    return message.SerializeToString()
+    messages = [
+        ColumnMetadata.Page(
+            buffer_offsets=[start for start, _ in page.buffers],
+            buffer_sizes=[stop - start for start, stop in page.buffers],
+            length=page.num_rows,
+            encoding=_encoding(page.type_url, page.encoding),
+            priority=page.priority,
+        )
+        for page in pages
+    ]
+    return ColumnMetadata(pages=messages).SerializeToString()
+
+
+@lru_cache(maxsize=64)
+def _encoding(type_url: str, value: bytes) -> Encoding:
+    """The message of an encoding in the metadata; most pages of a file have one of a few."""
+    return Encoding(direct=DirectEncoding(encoding=_any(type_url, value)))
 
 
 def _any(type_url: str, value: bytes) -> bytes:

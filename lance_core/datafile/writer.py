@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lance_core.datafile.aligned_output import AlignedOutput
+from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
 from lance_core.datafile.column_metadata import WrittenPage, serialize_column
 from lance_core.datafile.file_output import (
     DEFAULT_FILE_OPTIONS,
@@ -20,21 +21,17 @@ from lance_core.datafile.file_output import (
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
 from lance_core.encodings.context import BlobPlaces, FieldEncoder
-from lance_core.encodings.dispatch import field_encoder, flush_encoders
+from lance_core.encodings.dispatch import field_encoder, flush_together, small_columns
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
-from lance_core.schema import (
-    Field,
-    Schema,
-    described_in_file,
-    has_blobs_v2,
-    is_blob_v2,
-)
+from lance_core.schema import Schema, described_in_file, has_blobs, has_blobs_v2
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
+
+if TYPE_CHECKING:
+    from lance_core.encodings.v2_1.write.column_group import SmallColumns
 
 _PARALLEL_BYTES = 1 << 20
 _PARALLEL_FIELD_BYTES = 128 << 10
@@ -43,15 +40,6 @@ than handed over."""
 
 _MIN_FIELDS = 32
 """Minimum number of fields to encode small columns together."""
-
-
-@dataclass(slots=True)
-class _FieldState:
-    """The encoder of a top-level field, whose physical columns start at ``first_column``."""
-
-    field: Field
-    encoder: FieldEncoder
-    first_column: int
 
 
 class FileWriter(FileOutput):
@@ -83,22 +71,32 @@ class FileWriter(FileOutput):
         limits = page_limits(len(schema.fields), options.data_cache_bytes, options.max_page_bytes)
         super().__init__(writer, schema, version)
         self._num_bytes = 0
-        self._stored = replace(schema, fields=tuple(map(described_in_file, schema.fields)))
+        self._stored = schema.with_changed_fields(described_in_file)
         self._output = AlignedOutput(writer, version)
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
         self._context = context = self._output.encode_context(registry, limits, blobs)
-        self._states: list[_FieldState] = []
+        self._blobs = [number for number, field in enumerate(schema.fields) if has_blobs(field)]
+        self._small: SmallColumns | None = None
+        if len(schema.fields) >= _MIN_FIELDS and not self._blobs:
+            self._small = small_columns(schema.fields, context)
+        waiting = set() if self._small is None else set(self._small.numbers.tolist())
+        self._encoders: dict[int, FieldEncoder] = {}
+        self._first_columns: list[int] = []
         self._pages: list[list[WrittenPage]] = []
-        for field in schema.fields:
-            encoder = field_encoder(field, context)
-            self._states.append(_FieldState(field, encoder, len(self._pages)))
-            self._pages += [[] for _ in range(encoder.num_columns)]
-        self._blobs = [
-            number
-            for number, field in enumerate(schema.fields)
-            if any(part.is_blob or is_blob_v2(part) for part in field.walk())
-        ]
+        for number in range(len(schema.fields)):
+            self._first_columns.append(len(self._pages))
+            columns = 1 if number in waiting else self._encoder(number).num_columns
+            self._pages += [[] for _ in range(columns)]
+
+    def _encoder(self, number: int) -> FieldEncoder:
+        """The encoder of a field; those of small columns are created when they are needed."""
+        found = self._encoders.get(number)
+        if found is None:
+            found = self._encoders[number] = field_encoder(
+                self.schema.fields[number], self._context
+            )
+        return found
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append the rows of ``batch``, which has the columns of `Schema.storage_schema`.
@@ -111,16 +109,27 @@ class FileWriter(FileOutput):
         self._check_columns(arrays)
         if batch.num_rows == 0:
             return
-        by_state = list(zip(self._states, arrays, strict=True))
+        self._guarded(lambda: self._write_arrays(self._without_small(batch, arrays)))
+        self.num_rows += batch.num_rows
+
+    def _without_small(
+        self, batch: pa.RecordBatch, arrays: Sequence[pa.Array]
+    ) -> dict[int, Sequence[pa.Array]]:
+        """The arrays to encode now, by field; those of small columns wait."""
+        if self._small is None:
+            return {number: (array,) for number, array in enumerate(arrays)}
+        return self._small.add(batch)
+
+    def _write_arrays(self, arrays: Mapping[int, Sequence[pa.Array]]) -> None:
+        """Append arrays to fields, and write the pages that are full."""
 
         def pages_of(number: int) -> Iterable[EncodedPage]:
-            state, array = by_state[number]
-            return state.encoder.write(array)
+            for array in arrays[number]:
+                yield from self._encoder(number).write(array)
 
-        size = batch.nbytes
+        size = sum(array.nbytes for parts in arrays.values() for array in parts)
         self._num_bytes += size
-        self._guarded(lambda: self._write_pages(pages_of, size))
-        self.num_rows += batch.num_rows
+        self._write_pages(list(arrays), pages_of, size)
 
     def add_global_buffer(self, data: BytesLike) -> int:
         """Write a global buffer; returns its number, from 1 on (0 is the ``FileDescriptor``)."""
@@ -139,30 +148,44 @@ class FileWriter(FileOutput):
 
     def _finish(self) -> FileWriteResult:
         self._flush()
-        encodings = [raw for state in self._states for raw in state.encoder.column_encodings()]
-        columns = list(map(serialize_column, encodings, self._pages))
         result = self._output.write_metadata(
-            self._stored, self._metadata, self.num_rows, columns, self._global_buffers
+            self._stored,
+            self._metadata,
+            self.num_rows,
+            list(self._column_metadata()),
+            self._global_buffers,
         )
         self._close()
         return result
 
+    def _column_metadata(self) -> Iterator[bytes]:
+        """The serialized ``ColumnMetadata`` of all columns."""
+        edges = [*self._first_columns, len(self._pages)]
+        for number, (first, stop) in enumerate(pairwise(edges)):
+            encoder = self._encoders.get(number)
+            raw = [VALUES_ENCODING] if encoder is None else encoder.column_encodings()
+            yield from map(serialize_column, raw, self._pages[first:stop])
+
     def _flush(self) -> None:
         """Write the pages of all waiting rows."""
-        encoders = [state.encoder for state in self._states]
-        is_wide = len(encoders) >= _MIN_FIELDS and not self._blobs
-        if not is_wide or self._has_large_fields(self._num_bytes):
-            self._write_pages(lambda number: encoders[number].flush(), self._num_bytes)
+        numbers = range(len(self._first_columns))
+        if self._small is not None and self._has_large_fields(self._num_bytes):
+            self._write_arrays(self._small.parts())
+            self._small = None
+        if self._small is None:
+            self._write_pages(numbers, lambda one: self._encoder(one).flush(), self._num_bytes)
             return
-        for number, page in flush_encoders(encoders, self._context):
-            self._write_page(self._states[number].first_column + page.column, page)
+        for pages in flush_together(self._small, self._encoder, self._context):
+            self._write(pages)
 
     def _has_large_fields(self, size: int) -> bool:
         """True if the fields of arrays with ``size`` bytes are worth a thread."""
-        return size >= max(_PARALLEL_BYTES, len(self._states) * _PARALLEL_FIELD_BYTES)
+        return size >= max(_PARALLEL_BYTES, len(self._first_columns) * _PARALLEL_FIELD_BYTES)
 
-    def _write_pages(self, pages_of: Callable[[int], Iterable[EncodedPage]], size: int) -> None:
-        """Write the ready pages of all fields; ``pages_of`` takes the number of a field.
+    def _write_pages(
+        self, numbers: Sequence[int], pages_of: Callable[[int], Iterable[EncodedPage]], size: int
+    ) -> None:
+        """Write the ready pages of fields; ``pages_of`` takes the number of a field.
 
         ``size`` is the size in bytes of the arrays. Blob fields are encoded first, so that their
         payloads precede all pages; pages are written in the order of the fields. Threads encode the
@@ -173,15 +196,17 @@ class FileWriter(FileOutput):
         def source(number: int) -> Iterable[EncodedPage]:
             return ready[number] if number in ready else pages_of(number)
 
-        numbers = range(len(self._states))
         pages: Generator[tuple[int, EncodedPage], None, None]
-        if not self._has_large_fields(size) or len(self._states) - len(ready) < 2:
-            pages = ((number, page) for number in numbers for page in source(number))
+        if not self._has_large_fields(size) or len(numbers) - len(ready) < 2:
+            pages = ((place, page) for place, one in enumerate(numbers) for page in source(one))
         else:
             pages = in_order([partial(source, number) for number in numbers])
         with closing(pages):
-            for number, page in pages:
-                self._write_page(self._states[number].first_column + page.column, page)
+            for place, page in pages:
+                self._write([(numbers[place], page)])
 
-    def _write_page(self, column: int, page: EncodedPage) -> None:
-        self._pages[column].append(self._output.write_page(page))
+    def _write(self, pages: Sequence[tuple[int, EncodedPage]]) -> None:
+        """Write pages, each with the number of its field."""
+        written = self._output.write_pages([page for _, page in pages])
+        for (number, page), one in zip(pages, written, strict=True):
+            self._pages[self._first_columns[number] + page.column].append(one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
     from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
+    from lance_core.encodings.v2_1.write.column_group import SmallColumns
     from lance_core.schema import Field
 
 
@@ -68,18 +69,26 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     raise UnsupportedFeatureError(f"writing file version {context.version} is not supported")
 
 
-def flush_encoders(
-    encoders: Sequence[FieldEncoder], context: EncodeContext
-) -> Iterable[tuple[int, EncodedPage]]:
-    """Flush ``encoders``: the number of each encoder with each of its pages, in order.
+def small_columns(fields: Sequence[Field], context: EncodeContext) -> SmallColumns | None:
+    """Where rows of small columns wait to be encoded together; None if the version has no way."""
+    if context.version not in (FileVersion.V2_1, FileVersion.V2_2):
+        return None
+    from lance_core.encodings.v2_1.write.column_group import SmallColumns
 
-    Encodes many small columns together; the pages are those of `FieldEncoder.flush`.
+    return SmallColumns(fields, context)
+
+
+def flush_together(
+    columns: SmallColumns, encoder_of: Callable[[int], FieldEncoder], context: EncodeContext
+) -> Iterable[Sequence[tuple[int, EncodedPage]]]:
+    """Flush all fields: sequences of the number of a field and one of its pages, in order.
+
+    The pages are those that `FieldEncoder.flush` returns. ``encoder_of`` returns the encoder of a
+    field that does not wait in ``columns``.
     """
-    if context.version in (FileVersion.V2_1, FileVersion.V2_2):
-        from lance_core.encodings.v2_1.write.column_group import flush_together
+    from lance_core.encodings.v2_1.write.column_group import flush_together as flush_2_1
 
-        return flush_together(encoders, context)
-    return ((number, page) for number, one in enumerate(encoders) for page in one.flush())
+    return flush_2_1(columns, encoder_of, context)
 
 
 def parse_page_encoding(

@@ -72,6 +72,13 @@ def has_blobs_v2(fields: Iterable[Field]) -> bool:
     return any(is_blob_v2(part) for field in fields for part in field.walk())
 
 
+def has_blobs(field: Field) -> bool:
+    """True if ``field`` or a descendant is written with payloads outside of pages."""
+    if not (field.children or field.metadata):
+        return False
+    return any(part.is_blob or is_blob_v2(part) for part in field.walk())
+
+
 def is_given(storage: pa.DataType) -> bool:
     """True if ``storage`` is `GIVEN_V2` or its first two members; nullability is ignored."""
     if not pa.types.is_struct(storage) or storage.num_fields not in (2, 4):

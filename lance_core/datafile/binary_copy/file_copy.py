@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field as dataclass_field
 
 import pyarrow as pa
-from google.protobuf.empty_pb2 import Empty
 
-from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding, SimpleStruct
-from lance_core.datafile.aligned_output import AlignedOutput
+from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, SimpleStruct
+from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
 from lance_core.datafile.binary_copy.copied_pages import PageCopies, SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.joined_pages import JoinedPages
@@ -39,7 +38,7 @@ RowReader = Callable[[Sequence[Field], Parts], Iterable[Sequence[pa.Array]]]
 """Reads the live rows of parts (source, start, stop) of fields: arrays of their storage types."""
 
 
-_VALUES_ENCODING = serialize_column_encoding(ColumnEncoding(values=Empty()).SerializeToString())
+_VALUES_ENCODING = serialize_column_encoding(VALUES_ENCODING)
 STANDARD_ENCODING = _VALUES_ENCODING[2:]
 """The serialized ``Encoding`` of all columns that pages are copied from, without tag and length.
 
@@ -213,8 +212,7 @@ class FileCopy:
 
     def _write_pages(self, rows: _EncodedField, pages: Iterable[EncodedPage]) -> None:
         for page in pages:
-            written = self._output.write_page(page, rows.first_row)
-            rows.pages[page.column].append(written)
+            rows.pages[page.column] += self._output.write_pages([page], rows.first_row)
 
     def _finish(self, columns: Sequence[_Column], num_rows: int) -> FileWriteResult:
         layouts = [column for layout in self._layouts for column in layout.columns]

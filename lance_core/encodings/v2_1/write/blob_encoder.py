@@ -23,6 +23,7 @@ from lance_core.schema import (
     Field,
     described_in_file,
     given_to_files,
+    has_blobs,
     is_blob_v2,
     to_storage,
 )
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext, FieldEncoder
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.page import EncodedPage
-
-
-def has_blobs(field: Field) -> bool:
-    """True if ``field`` or a descendant is written with payloads outside of pages."""
-    return any(part.is_blob or is_blob_v2(part) for part in field.walk())
 
 
 class BlobFieldEncoder:

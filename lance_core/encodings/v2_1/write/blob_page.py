@@ -28,11 +28,6 @@ class BlobPageEncoder:
 
     context: EncodeContext
 
-    @property
-    def is_plain(self) -> bool:
-        """See `PageEncoder.is_plain`."""
-        return False
-
     def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
         """See `PageEncoder.pages`. A null stores its levels in place of a position."""
         levels = ravel(leaf.layers)

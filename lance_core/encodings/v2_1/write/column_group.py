@@ -6,7 +6,7 @@ applying an encoding costs more than the values. Here numpy does it for many col
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,10 +27,9 @@ from lance_core.encodings.v2_1.selection.dictionary import (
     as_dictionary,
     never_has_dictionary,
 )
-from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
+from lance_core.encodings.v2_1.selection.options import NO_OPTIONS, FieldOptions
 from lance_core.encodings.v2_1.selection.structure import NARROW
 from lance_core.encodings.v2_1.selection.values import longest
-from lance_core.encodings.v2_1.write.field_encoder import TopLevelEncoder
 from lance_core.encodings.v2_1.write.group_pages import (
     GroupValues,
     fixed_values,
@@ -39,73 +38,158 @@ from lance_core.encodings.v2_1.write.group_pages import (
     text_values,
 )
 from lance_core.encodings.version import FileVersion
+from lance_core.schema.blob import has_blobs
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext, FieldEncoder
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.v2_1.levels.repdef import BoolArray
-    from lance_core.encodings.v2_1.levels.shred import Leaf
+    from lance_core.schema import Field
 
-WINDOW = 128
-"""Fields whose pages are in memory at once."""
-
-MAX_BYTES = 128 << 10
-"""Maximum bytes of a column that is encoded with others; a larger one is worth its fixed cost."""
+WINDOW_BYTES = 8 << 20
+"""Bytes of the columns whose pages are in memory at once; fewer take longer, as numpy is called for
+each group of columns of a window."""
 
 Words = npt.NDArray[np.unsignedinteger]
 """A row of values for each column, padded with zeros to whole chunks of 1024 values."""
 
 
+MAX_BYTES = 128 << 10
+"""Maximum bytes of a column that waits here; a larger one is worth the fixed cost of an encoder."""
+
+
+def is_small_kind(field: Field) -> bool:
+    """True if the values of ``field`` are numbers or texts without options, lists and structs."""
+    if field.children or (field.metadata and _has_options(field)):
+        return False
+    type_ = field.storage_type
+    return is_variable(type_) or (pa.types.is_primitive(type_) and type_.bit_width in WIDTHS)
+
+
+def _has_options(field: Field) -> bool:
+    return has_blobs(field) or FieldOptions.of_leaf(field, field) != NO_OPTIONS
+
+
+class SmallColumns:
+    """Rows of columns that are too small for a page before the end of the file.
+
+    Whole batches are copied, so that the larger memory of which they are a part can be freed. A
+    column that becomes too large leaves with all its rows.
+    """
+
+    def __init__(self, fields: Sequence[Field], context: EncodeContext) -> None:
+        """Has those of ``fields`` that are of a small kind; `numbers` are their positions."""
+        numbers = [number for number, field in enumerate(fields) if is_small_kind(field)]
+        types = [fields[number].storage_type for number in numbers]
+        widths = [0 if is_variable(type_) else type_.bit_width for type_ in types]
+        self.numbers = np.array(numbers, np.int64)
+        self._num_fields = len(fields)
+        # Encoders compare other sizes with these limits, too; here no limit must come into effect.
+        self._limit = min(MAX_BYTES, context.flush_bytes // 2, context.max_page_bytes)
+        self._widths = np.array(widths, np.int64)
+        self._sizes = np.zeros(len(numbers), np.int64)
+        self._batches: list[pa.RecordBatch] = []
+
+    def add(self, batch: pa.RecordBatch) -> dict[int, Sequence[pa.Array]]:
+        """Append a batch of all fields; returns the arrays, by field, that do not wait here."""
+        rows = batch.num_rows
+        sizes = rows * self._widths // 8 + rows // 8 + 1
+        for place in np.flatnonzero(self._widths == 0).tolist():
+            sizes[place] = batch.column(int(self.numbers[place])).nbytes
+        self._sizes += sizes
+        stay = self._sizes <= self._limit
+        if rows + sum(one.num_rows for one in self._batches) > self._limit:
+            stay[:] = False
+        leave: dict[int, Sequence[pa.Array]] = {}
+        if not stay.all():
+            for place in np.flatnonzero(~stay).tolist():
+                leave[int(self.numbers[place])] = [one.column(place) for one in self._batches]
+            self._keep(stay)
+        others = np.setdiff1d(np.arange(self._num_fields), self.numbers).tolist()
+        if len(self.numbers):
+            kept = batch.select(self.numbers.tolist()) if others else batch
+            self._batches.append(pa.concat_batches([kept, kept.slice(0, 0)]))
+        return {number: [*leave.get(number, ()), batch.column(number)] for number in others}
+
+    def _keep(self, stay: np.ndarray) -> None:
+        self.numbers, self._widths = self.numbers[stay], self._widths[stay]
+        self._sizes = self._sizes[stay]
+        places = np.flatnonzero(stay).tolist()
+        self._batches = [one.select(places) for one in self._batches] if places else []
+
+    def sizes(self) -> Int64Array:
+        """The bytes that wait, of each field; about 0 for a field that does not wait here."""
+        found = np.zeros(self._num_fields, np.int64)
+        found[self.numbers] = self._sizes
+        return found
+
+    def parts(self) -> dict[int, Sequence[pa.Array]]:
+        """Remove all rows, and return the arrays of each column, by field."""
+        batches, self._batches = self._batches, []
+        columns = [batch.columns for batch in batches]
+        return {n: [own[p] for own in columns] for p, n in enumerate(self.numbers.tolist())}
+
+    def joined(self) -> Mapping[int, pa.Array]:
+        """Remove and return all rows of all columns, by field; empty without rows."""
+        batches, self._batches = self._batches, []
+        if not batches:
+            return {}
+        batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        return dict(zip(self.numbers.tolist(), batch.columns, strict=True))
+
+
 class _Waiting(NamedTuple):
-    """A column that waits for `flush`: its number, its rows, and the first of them."""
+    """The rows of a column: its number, its values, and those that are not null if some are."""
 
     number: int
-    leaf: Leaf
-    row: int
-
-    @property
-    def valid(self) -> BoolArray | None:
-        """The slots that are not null; None if none is null."""
-        valid = self.leaf.layers[0].valid
-        return None if valid is None or valid.all() else valid
+    values: pa.Array
+    valid: BoolArray | None
 
 
 def flush_together(
-    encoders: Sequence[FieldEncoder], context: EncodeContext
-) -> Iterator[tuple[int, EncodedPage]]:
-    """Flush all ``encoders``: the number of the encoder and each of its pages, in order."""
-    for first in range(0, len(encoders), WINDOW):
-        part = encoders[first : first + WINDOW]
+    columns: SmallColumns, encoder_of: Callable[[int], FieldEncoder], context: EncodeContext
+) -> Iterator[list[tuple[int, EncodedPage]]]:
+    """Flush all fields: lists of the number of a field and one of its pages, in order.
+
+    ``encoder_of`` returns the encoder of a field that does not wait in ``columns``. Pages that are
+    in memory at once are in one list.
+    """
+    sizes = columns.sizes().cumsum()
+    arrays = columns.joined()
+    first = 0
+    while first < len(sizes):
+        start = sizes[first - 1] if first else 0
+        stop = max(first + 1, int(np.searchsorted(sizes, start + WINDOW_BYTES, side="right")))
+        part = [(number, arrays[number]) for number in range(first, stop) if number in arrays]
         pages = _pages_together(part, context)
-        for number, encoder in enumerate(part):
+        done: list[tuple[int, EncodedPage]] = []
+        for number in range(first, stop):
             page = pages.pop(number, None)
-            if page is None:
-                yield from ((first + number, page) for page in encoder.flush())
-            else:
-                yield first + number, page
+            if page is not None:
+                done.append((number, page))
+                continue
+            yield done
+            done = []
+            encoder = encoder_of(number)
+            if number in arrays:
+                yield [(number, page) for page in encoder.write(arrays[number])]
+            yield from ([(number, page)] for page in encoder.flush())
+        yield done
+        first = stop
 
 
 def _pages_together(
-    encoders: Sequence[FieldEncoder], context: EncodeContext
+    columns: Sequence[tuple[int, pa.Array]], context: EncodeContext
 ) -> dict[int, EncodedPage]:
-    """The single page of each encoder that has alike others; their waiting rows are removed."""
-    alike: dict[tuple[pa.DataType, int, bool], list[_Waiting]] = {}
-    for number, encoder in enumerate(encoders):
-        found = encoder.plain_leaf(MAX_BYTES) if isinstance(encoder, TopLevelEncoder) else None
-        if found is None:
-            continue
-        waiting = _Waiting(number, *found)
-        type_ = waiting.leaf.values.type
-        if is_variable(type_) or type_.bit_width in WIDTHS:
-            key = type_, len(waiting.leaf.values), waiting.valid is not None
-            alike.setdefault(key, []).append(waiting)
+    """The single page of each column that has alike others."""
+    alike: dict[tuple[pa.DataType, bool], list[_Waiting]] = {}
+    for number, values in columns:
+        valid = np.asarray(values.is_valid()) if values.null_count else None
+        alike.setdefault((values.type, valid is None), []).append(_Waiting(number, values, valid))
     pages: dict[int, EncodedPage] = {}
-    for columns in alike.values():
-        if len(columns) > 1:
-            pages |= _Group(columns, context).pages()
-    for number in pages:
-        encoder = encoders[number]
-        assert isinstance(encoder, TopLevelEncoder)
-        encoder.discard_waiting()
+    for group in alike.values():
+        if len(group) > 1:
+            pages |= _Group(group, context).pages()
     return pages
 
 
@@ -115,8 +199,8 @@ class _Group:
     def __init__(self, columns: Sequence[_Waiting], context: EncodeContext) -> None:
         self._columns = columns
         self._context = context
-        self._count = len(columns[0].leaf.values)
-        self._type = columns[0].leaf.values.type
+        self._count = len(columns[0].values)
+        self._type = columns[0].values.type
         self._is_new = context.version >= FileVersion.V2_2
         self._valid: npt.NDArray[np.bool_] | None = None
         masks = [column.valid for column in columns]
@@ -160,14 +244,14 @@ class _Group:
         count, size = self._count, self._type.bit_width // 8
         words = np.zeros((len(self._columns), -(-count // CHUNK) * CHUNK), f"<u{size}")
         for row, column in zip(words, self._columns, strict=True):
-            array = column.leaf.values
+            array = column.values
             row[:count] = np.frombuffer(array.buffers()[1], row.dtype, count, array.offset * size)
         return words
 
     def _dictionaries(self, chosen: npt.NDArray[np.bool_]) -> dict[int, ValuesWithDictionary]:
         """By place, the values of those ``chosen`` columns that get a dictionary."""
         places = np.flatnonzero(chosen).tolist()
-        arrays = [self._columns[place].leaf.values for place in places]
+        arrays = [self._columns[place].values for place in places]
         found = [as_dictionary(array, NO_OPTIONS, self._context) for array in arrays]
         return {place: one for place, one in zip(places, found, strict=True) if one is not None}
 
@@ -175,11 +259,11 @@ class _Group:
         texts: dict[int, VariableWidth] = {}
         for place in np.flatnonzero(usable).tolist():
             column = self._columns[place]
-            values = values_of(column.leaf.values)
+            values = values_of(column.values)
             assert isinstance(values, VariableWidth)
             is_short = longest(values) < NARROW
             if is_short and self._is_new:
-                is_short = constant_of(column.leaf.values, column.valid) is None
+                is_short = constant_of(column.values, column.valid) is None
             if is_short:
                 texts[place] = values
             else:
@@ -238,8 +322,8 @@ class _Group:
         pages = group_pages(values, definition, stored, self._count, self._context)
         found = {}
         for place, page in zip(places, pages or (), strict=pages is not None):
-            number, _, row = self._columns[place]
-            found[number] = EncodedPage(0, page.buffers, page.message, self._count, row)
+            number = self._columns[place].number
+            found[number] = EncodedPage(0, page.buffers, page.message, self._count, 0)
         return found
 
 

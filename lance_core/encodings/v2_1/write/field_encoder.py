@@ -12,15 +12,16 @@ from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.blob_payloads import DESCRIPTION
-from lance_core.encodings.v2_1.levels.shred import Leaf, shred
+from lance_core.encodings.v2_1.levels.shred import shred
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.selection.options import FieldOptions
-from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder, has_blobs
+from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder
 from lance_core.encodings.v2_1.write.blob_page import BlobPageEncoder
 from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder, PagesOfLeaf
 from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema.align import to_storage
+from lance_core.schema.blob import has_blobs
 from lance_core.schema.storable import check_field
 
 if TYPE_CHECKING:
@@ -57,19 +58,6 @@ class TopLevelEncoder:
         """See `FieldEncoder`."""
         for encoder in self._leaves:
             yield from encoder.flush()
-
-    def plain_leaf(self, most_bytes: int) -> tuple[Leaf, int] | None:
-        """The waiting rows and the first of them, if their values take at most ``most_bytes``.
-
-        None unless they are numbers or texts without options, and without structs and lists around
-        them.
-        """
-        return self._leaves[0].plain_leaf(most_bytes) if self._root.is_leaf else None
-
-    def discard_waiting(self) -> None:
-        """Remove the rows that wait for `flush`."""
-        for encoder in self._leaves:
-            encoder.discard_waiting()
 
     def column_encodings(self) -> Sequence[bytes]:
         """See `FieldEncoder`."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from lance_core.encodings.arrow.dictionary_items import copied
-from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.levels.repdef import ListLayer
 from lance_core.encodings.v2_1.levels.shred import Leaf, joined
@@ -36,10 +35,6 @@ class _Waiting:
 
 class PagesOfLeaf(Protocol):
     """Encodes pages of a leaf, as `PageEncoder` does."""
-
-    @property
-    def is_plain(self) -> bool:
-        """True if the field requests no options."""
 
     def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
         """The pages for at least one row, in order, each with its number of rows."""
@@ -95,23 +90,6 @@ class LeafEncoder:
         for leaf in parts:
             yield from self._split(leaf, _num_bytes(leaf.values), row)
             row += leaf.layers[0].count // self._scale
-
-    def plain_leaf(self, most_bytes: int) -> tuple[Leaf, int] | None:
-        """See `lance_core.encodings.v2_1.write.field_encoder.TopLevelEncoder.plain_leaf`."""
-        waiting, leaves = self._waiting, self._waiting.leaves
-        limit = min(most_bytes, self._context.max_page_bytes)
-        if not leaves or waiting.num_bytes > limit or not self._encoder.is_plain:
-            return None
-        type_ = leaves[0].values.type
-        if len(leaves[0].layers) != 1 or not (pa.types.is_primitive(type_) or is_variable(type_)):
-            return None
-        if len(leaves) > 1:
-            waiting.leaves = leaves = [joined(leaves)]
-        return leaves[0], waiting.row
-
-    def discard_waiting(self) -> None:
-        """Remove the buffered rows."""
-        self._waiting = _Waiting()
 
     def _split(self, leaf: Leaf, size: int, row: int) -> Iterator[EncodedPage]:
         """Split rows into pages of `EncodeContext.max_page_bytes`, as if rows were equal."""

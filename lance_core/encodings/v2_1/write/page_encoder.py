@@ -36,7 +36,6 @@ from lance_core.encodings.v2_1.selection.dictionary import (
     as_dictionary,
     of_keys,
 )
-from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
 from lance_core.encodings.v2_1.selection.structure import Structure, choose_structure
 from lance_core.encodings.v2_1.selection.values import mini_block_values, per_value
 from lance_core.encodings.version import FileVersion
@@ -57,11 +56,6 @@ class PageEncoder:
 
     options: FieldOptions
     context: EncodeContext
-
-    @property
-    def is_plain(self) -> bool:
-        """True if the field requests no options."""
-        return self.options == NO_OPTIONS
 
     def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
         """The pages for at least one row, in order, each with its number of rows.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from lance_core.datafile import FileWriter, writer
 from lance_core.datafile.file_output import FileOptions
+from lance_core.encodings.page import EncodedPage
+from lance_core.encodings.v2_1.levels.shred import Leaf
 from lance_core.encodings.v2_1.write import column_group
 from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder
 from lance_core.encodings.version import FileVersion
@@ -126,8 +130,30 @@ def test_numbers_of_one_type_are_encoded_in_one_pass(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(column_group, "fixed_values", counted)
     monkeypatch.setattr(LeafEncoder, "flush", flushed)
     _written(table, FileVersion.V2_1)
-    assert len(passes) == -(-200 // column_group.WINDOW)
+    assert len(passes) == 1
+    monkeypatch.setattr(column_group, "WINDOW_BYTES", 100 * 8 * 900)
+    _written(table, FileVersion.V2_1)
+    assert len(passes) == 1 + 3
     assert not alone
+
+
+def test_columns_that_become_large_leave_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {f"c{n}": pa.array(np.arange(9000) % (n + 2), pa.int32()) for n in range(40)}
+    columns["c3"] = pa.array([str(n) * (n // 500) for n in range(9000)])
+    columns["c7"] = pa.array([[n] for n in range(9000)])
+    table = pa.table(columns)
+    alone = []
+    write = LeafEncoder.write
+
+    def written(encoder: LeafEncoder, leaf: Leaf, row: int) -> Iterator[EncodedPage]:
+        alone.append(encoder)
+        return write(encoder, leaf, row)
+
+    monkeypatch.setattr(LeafEncoder, "write", written)
+    together = _written(table, FileVersion.V2_2)
+    assert len(set(alone)) == 2
+    monkeypatch.setattr(writer, "_MIN_FIELDS", 1 << 30)
+    assert together == _written(table, FileVersion.V2_2)
 
 
 def test_all_kinds_of_small_columns_are_encoded_together(monkeypatch: pytest.MonkeyPatch) -> None:
