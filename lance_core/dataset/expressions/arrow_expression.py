@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,14 @@ from lance_core.dataset.expressions.combine_chunks import with_few_chunks
 from lance_core.dataset.expressions.sql.node import arrow_errors
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import lazy_module
 from lance_core.schema.empty_arrays import empty_table
+
+if TYPE_CHECKING:
+    from lance_core.dataset.expressions import arrow_nodes
+    from lance_core.dataset.expressions.sql.node import Node
+else:
+    arrow_nodes = lazy_module("lance_core.dataset.expressions.arrow_nodes")
 
 Path = tuple[str, ...]
 
@@ -31,7 +38,7 @@ _NAME = re.compile(r"FieldRef\.Name\(([^()]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class ArrowExpression:
-    """An Arrow expression, its type, and paths of all columns that it needs (perhaps of more).
+    """An Arrow expression over ``schema``, and paths of all columns that it needs, perhaps more.
 
     ``columns`` are in the order of the table's top-level columns.
     """
@@ -39,6 +46,7 @@ class ArrowExpression:
     expression: pc.Expression
     type: pa.DataType
     columns: tuple[Path, ...]
+    schema: pa.Schema
     nullable: ClassVar = True
     metadata: ClassVar = None
     path: ClassVar = None
@@ -54,7 +62,11 @@ class ArrowExpression:
             raise InvalidInputError(
                 f"the expression {expression} does not fit: {reason}"
             ) from error
-        return cls(expression, kind, tuple(columns))
+        return cls(expression, kind, tuple(columns), schema)
+
+    @property
+    def node(self) -> Node:
+        return arrow_nodes.node_of(self.expression, self.schema)
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
         """The value for each row of ``data``, which has at least `columns`."""

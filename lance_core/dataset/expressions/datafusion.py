@@ -13,7 +13,12 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import with_few_chunks
-from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
+from lance_core.errors import (
+    InvalidInputError,
+    LanceError,
+    ResultTooLargeError,
+    UnsupportedFeatureError,
+)
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_table
 
@@ -49,6 +54,7 @@ class EngineExpression:
     nullable: ClassVar = True
     metadata: ClassVar = None
     path: ClassVar = None
+    node: ClassVar = None
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
         names = list(dict.fromkeys(path[0] for path in self.columns))
@@ -65,6 +71,8 @@ def engine_expression(
     Raises `UnsupportedFeatureError` with ``reason``, why our SQL does not support it, if DataFusion
     is not installed or does not support it either.
     """
+    if isinstance(reason, ResultTooLargeError):
+        raise reason
     if engine() is None:
         raise UnsupportedFeatureError(f"{reason}; DataFusion supports more: {INSTALL}") from reason
     # Only a column whose name is in the text can be needed.

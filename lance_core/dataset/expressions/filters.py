@@ -17,7 +17,6 @@ import pyarrow as pa
 from lance_core.errors import (
     InvalidExpressionError,
     InvalidInputError,
-    ResultTooLargeError,
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import dataclass
@@ -26,6 +25,8 @@ from lance_core.on_demand import Part, load
 if TYPE_CHECKING:
     # pyarrow.compute takes a fifth of this library's import time, and only expressions need it.
     import pyarrow.compute as pc
+
+    from lance_core.dataset.expressions.sql.node import Node
 
 Mask = npt.NDArray[np.bool_]
 
@@ -52,6 +53,13 @@ class Computed(Protocol):
     @property
     def columns(self) -> tuple[tuple[str, ...], ...]:
         """The paths of all columns that the expression needs, perhaps of more."""
+
+    @property
+    def node(self) -> Node | None:
+        """A condition in the form of our SQL that is TRUE for the same rows, NULL for the same.
+
+        Parts that have no such form are `sql.node.unknown`. None if nothing is known.
+        """
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
         """The values, of type `type`. ``data`` must have `columns`, and needs no others."""
@@ -186,8 +194,6 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
 
 
 def _of_engine(sql: str, schema: pa.Schema, error: UnsupportedFeatureError) -> Computed:
-    if isinstance(error, ResultTooLargeError):
-        raise error
     from lance_core.dataset.expressions.datafusion import engine_expression
 
     return engine_expression(sql, schema, error)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -103,6 +104,18 @@ Node = ColumnNode | Constant | CallNode
 def constant(value: Any, kind: pa.DataType | None = None) -> Constant:
     """A constant for a Python value."""
     return Constant(to_scalar(value, kind))
+
+
+def unknown(text: str) -> CallNode:
+    """A condition of which only ``text`` is known; indices do not answer it, nothing evaluates it.
+
+    Parts of conditions that another engine evaluates become such nodes.
+    """
+    return CallNode(pa.bool_(), partial(_refuse, text=text), ())
+
+
+def _refuse(text: str) -> Datum:
+    raise AssertionError(f"{text} is a condition of another engine")
 
 
 def null(kind: pa.DataType) -> Constant:

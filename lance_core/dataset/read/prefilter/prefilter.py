@@ -16,7 +16,7 @@ from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.filters import Filter
 from lance_core.dataset.expressions.sql import logic
 from lance_core.dataset.expressions.sql.expression import SqlExpression
-from lance_core.dataset.expressions.sql.node import paths
+from lance_core.dataset.expressions.sql.node import paths, unknown
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.prefilter.candidate_rows import (
     CandidateRows,
@@ -30,7 +30,7 @@ from lance_core.dataset.read.prefilter.usable_indices import (
     usable_indices,
     warn_of_failure,
 )
-from lance_core.dataset.read.pruning import condition_node, field_at
+from lance_core.dataset.read.pruning import field_at
 from lance_core.dataset.read.scan_metrics import UNMEASURED
 from lance_core.dataset.read.spans import FragmentSpans
 from lance_core.errors import LanceError
@@ -58,27 +58,26 @@ _choices: WeakKeyDictionary[Snapshot, LruCache[Node, _Planned]] = WeakKeyDiction
 class Prefilter:
     """The searches for the filter of one scan; their result is computed once, at the first use.
 
-    Only conditions that cannot fail have one: others must be evaluated for all rows, in order to
-    report the error whether there is an index or not. So it is also for statistics, see `pruning`.
+    A part of the filter that fails for a row which the searches exclude is not evaluated for it.
 
-    ``skips_others``: the scan returns no rows of fragments without index coverage. ``tests_all``:
-    the scan tests its whole filter for all rows of the searches.
+    ``condition``: the filter. ``skips_others``: the scan returns no rows of fragments without index
+    coverage.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
+        condition: Filter,
         parts: Sequence[Conjunct],
         choice: Choice,
         *,
         skips_others: bool = False,
-        tests_all: bool = False,
     ) -> None:
         self.choice: Choice | None = choice
         self._snapshot = snapshot
+        self._condition = condition
         self._parts = parts
         self._skips_others = skips_others
-        self._tests_all = tests_all
         self._failed: set[str] = set()
         self._lock = ForkSafeLock()
         self._answer: CandidateRows | None = None
@@ -98,8 +97,16 @@ class Prefilter:
 
     @property
     def rest(self) -> Filter | None:
-        """The condition that the scan tests for the rows of the searches; None for none."""
-        return None if self.choice is None else _filter(self.choice.rest)
+        """The condition that the scan tests for the rows of the searches; None for none.
+
+        Only SQL is taken apart; other conditions are tested as a whole.
+        """
+        if self.choice is None or not self.choice.rest:
+            return None
+        if not isinstance(self._condition.condition, SqlExpression):
+            return self._condition
+        node = logic.all_of(self.choice.rest)
+        return Filter(paths([node]), SqlExpression("", node))
 
     @property
     def text(self) -> str:
@@ -127,7 +134,7 @@ class Prefilter:
         if plan.metrics is not None:
             metrics.index.ranges_scanned += found.num_pages
             metrics.index.returned(self._num_rows(found), 0)
-        rest = plan.filter if self._tests_all else self.rest
+        rest = self.rest
         groups = itertools.groupby(self._spans(found, plan.spans), key=lambda one: one[0])
         return [
             replace(plain, spans=spans, filter=rest, has_chosen_rows=True)
@@ -175,22 +182,28 @@ def prefilter_of(snapshot: Snapshot, condition: Filter, *, skips_others: bool) -
 
     ``skips_others``: True if the scan returns no rows of fragments without index coverage.
     """
-    node = condition_node(condition)
+    node = condition.condition.node
     if node is None:
         return None
-    per_node = _choices.get(snapshot)
-    if per_node is None:
-        per_node = _choices[snapshot] = LruCache(MAX_CHOICES)
-    parts, choice = per_node.get(node, lambda: _planned(snapshot, node))
+    if isinstance(condition.condition, SqlExpression):
+        per_node = _choices.get(snapshot)
+        if per_node is None:
+            per_node = _choices[snapshot] = LruCache(MAX_CHOICES)
+        parts, choice = per_node.get(node, lambda: _planned(snapshot, node))
+    else:
+        parts, choice = _planned(snapshot, node)
     if choice is None:
         return None
-    return Prefilter(snapshot, parts, choice, skips_others=skips_others)
+    return Prefilter(snapshot, condition, parts, choice, skips_others=skips_others)
 
 
-def prefilter_of_keys(snapshot: Snapshot, keys: Mapping[str, pa.ChunkedArray]) -> Prefilter | None:
+def prefilter_of_keys(
+    snapshot: Snapshot, condition: Filter, keys: Mapping[str, pa.ChunkedArray]
+) -> Prefilter | None:
     """The prefilter of a scan for rows whose columns have some of the values ``keys``.
 
-    Values are compared by their bits. None if none of the columns has an index.
+    Values are compared by their bits. ``condition``, which may exclude more rows, is tested for the
+    rows that are found. None if none of the columns has an index.
     """
     parts = []
     for name, column in keys.items():
@@ -202,9 +215,10 @@ def prefilter_of_keys(snapshot: Snapshot, keys: Mapping[str, pa.ChunkedArray]) -
         distinct = column if pa.types.is_floating(kind) else column.unique()
         values = combine_chunks(pa.chunked_array([distinct.drop_null()], kind))
         if len(values):
-            parts.append(Conjunct((), ColumnLookup((name,), values.type, IsIn(values))))
+            lookup = ColumnLookup((name,), values.type, IsIn(values), implied=True)
+            parts.append(Conjunct((unknown(name),), lookup))
     choice = _choice(snapshot, parts, ())
-    return None if choice is None else Prefilter(snapshot, parts, choice, tests_all=True)
+    return None if choice is None else Prefilter(snapshot, condition, parts, choice)
 
 
 def _planned(snapshot: Snapshot, node: Node) -> _Planned:
@@ -229,11 +243,3 @@ def _choice(
         return [index for index in found if index.name not in failed]
 
     return choose(parts, indices_of)
-
-
-def _filter(nodes: Sequence[Node]) -> Filter | None:
-    """The condition that all ``nodes`` are TRUE; None without nodes."""
-    if not nodes:
-        return None
-    node = logic.all_of(nodes)
-    return Filter(paths([node]), SqlExpression("", node))

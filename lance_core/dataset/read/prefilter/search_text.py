@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import arithmetic, compare, logic
+from lance_core.dataset.expressions.sql import arithmetic, compare, logic, plan
 from lance_core.dataset.expressions.sql.interval_analysis import function_of
 from lance_core.dataset.expressions.sql.node import ColumnNode, Constant
 from lance_core.dataset.read.prefilter.conditions import ColumnLookup, Truth
@@ -120,7 +120,7 @@ _SUFFIXES: Mapping[Kernel, str] = {
 
 def conditions_text(nodes: Sequence[Node]) -> str:
     """The AND of ``nodes``; functions have the names of their kernels."""
-    return " AND ".join(map(_node_text, nodes)) or "--"
+    return " AND ".join(dict.fromkeys(map(_node_text, nodes))) or "--"
 
 
 def _node_text(node: Node) -> str:
@@ -130,6 +130,10 @@ def _node_text(node: Node) -> str:
         value = node.value.as_py()
         return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
     function, options = function_of(node.kernel)
+    if not node.arguments:
+        return str(options["text"])  # an unknown condition
+    if function is plan.engine_values:
+        return str(options["expression"].text)
     parts = [_node_text(part) for part in node.arguments]
     if function is compare.compare_with_float:
         return f" {options['operator'].replace('<>', '!=')} ".join(parts)

@@ -70,6 +70,7 @@ class _IsMatched:
     nullable: ClassVar = False
     metadata: ClassVar = None
     path: ClassVar = None
+    node: ClassVar = None
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
         return pa.chunked_array([from_numpy(self.mask(data))])
@@ -106,12 +107,13 @@ def find_keys(
         spans = tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments)
     addresses, keys = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     schema = snapshot.schema_with_descriptions
+    condition = _MatchFilter(paths, _IsMatched(index, paths))
     plan = ScanPlan(
         projection=select(schema, list(names), [ROW_ADDRESS]),
         spans=(),
         schema=schema,
-        filter=_MatchFilter(paths, _IsMatched(index, paths)),
-        prefilter=None if source is None else _prefilter(snapshot, names, source),
+        filter=condition,
+        prefilter=None if source is None else _prefilter(snapshot, condition, source),
     )
     for some in _searches(spans):
         found = scan_table(snapshot, _with_spans(plan, some))
@@ -125,12 +127,13 @@ def _with_spans(plan: ScanPlan, spans: tuple[Span, ...]) -> ScanPlan:
     return ScanPlan(plan.projection, spans, plan.schema, plan.filter, prefilter=plan.prefilter)
 
 
-def _prefilter(snapshot: Snapshot, names: Sequence[str], source: pa.Table) -> Prefilter | None:
+def _prefilter(snapshot: Snapshot, condition: Filter, source: pa.Table) -> Prefilter | None:
     """The search for the keys of ``source`` with indices of the table."""
     is_small = source.num_rows * ROWS_PER_KEY <= snapshot.num_rows
     if snapshot.file.index_section is None or not is_small:
         return None
-    return prefilters.prefilter_of_keys(snapshot, {name: source.column(name) for name in names})
+    keys = {name: source.column(name) for (name,) in condition.columns}
+    return prefilters.prefilter_of_keys(snapshot, condition, keys)
 
 
 def _searches(spans: Sequence[Span]) -> Iterator[tuple[Span, ...]]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+import functools
+import operator
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import lance_core
-from lance_core.errors import IndexWarning
+from lance_core.errors import IndexWarning, InvalidInputError
 from tests.brute_index import FILE, add_index, registered
 
 ROWS = 120
@@ -109,6 +114,79 @@ def test_the_rows_are_those_of_a_scan_without_indices(
     assert dataset.count_rows(condition) == expected.num_rows
 
 
+X, Y, Z, F, S, T, D, DEC = map(pc.field, ("x", "y", "z", "f", "s", "t", "d", "dec"))
+STAMP, MEMBER = pc.field("ts"), pc.field("st", "v")
+DAY, SECOND = dt.date(2020, 1, 20), dt.datetime(2020, 1, 1, 0, 0, 30)
+FLOATS = [-0.0, 2.5, float("inf")]
+COMPARISONS = [getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")]
+ANSWERED = [
+    *(compare(X, 7) for compare in COMPARISONS),
+    *(compare(F, value) for compare in COMPARISONS for value in FLOATS),
+    *(compare(pc.scalar(7), X) for compare in COMPARISONS[2:4]),
+    *(pa.scalar(7, pa.uint8()) == X, X == 7.0, pa.scalar(7, pa.int64()) < Z),
+    *(pa.scalar(1.0, pa.float32()) == F, decimal.Decimal("2.5") == DEC, MEMBER == 3),
+    *(D == DAY, D < DAY, STAMP >= SECOND, pa.scalar(SECOND, pa.timestamp("ns")) == STAMP),
+    *(X.isin([1, 5, 9]), X.isin([1, None]), X.isin([2.0, 3.0]), F.isin([1.0, None])),
+    *(X.is_null(), X.is_valid(), X.is_null(nan_is_null=True), F.is_null(), F.is_valid()),
+    *(pc.is_in(S, pa.array(["a", "c"])), pc.match_substring(T, "text"), pc.ends_with(T, "ext 1")),
+    *(pc.field("b"), pc.field("b") == True),  # noqa: E712
+    *(S == "b1", pa.scalar("b1", pa.large_string()) == S, S > "b", pc.starts_with(S, "b")),
+    pc.field("l").is_null(),
+]
+NOT_ANSWERED = [
+    *(compare(F, float("nan")) for compare in COMPARISONS),
+    *(F.isin([0.0]), F.isin([float("nan")]), F.is_null(nan_is_null=True), X == None),  # noqa: E711
+    *(X.isin(pa.array([], pa.int64())), F < X, X == Y, X == 7.5, Z == 2**40),
+    *(X + 1 == 7, X.cast("int32") == 7, pc.starts_with(S, "B", ignore_case=True)),
+    *(pc.is_in(X, pa.array([1, None]), skip_nulls=True), pc.if_else(X == 7, True, X == 8)),
+    *(pc.scalar(True), pc.scalar(False) & (Y == 1), Y == 1, (X == 7).is_null()),
+]
+
+
+def same_rows(dataset: lance_core.LanceDataset, condition: pc.Expression) -> None:
+    expected = dataset.to_table(filter=condition, use_scalar_index=False, **OPTIONS)
+    assert dataset.to_table(filter=condition, **OPTIONS) == expected, str(condition)
+
+
+def is_searched(dataset: lance_core.LanceDataset, condition: str | pc.Expression) -> bool:
+    return "ScalarIndexQuery" in dataset.scanner(filter=condition).explain_plan()
+
+
+def test_arrow_expressions_keep_their_results_with_indices(
+    dataset: lance_core.LanceDataset,
+) -> None:
+    for condition in (*ANSWERED, *NOT_ANSWERED):
+        same_rows(dataset, condition)
+        same_rows(dataset, ~condition)
+    for condition in ANSWERED:
+        assert is_searched(dataset, condition), str(condition)
+    for condition in NOT_ANSWERED:
+        assert not is_searched(dataset, condition), str(condition)
+
+
+def test_combined_arrow_expressions_keep_their_results_with_indices(
+    dataset: lance_core.LanceDataset,
+) -> None:
+    random = np.random.default_rng(1)
+    parts = [*ANSWERED, *NOT_ANSWERED]
+    for _ in range(10):
+        some = [parts[at] for at in random.integers(0, len(parts), 4)]
+        some = [~one if random.random() < 0.3 else one for one in some]
+        joined = functools.reduce(
+            lambda left, right: left & right if random.random() < 0.6 else left | right, some
+        )
+        same_rows(dataset, joined)
+        same_rows(dataset, ~joined)
+
+
+def test_the_part_of_an_arrow_expression_without_index_is_tested(
+    dataset: lance_core.LanceDataset,
+) -> None:
+    plan = dataset.scanner(filter=(X == 7) & (Y + 1 > 0)).explain_plan()
+    assert "query=[x = 7]@x" in plan
+    assert "refine_filter=((x == 7) and (add_checked(y, 1) > 0))" in plan
+
+
 @pytest.mark.parametrize("condition", ["x > 5", "x > 5 AND y = 1", "x != 7", "z > 5 OR x = 5"])
 def test_other_options_mean_the_same_with_indices(
     dataset: lance_core.LanceDataset, condition: str
@@ -190,3 +268,69 @@ def test_blobs_of_chosen_rows_are_read(tmp_path: Path) -> None:
     assert found.to_table(**options) == expected
     batches = list(found.to_batches(batch_size=7, **options))
     assert pa.Table.from_batches(batches, expected.schema) == expected
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> lance_core.LanceDataset:
+    """Two fragments, the first with an index of x; the rows with x = 1 have no quotient 6 / y."""
+    table = pa.table({"x": [1, 2, 3] * 2, "y": [0, 2, 3] * 2, "s": ["a", "b", "c"] * 2})
+    found = lance_core.write_dataset(table, str(tmp_path / "t"), max_rows_per_file=3)
+    return add_index(found, "x", fragments=[0])
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "x = 2 AND 6 / y = 3",
+        "6 / y = 3 AND x > 1",
+        "NOT (x <> 2 OR 6 / y <> 3)",
+        "(x = 2 AND 6 / y = 3) OR (x = 3 AND s = 'a')",
+        (X == 2) & (pc.scalar(6) / Y == 3),
+    ],
+    ids=str,
+)
+def test_an_error_of_a_row_that_an_index_excludes_is_not_raised(
+    failing: lance_core.LanceDataset, condition: str | pc.Expression
+) -> None:
+    assert is_searched(failing, condition)
+    with pytest.raises(InvalidInputError, match="divide by zero"):
+        failing.count_rows(condition)  # of a fragment without index
+    found = failing.to_table(filter=condition, fragments=[failing.get_fragment(0)])
+    assert found["x"].to_pylist() == [2]
+    with pytest.raises(InvalidInputError, match="divide by zero"):
+        failing.to_table(filter=condition, use_scalar_index=False)
+    complete = add_index(failing, "x")
+    assert complete.count_rows(condition) == 2
+    assert complete.to_table(["s"], filter=condition)["s"].to_pylist() == ["b", "b"]
+
+
+@pytest.mark.parametrize("condition", ["x = 1 AND 6 / y = 3", "x = 2 OR 6 / y = 3", "6 / y = 3"])
+def test_an_error_of_a_row_that_an_index_finds_is_raised(
+    failing: lance_core.LanceDataset, condition: str
+) -> None:
+    complete = add_index(failing, "x")
+    with pytest.raises(InvalidInputError, match="divide by zero"):
+        complete.count_rows(condition)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected", "is_answered"),
+    [
+        ("x = 2 AND lpad(s, 2, '*') = '*b'", ["b", "b"], True),
+        ("lpad(s, 2, '*') = '*b' AND x IN (1, 2) -- of both", ["b", "b"], True),
+        ("(x = 2 AND lpad(s, 2, '*') = '*b') OR x = 3", ["b", "c", "b", "c"], True),
+        ("NOT (x <> 2 OR lpad(s, 2, '*') <> '*b')", ["b", "b"], True),
+        ("x = 2 OR lpad(s, 2, '*') = '*c'", ["b", "c", "b", "c"], False),
+        ("x = 2 AND lpad('b', 2, '*') = '*b'", ["b", "b"], False),
+    ],
+)
+def test_datafusion_evaluates_rows_that_indices_find(
+    failing: lance_core.LanceDataset, condition: str, expected: list[str], is_answered: bool
+) -> None:
+    assert is_searched(failing, condition) == is_answered
+    for dataset in (failing, add_index(failing, "x")):
+        assert dataset.to_table(["s"], filter=condition)["s"].to_pylist() == expected
+        assert dataset.count_rows(condition) == len(expected)
+    if is_answered and condition.startswith("x = 2"):
+        plan = failing.scanner(filter=condition).explain_plan()
+        assert "refine_filter=lpad(s, 2, '*') = '*b'" in plan
