@@ -20,15 +20,16 @@ from lance_core.dataset.write.merge_insert.new_columns import check_can_rewrite_
 from lance_core.dataset.write.merge_insert.plan import Matched, MergePlan, WriteMode, key_columns
 from lance_core.dataset.write.merge_insert.report import analysis, outline
 from lance_core.dataset.write.merge_insert.source import (
+    MEMORY_BUDGET,
+    MEMORY_VARIABLE,
     Source,
-    memory_budget,
     read_source,
     source_schemas,
 )
-from lance_core.dataset.write.merge_insert.spill import TemporaryFolder
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.store.temporary_folder import TemporaryFolder, memory_budget
 from lance_core.table.storage_version import may_mix
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ class MergeInsertBuilder:
     ) -> Iterator[tuple[Source, TemporaryFolder, float]]:
         """The source, a temporary folder, and the memory budget."""
         self._plan.check()
-        budget = memory_budget()
+        budget = memory_budget(MEMORY_VARIABLE, MEMORY_BUDGET)
         reader = to_reader(data, schema)
         table = self._dataset.snapshot.schema
         schemas = source_schemas(table, reader.schema, self._plan, self._version)
@@ -232,7 +233,7 @@ class MergeInsertBuilder:
             check_can_rewrite_columns(self._plan, *schemas)
         # A table of the caller is in memory anyway.
         limit = float("inf") if isinstance(data, pa.Table | pa.RecordBatch) else budget
-        with TemporaryFolder() as folder:
+        with TemporaryFolder("merge") as folder:
             source = read_source(reader, schemas, self._plan.on, folder, limit)
             yield source, folder, budget
 

@@ -2,26 +2,35 @@
 
 With a limit, the first step reads only the columns to sort by and keeps the best rows so far, so
 its memory is bounded by the limit; the second step takes the other columns of the rows that win.
-Without a limit, or with one that many rows fit, all rows are read and sorted in memory.
+Without a limit, or with one that many rows fit, all rows are read and sorted: in memory, or by
+sorted runs in a temporary folder if they need more than a memory budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.zero_column_tables import concatenated, zero_column_table
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.zero_column_tables import (
+    concatenated,
+    sliced,
+    zero_column_table,
+)
 from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
 from lance_core.dataset.read.scan_metrics import UNMEASURED, ScanMetrics
-from lance_core.dataset.read.sort_keys import may_precede, sort_order
+from lance_core.dataset.read.sort_keys import may_precede, row_bytes, sort_order
 from lance_core.dataset.read.spans import num_rows
 from lance_core.dataset.read.take import take_addresses
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows, take_rows
+from lance_core.index.scalar.external_sort import ExternalSort
+from lance_core.store.temporary_folder import TemporaryFolder, memory_budget, spill_errors
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan
@@ -33,39 +42,92 @@ FIRST_ROWS = 1 << 14
 ROWS_PER_WINNER = 32
 """Minimum rows of a scan for each row of its result at which the columns are read in two steps."""
 
+MEMORY_BUDGET = 512 << 20
+"""Bytes of memory for a sort of all rows; more rows are sorted on disk."""
+
+MEMORY_VARIABLE = "LANCE_CORE_SORT_MEMORY_BYTES"
+"""The environment variable that replaces `MEMORY_BUDGET`."""
+
+_SORT_FACTOR = 5
+"""Bytes of memory for each byte of rows: four for `ExternalSort`, and one for the scan."""
+
 Scan: TypeAlias = "Callable[[ScanPlan], Iterator[pa.Table]]"
 """A function that runs a plan without order, and returns the result in parts."""
 
 
-def ordered_rows(snapshot: Snapshot, plan: ScanPlan, scan: Scan) -> pa.Table:
-    """The result of a plan with an order."""
+def ordered_rows(snapshot: Snapshot, plan: ScanPlan, scan: Scan) -> Iterator[pa.Table]:
+    """The result of a plan with an order, in parts."""
     metrics = plan.metrics or UNMEASURED
     if plan.limit == 0:
-        found = concatenated([], plan.projection.schema)
+        parts: Iterable[pa.Table] = ()
     elif is_two_step(plan):
-        found = _best_rows(snapshot, plan, scan, metrics)
+        parts = [_best_rows(snapshot, plan, scan, metrics)]
     else:
-        found = _sorted_rows(plan, scan, metrics)
-    if plan.metrics is not None:
-        metrics.result.returned(found.num_rows, found.nbytes)
-    return found
+        parts = _sorted_rows(plan, scan, metrics)
+    for part in parts:
+        if plan.metrics is not None:
+            metrics.result.returned(part.num_rows, part.nbytes)
+        yield part
 
 
-def _sorted_rows(plan: ScanPlan, scan: Scan, metrics: ScanMetrics) -> pa.Table:
-    """Sort all rows in memory."""
+def _sorted_rows(plan: ScanPlan, scan: Scan, metrics: ScanMetrics) -> Iterator[pa.Table]:
+    """Sort all rows: in memory, or on disk if they need more than the memory budget."""
     columns = Projection.of(plan.schema, [*plan.projection.outputs, *_key_outputs(plan)])
     inner = None if plan.metrics is None else metrics.before_order(metrics.late)
-    table = concatenated(list(scan(_without_order(plan, columns, inner))), columns.schema)
+    tables = scan(_without_order(plan, columns, inner))
+    run_bytes = memory_budget(MEMORY_VARIABLE, MEMORY_BUDGET) // _SORT_FACTOR
+    some, size = [], 0
+    for table in tables:
+        some.append(table)
+        size += table.nbytes
+        if size > run_bytes:
+            yield from _sorted_on_disk(plan, itertools.chain(some, tables), run_bytes, metrics)
+            return
+    whole = concatenated(some, columns.schema)
     count = len(plan.projection.outputs)
     stop = None if plan.limit is None else plan.offset + plan.limit
-    with metrics.sort.timed(table.num_rows):
-        order = sort_order(table.columns[count:], [by for by, _ in plan.order])
+    with metrics.sort.timed(whole.num_rows):
+        order = sort_order(whole.columns[count:], [by for by, _ in plan.order])
         rows = from_numpy(order[plan.offset : stop])
-        if not count:
-            return zero_column_table(len(rows), plan.projection.schema)
-        result = take_rows(table.select(list(range(count))), rows)
+        chosen = take_rows(whole.select(list(range(count))), rows) if count else whole
+        result = _result(plan, len(rows), chosen.columns[:count])
     metrics.sort.returned(result.num_rows, result.nbytes)
-    return result.replace_schema_metadata(plan.projection.schema.metadata)
+    yield result
+
+
+def _result(plan: ScanPlan, num_rows: int, columns: Sequence[Any]) -> pa.Table:
+    """The columns as a table with the schema of the result."""
+    schema = plan.projection.schema
+    if not columns:
+        return zero_column_table(num_rows, schema)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _sorted_on_disk(
+    plan: ScanPlan, tables: Iterator[pa.Table], run_bytes: int, metrics: ScanMetrics
+) -> Iterator[pa.Table]:
+    """Sort the rows of ``tables`` by sorted runs in a temporary folder."""
+    count = len(plan.projection.outputs)
+    names = [str(number) for number in range(count + 1)]
+    skip, left = plan.offset, plan.limit
+    with TemporaryFolder("sort") as folder, spill_errors():
+        sort = ExternalSort(lambda: folder.file(""), run_bytes)
+        for table in tables:
+            with metrics.sort.timed(table.num_rows):
+                keys = row_bytes(table.columns[count:], [by for by, _ in plan.order])
+                arrays = [combine_chunks(column) for column in table.columns[:count]]
+                sort.add(pa.RecordBatch.from_arrays([keys, *arrays], names))
+        for batch in sort.batches():
+            found = sliced(_result(plan, batch.num_rows, batch.columns[1:]), skip, left)
+            skip = max(0, skip - batch.num_rows)
+            if not found.num_rows:
+                continue
+            metrics.sort.returned(found.num_rows, found.nbytes)
+            yield found
+            if left is not None:
+                left -= found.num_rows
+                if not left:
+                    return
 
 
 def _without_order(plan: ScanPlan, projection: Projection, metrics: ScanMetrics | None) -> ScanPlan:

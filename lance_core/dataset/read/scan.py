@@ -87,9 +87,8 @@ LARGE_RESULT = 64 << 20
 
 def scan_table(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     """The whole result as one table."""
-    if plan.order:
-        return _ordered(snapshot, plan)
-    return concatenated(list(_tables(snapshot, plan)), plan.projection.schema)
+    parts = _ordered(snapshot, plan) if plan.order else _tables(snapshot, plan)
+    return concatenated(list(parts), plan.projection.schema)
 
 
 def _tables(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.Table]:
@@ -106,8 +105,14 @@ def _table_sizers(plan: ScanPlan) -> Sizers:
     return Sizers(WindowSizer(rows, rows), WindowSizer(late, late))
 
 
-def _ordered(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
-    return ordered_scan.ordered_rows(snapshot, plan, lambda some: _tables(snapshot, some))
+def _ordered(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.Table]:
+    def scan(some: ScanPlan) -> Iterator[pa.Table]:
+        if ordered_scan.is_two_step(plan):
+            return _tables(snapshot, some)
+        # The windows of a stream are small, so that its memory is bounded.
+        return (rows.table for rows in _streamed(snapshot, some) if rows.table.num_rows)
+
+    return ordered_scan.ordered_rows(snapshot, plan, scan)
 
 
 def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
@@ -117,7 +122,8 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
     """
     sizes = BatchSizes(plan.batch_size, plan.exact, STREAM_WINDOW_BYTES // 2, plan.batch_bytes)
     if plan.order:
-        found: Iterator[ScannedRows] = _all_at_once(snapshot, plan)
+        parts = _ordered(snapshot, plan)
+        found = (ScannedRows(part, is_last=False) for part in parts)
         return in_batches(found, plan.projection.schema, sizes)
     return in_batches(_streamed(snapshot, plan), plan.projection.schema, sizes)
 
@@ -142,11 +148,6 @@ def _streamed(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 def _stream_sizers(plan: ScanPlan) -> Sizers:
     late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
     return Sizers(stream_sizer(_read_fields(plan), plan.batch_size), late)
-
-
-def _all_at_once(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
-    """The result of a plan with an order; reads when the first part is requested."""
-    yield ScannedRows(_ordered(snapshot, plan), is_last=True)
 
 
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:

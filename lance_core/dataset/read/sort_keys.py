@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.index.scalar.sort_order import sort_keys
 from lance_core.lazy_dataclass import dataclass
 
 Keys = list[npt.NDArray[Any]]
@@ -139,7 +139,7 @@ def _value_keys(array: pa.Array, ascending: bool, nulls_first: bool) -> Iterator
             yield from _keys(child, ascending, nulls_first)
         return
     if isinstance(array, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
-        array = _as_bytes(array, nulls_first if ascending else not nulls_first)
+        array = sort_bytes(array, nulls_first if ascending else not nulls_first)
     ranks = _ranks(array)
     yield ranks if ascending else ~ranks
 
@@ -191,23 +191,88 @@ def _dense_ranks(array: pa.Array) -> npt.NDArray[np.uint64]:
         raise UnsupportedFeatureError(f"rows cannot be sorted by {array.type}") from error
 
 
-def _as_bytes(array: pa.Array, nulls_first: bool) -> pa.Array:
-    """Byte strings in the order of lists: the rank of each item in big-endian bytes."""
+def row_bytes(columns: Sequence[pa.ChunkedArray], by: Sequence[ColumnOrdering]) -> pa.Array:
+    """A byte string for each row, whose order is that of the rows; comparable between tables."""
     import pyarrow.compute as pc
 
-    items = _keys(array.flatten(), True, nulls_first)
-    order = _order(items)
-    ranks = np.zeros(len(order), ">u8")
-    is_new = np.zeros(max(0, len(order) - 1), np.bool_)
-    for key in items:
-        ordered = key[order]
-        is_new |= ordered[1:] != ordered[:-1]
-    ranks[order[1:]] = np.cumsum(is_new)
-    lengths = np.asarray(pc.list_value_length(array).fill_null(0), np.int64)
-    offsets = np.zeros(len(array) + 1, np.int64)
-    np.cumsum(lengths * 8, out=offsets[1:])
-    buffers = [None, from_numpy(offsets).buffers()[1], pa.py_buffer(ranks)]
-    return pa.Array.from_buffers(pa.large_binary(), len(array), buffers)
+    parts = []
+    for column, one in zip(columns, by, strict=True):
+        ascending, nulls_first = bool(one.ascending), bool(one.nulls_first)
+        part = sort_bytes(combine_chunks(column), nulls_first == ascending)
+        parts.append(part if ascending else _inverted(part))
+    return pc.binary_join_element_wise(*parts, _EMPTY) if len(parts) > 1 else parts[0]
+
+
+def sort_bytes(array: pa.Array, nulls_first: bool) -> pa.Array:
+    """Byte strings in the order of the values, none of which is the start of another one."""
+    import pyarrow.compute as pc
+
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    if isinstance(array, pa.StructArray):
+        parts = [sort_bytes(child, nulls_first) for child in array.flatten()]
+    elif isinstance(array, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
+        parts = [_list_bytes(array, nulls_first)]
+    else:
+        parts = [_leaf_bytes(array)]
+    found = pc.binary_join_element_wise(_VALID, *parts, _EMPTY)
+    null = pa.scalar(b"\0" if nulls_first else b"\2", pa.large_binary())
+    return pc.if_else(array.is_valid(), found, null) if array.null_count else found
+
+
+_EMPTY = pa.scalar(b"", pa.large_binary())
+_VALID = pa.scalar(b"\1", pa.large_binary())
+"""The first byte of a value that is not null."""
+
+
+def _list_bytes(array: pa.Array, nulls_first: bool) -> pa.Array:
+    """The bytes of all items, and a byte that is below the first one of an item."""
+    import pyarrow.compute as pc
+
+    marked = pa.RecordBatch.from_arrays([array.flatten()], [""]).to_struct_array()
+    items = sort_bytes(marked, nulls_first)
+    ends = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(np.asarray(pc.list_value_length(array).fill_null(0)), out=ends[1:])
+    _, offsets, data = items.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[ends]
+    joined = pa.Array.from_buffers(
+        pa.large_binary(), len(array), [None, pa.py_buffer(bounds), data]
+    )
+    end = pa.scalar(b"\0", pa.large_binary())
+    return pc.binary_join_element_wise(joined, end, _EMPTY)
+
+
+def _leaf_bytes(array: pa.Array) -> pa.Array:
+    """The bytes of values that have no children; empty for null."""
+    import pyarrow.compute as pc
+
+    type_ = array.type
+    if is_numeric(type_) or pa.types.is_null(type_):
+        ranks = _ranks(array).astype(">u8")
+        offsets = np.arange(0, 8 * len(ranks) + 1, 8, dtype=np.int64)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(ranks)]
+        return pa.Array.from_buffers(pa.large_binary(), len(ranks), buffers)
+    if pa.types.is_decimal(type_):
+        array = sort_keys(array)
+    try:
+        values = array.cast(pa.large_binary()).fill_null(b"")
+    except pa.ArrowException as error:
+        raise UnsupportedFeatureError(f"rows cannot be sorted by {type_}") from error
+    if pa.types.is_fixed_size_binary(array.type):
+        return values
+    # A zero byte ends a value, so those in values are followed by a byte that is above all ends.
+    escaped = pc.replace_substring(values, b"\0", b"\0\xff")
+    return pc.binary_join_element_wise(escaped, pa.scalar(b"\0\0", pa.large_binary()), _EMPTY)
+
+
+def _inverted(array: pa.Array) -> pa.Array:
+    """The same byte strings with all bits inverted, so that they sort in descending order."""
+    _, offsets, data = array.buffers()
+    inverted = data if data is None else pa.py_buffer(~np.frombuffer(data, np.uint8))
+    buffers = [None, offsets, inverted]
+    return pa.Array.from_buffers(array.type, len(array), buffers, offset=array.offset)
 
 
 def check_sortable(type_: pa.DataType, name: str) -> None:

@@ -16,7 +16,7 @@ from lance_core.dataset.write.merge_insert.decide import Decision, UpdateConditi
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.dataset.write.merge_insert.plan import MergePlan
 from lance_core.dataset.write.merge_insert.source import Source
-from lance_core.dataset.write.merge_insert.spill import SpilledRows, TemporaryFolder
+from lance_core.dataset.write.merge_insert.spill import SpilledRows
 from lance_core.dataset.write.merge_insert.target import (
     Addresses,
     Matches,
@@ -24,6 +24,7 @@ from lance_core.dataset.write.merge_insert.target import (
     find_keys,
 )
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.store.temporary_folder import TemporaryFolder
 
 
 class Join:

@@ -20,7 +20,6 @@ from lance_core.dataset.write.merge_insert.new_columns import NewColumns
 from lance_core.dataset.write.merge_insert.new_values import NewValues
 from lance_core.dataset.write.merge_insert.plan import Matched, MergePlan, WriteMode
 from lance_core.dataset.write.merge_insert.source import Source
-from lance_core.dataset.write.merge_insert.spill import TemporaryFolder
 from lance_core.dataset.write.merge_insert.target import (
     by_fragment,
     ids_at,
@@ -28,6 +27,7 @@ from lance_core.dataset.write.merge_insert.target import (
 from lance_core.dataset.write.retry_on_conflict import retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
 from lance_core.lazy_dataclass import dataclass
+from lance_core.store.temporary_folder import TemporaryFolder
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Update
 from lance_core.table.transactions.transaction import Transaction

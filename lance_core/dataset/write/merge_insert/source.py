@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 from lance_core.dataset.expressions.combine_chunks import with_joined_chunks
 from lance_core.dataset.write.blob_options import stored_schema
 from lance_core.dataset.write.merge_insert.plan import MergePlan
-from lance_core.dataset.write.merge_insert.spill import SpilledRows, TemporaryFolder
+from lance_core.dataset.write.merge_insert.spill import SpilledRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CommitConflictError,
@@ -24,6 +23,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, append_schema, given_to_files
 from lance_core.schema.align import align_batch
 from lance_core.schema.project import keep_ids
+from lance_core.store.temporary_folder import TemporaryFolder
 from lance_core.suggestions import hint
 
 MEMORY_BUDGET = 512 << 20
@@ -197,15 +197,3 @@ def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
             yield from reader
         except (pa.ArrowException, UnicodeEncodeError) as error:
             raise InvalidInputError(f"the source cannot be read: {error}") from error
-
-
-def memory_budget() -> int:
-    """The budget in bytes; raises `InvalidInputError` if the environment has no such number."""
-    text = os.environ.get(MEMORY_VARIABLE)
-    if text is None:
-        return MEMORY_BUDGET
-    if not text.isascii() or not text.isdigit():
-        raise InvalidInputError(
-            f"environment variable {MEMORY_VARIABLE} must be a number of bytes, but is {text!r}"
-        )
-    return int(text)

@@ -7,9 +7,7 @@ memory, so that only the columns in use take memory, which the system can take b
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -19,55 +17,11 @@ import pyarrow as pa
 from lance_core.dataset.write.merge_insert.key_hashes import hash_keys
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.errors import StoreError
+from lance_core.store.temporary_folder import TemporaryFolder, spill_errors
 
 _PARTITION_BITS = 6
 _BUFFERS_PER_BUDGET = 8
 """Rows are buffered up to this fraction of the memory budget before they are partitioned."""
-
-
-class TemporaryFolder:
-    """A folder for the files of one merge; it is created at the first use."""
-
-    def __init__(self) -> None:
-        self._stack = contextlib.ExitStack()
-        self._path: Path | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._path = None
-        self._stack.close()
-
-    def file(self, name: str) -> Path:
-        """The path of a file in the folder. Raises `StoreError` if there can be no folder."""
-        if self._path is None:
-            with spill_errors():
-                folder = tempfile.TemporaryDirectory(
-                    prefix="lance-core-merge-", ignore_cleanup_errors=True
-                )
-            self._path = Path(self._stack.enter_context(folder))
-        return self._path / name
-
-
-@contextlib.contextmanager
-def spill_errors() -> Iterator[None]:
-    """Raise errors of the temporary folder as `StoreError`."""
-    try:
-        yield
-    except StoreError:
-        raise
-    except OSError as error:
-        raise StoreError(
-            f"the rows of a merge do not fit into its memory budget, and cannot be written to the "
-            f"temporary folder {tempfile.gettempdir()}: {error}"
-        ) from error
 
 
 class SpilledRows:

@@ -18,9 +18,9 @@ from lance_core.index.base import (
 )
 from lance_core.index.files import IndexFolder, IndexOutput
 from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar.btree.external_sort import ExternalSort
 from lance_core.index.scalar.btree.layout import DEFAULT_BATCH_SIZE, write_pages
 from lance_core.index.scalar.btree.open_btree import OpenBTree
+from lance_core.index.scalar.btree.value_sort import ValueSort
 from lance_core.index.scalar.sort_order import is_orderable
 from lance_core.suggestions import hint
 
@@ -58,7 +58,7 @@ class BTree(IndexType):
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
         """See `IndexType.build`."""
         self.check_parameters(parameters)
-        sort = ExternalSort(rows.type, output.scratch)
+        sort = ValueSort(rows.type, output.scratch)
         _add(sort, rows, output)
         size = parameters.get(ZONE_SIZE, DEFAULT_BATCH_SIZE)
         write_pages(output, rows.type, size, sort.batches(), rows.num_rows)
@@ -77,7 +77,7 @@ class BTree(IndexType):
         if len(parts) == 1 and rows is None:
             write_pages(output, first.kind, first.batch_size, _moved(parts[0]), num_rows)
             return b""
-        sort = ExternalSort(first.kind, output.scratch)
+        sort = ValueSort(first.kind, output.scratch)
         for part in parts:
             for values, numbers in _moved(part):
                 sort.add(values, numbers)
@@ -88,7 +88,7 @@ class BTree(IndexType):
         return b""
 
 
-def _add(sort: ExternalSort, rows: IndexRows, output: IndexOutput) -> None:
+def _add(sort: ValueSort, rows: IndexRows, output: IndexOutput) -> None:
     done, total = 0, rows.num_rows
     for values, numbers in rows.batches():
         sort.add(values, numbers)

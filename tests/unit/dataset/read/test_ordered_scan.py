@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -13,16 +14,20 @@ import pytest
 import lance_core as lance
 from lance_core.dataset import ColumnOrdering, ScanStatistics
 from lance_core.dataset.read import ordered_scan, scan
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, StoreError
+from lance_core.index.scalar import external_sort
 from tests.each_case import each_case
 from tests.unit.dataset.conftest import Sample
 
 NAN = float("nan")
 
 
-@pytest.fixture(params=["two steps", "sorted whole"])
+@pytest.fixture(params=["two steps", "sorted whole", "sorted on disk"])
 def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of sorting, the first one with blocks of few rows."""
+    """All ways of sorting, with blocks of few rows."""
+    if request.param == "sorted on disk":
+        monkeypatch.setenv(ordered_scan.MEMORY_VARIABLE, "600")
+        monkeypatch.setattr(external_sort, "BLOCK_BYTES", 100)
     rows = 0 if request.param == "two steps" else 1 << 40
     monkeypatch.setattr(ordered_scan, "ROWS_PER_WINNER", rows)
     monkeypatch.setattr(ordered_scan, "FIRST_ROWS", 2)
@@ -117,6 +122,53 @@ def test_a_limit_reads_other_columns_of_the_first_rows_only(
     dataset.to_table(["key"], scan_stats_callback=found.append)
     everything = 3 * 8 * rows
     assert found[0].bytes_read < found[1].bytes_read + everything // 8
+
+
+@pytest.mark.parametrize("budget", ["4000", "40000"])
+def test_rows_of_every_type_are_sorted_on_disk(
+    budget: str, uri: str, some_rows: Callable[..., pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = some_rows(200)
+    words = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", None]).dictionary_encode()]
+    chunks = [words[number % 2] for number in range(100)]
+    rows = rows.append_column("word", pa.chunked_array(chunks))
+    rows = rows.append_column("json", pa.array(['{"a": 1}'] * 200, pa.json_()))
+    dataset = lance.write_dataset(rows, uri, max_rows_per_file=30)
+    options: dict[str, Any] = {"order_by": ["s", ColumnOrdering("i", False)], "offset": 3}
+    expected = dataset.to_table(**options)
+    monkeypatch.setenv(ordered_scan.MEMORY_VARIABLE, budget)
+    monkeypatch.setattr(external_sort, "BLOCK_BYTES", 500)
+    assert dataset.to_table(**options).equals(expected, check_metadata=True)
+    found = dataset.scanner(batch_size=64, **options).to_reader().read_all()
+    assert found.equals(expected, check_metadata=True)
+    analysis = str(dataset.scanner(**options).analyze_plan())
+    assert "rows=197" in analysis
+
+
+def test_a_stream_that_is_not_read_to_its_end_leaves_no_files(
+    uri: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv(ordered_scan.MEMORY_VARIABLE, "4000")
+    dataset = lance.write_dataset(pa.table({"x": range(10_000)}), uri)
+    batches = dataset.to_batches(order_by=[ColumnOrdering("x", False)], batch_size=10)
+    assert next(batches)["x"].to_pylist() == list(range(9999, 9989, -1))
+    assert list(tmp_path.glob("lance-core-sort-*"))
+    del batches
+    assert not list(tmp_path.glob("lance-core-sort-*"))
+
+
+def test_a_full_disk_and_an_invalid_budget_are_typed_errors(
+    uri: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = lance.write_dataset(pa.table({"x": range(10_000)}), uri)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    monkeypatch.setenv(ordered_scan.MEMORY_VARIABLE, "4000")
+    with pytest.raises(StoreError, match="temporary folder"):
+        dataset.to_table(order_by=["x"])
+    monkeypatch.setenv(ordered_scan.MEMORY_VARIABLE, "much")
+    with pytest.raises(InvalidInputError, match="SORT_MEMORY_BYTES must be a number"):
+        dataset.to_table(order_by=["x"])
 
 
 def test_a_map_is_nothing_to_sort_by(uri: str) -> None:

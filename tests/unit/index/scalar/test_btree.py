@@ -15,7 +15,8 @@ from lance_core.errors import InvalidInputError
 from lance_core.index.base import IndexPart, OpenIndex, Precision
 from lance_core.index.files import IndexFileReader, IndexFolder
 from lance_core.index.queries import Contains, IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar.btree import BTree, external_sort, open_btree, pages
+from lance_core.index.scalar import external_sort
+from lance_core.index.scalar.btree import BTree, open_btree, pages, value_sort
 from lance_core.index.scalar.sort_order import sort_keys
 from lance_core.plugins import get_manager
 from tests.each_case import each_case
@@ -135,7 +136,7 @@ def test_runs_on_disk_give_the_index_that_memory_gives(kind: pa.DataType) -> Non
     contents = []
     for run_bytes, block_bytes in ((1 << 30, 1 << 20), (20_000, 500)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(external_sort, "RUN_BYTES", run_bytes)
+            patch.setattr(value_sort, "RUN_BYTES", run_bytes)
             patch.setattr(external_sort, "BLOCK_BYTES", block_bytes)
             folder = new_folder()
             with folder.output:

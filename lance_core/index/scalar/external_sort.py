@@ -1,4 +1,4 @@
-"""`ExternalSort`: sort rows by value in bounded memory.
+"""`ExternalSort`: sort rows in bounded memory.
 
 Rows that fit into memory are sorted there. Otherwise they become sorted *runs* in local files,
 which are merged in slices: block starts of all runs, which are known, cut the order of all rows
@@ -14,20 +14,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.index.base import IndexBatch, RowNumbers
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.index.scalar.sort_order import (
     bisect_keys,
     sort_indices,
     sort_key_indices,
     sort_keys,
 )
-
-RUN_BYTES = 128 << 20
-"""Bytes of values and row numbers that are sorted in memory. Sorting needs about four times this:
-the batches, one array of them, the order, and the sorted array."""
 
 BLOCK_BYTES = 2 << 20
 """Bytes of a block, the unit in which runs are written and read."""
@@ -37,85 +32,51 @@ _SLICE_BLOCKS = 16
 
 
 class ExternalSort:
-    """Sorts rows that are added in any order; rows with nulls come first.
+    """Sorts rows by their first column, a sort key without nulls, in bounded memory.
 
-    Equal values keep the order in which they are added.
+    ``run_bytes``: bytes of rows that are sorted in memory. Sorting needs about four times this: the
+    batches, one array of each column, the order, and the sorted arrays. Rows with equal keys keep
+    the order in which they are added.
     """
 
-    def __init__(self, kind: pa.DataType, scratch: Callable[[], Path]) -> None:
-        self._kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    def __init__(self, scratch: Callable[[], Path], run_bytes: int) -> None:
+        """``scratch``: returns a local folder for the runs."""
         self._scratch = scratch
+        self._run_bytes = run_bytes
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
-        self._nulls: list[RowNumbers] = []
-        self._num_nulls = 0
-        self._null_runs: list[_Run] = []
-        self._runs: list[_Run] = []
-        self._num_files = 0
+        self._runs: list[Run] = []
 
-    def add(self, values: pa.Array, rows: RowNumbers) -> None:
+    def add(self, rows: pa.RecordBatch) -> None:
         """Add rows in any order."""
-        batch = self._valid_rows(values, rows)
-        self._pending.append(batch)
-        self._pending_bytes += batch.nbytes
-        if self._pending_bytes >= RUN_BYTES:
-            self._spill(_blocks(self._sorted_pending()))
+        self._pending.append(rows)
+        self._pending_bytes += rows.nbytes
+        if self._pending_bytes >= self._run_bytes:
+            self._spill(blocks_of(self._sorted_pending()))
 
-    def batches(self) -> Iterator[IndexBatch]:
+    def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows in order. Nothing can be added any more."""
-        for run in self._null_runs:
-            for block in run.blocks():
-                yield self._null_batch(_numbers(block.column(0)))
-        for rows in self._nulls:
-            yield self._null_batch(rows)
         if self._pending:
             run = self._sorted_pending()
             if not self._runs:
-                yield from map(_index_batch, _blocks(run))
+                yield from blocks_of(run)
                 return
-            self._spill(_blocks(run))
+            self._spill(blocks_of(run))
             del run
         if self._runs:
-            yield from map(_index_batch, _merged(self._runs))
-
-    def _valid_rows(self, values: pa.Array, rows: RowNumbers) -> pa.RecordBatch:
-        """The rows with values; keeps the others."""
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if values.null_count:
-            valid = values.is_valid()
-            is_valid = valid.to_numpy(zero_copy_only=False)
-            self._add_nulls(rows[~is_valid])
-            values, rows = values.filter(valid), rows[is_valid]
-        return pa.RecordBatch.from_arrays([values, from_numpy(rows)], ["values", "ids"])
-
-    def _add_nulls(self, rows: RowNumbers) -> None:
-        self._nulls.append(rows)
-        self._num_nulls += len(rows)
-        if self._num_nulls * rows.itemsize >= RUN_BYTES:
-            joined = np.concatenate(self._nulls)
-            self._nulls, self._num_nulls = [], 0
-            batch = pa.RecordBatch.from_arrays([from_numpy(joined)], ["ids"])
-            self._null_runs.append(_Run.written(self._next_path(), _blocks(batch)))
-
-    def _null_batch(self, rows: RowNumbers) -> IndexBatch:
-        return IndexBatch(pa.nulls(len(rows), self._kind), rows)
+            yield from _merged(self._runs)
 
     def _sorted_pending(self) -> pa.RecordBatch:
         batches, self._pending, self._pending_bytes = self._pending, [], 0
         return _sorted(batches)
 
     def _spill(self, blocks: Iterable[pa.RecordBatch]) -> None:
-        run = _Run.written(self._next_path(), blocks)
+        run = Run.written(self._scratch() / f"run-{len(self._runs)}.arrow", blocks)
         if run.num_blocks:
             self._runs.append(run)
 
-    def _next_path(self) -> Path:
-        self._num_files += 1
-        return self._scratch() / f"run-{self._num_files}.arrow"
 
-
-class _Run:
+class Run:
     """Rows in an Arrow IPC file: blocks, and the position of the first row of each."""
 
     def __init__(self, path: Path, starts: list[int], firsts: list[pa.Array]) -> None:
@@ -124,7 +85,7 @@ class _Run:
         self.firsts = firsts
 
     @classmethod
-    def written(cls, path: Path, blocks: Iterable[pa.RecordBatch]) -> _Run:
+    def written(cls, path: Path, blocks: Iterable[pa.RecordBatch]) -> Run:
         """A new file with ``blocks``."""
         starts, firsts, writer = [0], [], None
         try:
@@ -158,7 +119,7 @@ class _Run:
 class _Cursor:
     """Reads a run once from its start to its end."""
 
-    def __init__(self, run: _Run) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
         self._reader = run.open()
         self._firsts = sort_keys(pa.concat_arrays(run.firsts))
@@ -193,7 +154,7 @@ class _Cursor:
         return self._block
 
 
-def _merged(runs: list[_Run]) -> Iterator[pa.RecordBatch]:
+def _merged(runs: list[Run]) -> Iterator[pa.RecordBatch]:
     """All rows of ``runs`` in order, in slices.
 
     Rows are ordered by key, run and position, which is total: however often a value occurs, the
@@ -222,27 +183,16 @@ def _merged(runs: list[_Run]) -> Iterator[pa.RecordBatch]:
 def _sorted(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     """The rows of ``batches`` in order; empties the list to release memory early."""
     schema = batches[0].schema
-    values = pa.concat_arrays([batch.column(0) for batch in batches])
-    rows = np.concatenate([_numbers(batch.column(1)) for batch in batches])
+    rows = pa.Table.from_batches(batches)
     batches.clear()
-    order = sort_indices(values)
-    return pa.RecordBatch.from_arrays(
-        [pc.take(values, from_numpy(order), boundscheck=False), from_numpy(rows[order])],
-        schema=schema,
-    )
+    order = from_numpy(sort_indices(rows.column(0).combine_chunks()))
+    columns = [column.combine_chunks() for column in take_rows(rows, order).columns]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def blocks_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Slices of about `BLOCK_BYTES`."""
     if batch.num_rows:
         rows = max(1, BLOCK_BYTES * batch.num_rows // max(1, batch.nbytes))
         for start in range(0, batch.num_rows, rows):
             yield batch.slice(start, rows)
-
-
-def _index_batch(batch: pa.RecordBatch) -> IndexBatch:
-    return IndexBatch(batch.column(0), _numbers(batch.column(1)))
-
-
-def _numbers(rows: pa.Array) -> RowNumbers:
-    return np.asarray(rows.to_numpy())

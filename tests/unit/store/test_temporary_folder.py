@@ -1,11 +1,11 @@
-"""Rows of a merge on disk: errors of the temporary folder."""
+"""Rows on disk: errors of the temporary folder."""
 
 from __future__ import annotations
 
 import pytest
 
-from lance_core.dataset.write.merge_insert.spill import spill_errors
 from lance_core.errors import StoreError
+from lance_core.store.temporary_folder import spill_errors
 
 
 def test_an_error_of_the_folder_is_described_once() -> None:
