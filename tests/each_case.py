@@ -10,21 +10,25 @@ from typing import Any
 
 
 def each_case(
-    names: str | Iterable[str], cases: Iterable[Any], ids: object = None
+    names: str | Iterable[str],
+    cases: Iterable[Any] | Callable[[], Iterable[Any]],
+    ids: object = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A test that is called with each case in turn, where ``parametrize`` makes a test of each.
 
     ``names`` and ``cases`` are those of `pytest.mark.parametrize`; ``ids`` is accepted so that the
-    two can be exchanged. Every case is tried; the errors of those that fail are raised together as
-    an `ExceptionGroup`, each with its case. A folder ``tmp_path`` is a new one for each case; other
-    fixtures are shared by all, so they must not keep anything of a case.
+    two can be exchanged. ``cases`` may be a function, which makes large cases when the test runs.
+    Every case is tried; the errors of those that fail are raised together as an `ExceptionGroup`,
+    each with its case. A folder ``tmp_path`` is a new one for each case; other fixtures are shared
+    by all, so they must not keep anything of a case.
 
     Being collected, set up, sent to a process and reported costs a test more than most cases do
     themselves, in time and in memory of every process.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    values = [_values_of(case, len(wanted)) for case in cases]
-    assert values
+    if not callable(cases):
+        cases = list(cases)
+        assert cases
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(test)
@@ -32,15 +36,17 @@ def each_case(
         @wraps(test)
         def all_cases(**fixtures: Any) -> None:
             failed = []
-            for number, case in enumerate(values):
-                given = dict(zip(wanted, case, strict=True))
+            number = -1
+            for number, case in enumerate(cases() if callable(cases) else cases):
+                given = dict(zip(wanted, _values_of(case, len(wanted)), strict=True))
                 try:
                     test(**_with_own_folder(fixtures, number), **given)
                 except Exception as error:
                     error.add_note(f"case {number}: {str(given)[:300]}")
                     failed.append(error)
+            assert number >= 0
             if failed:
-                raise ExceptionGroup(f"{len(failed)} of {len(values)} cases fail", failed)
+                raise ExceptionGroup(f"{len(failed)} of {number + 1} cases fail", failed)
 
         rest = [one for name, one in signature.parameters.items() if name not in wanted]
         all_cases.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]

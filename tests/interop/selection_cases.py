@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from tests.examples import share
 
 Case = tuple[pa.Array, dict[str, str]]
 
@@ -21,7 +24,6 @@ STEPS = np.cumsum(chance.random(COUNT))
 NOISE = chance.random(COUNT)
 TEXT = [f"{a} {b}" for a, b in chance.integers(0, 1 << 40, (COUNT, 2))]
 LONG = ["x" * 300 + text for text in TEXT[:2000]]
-HUGE = [text * 2000 for text in TEXT[:100]]
 SEVERAL = 2000
 """Values that are compressed one by one, with zstd: each takes long, and any number is a page."""
 
@@ -165,6 +167,7 @@ def _few_values() -> dict[str, Case]:
 
 def _text() -> dict[str, Case]:
     cases: dict[str, Case] = {}
+    huge = pa.array([text * 2000 for text in TEXT[:100]])
     binary = [text.encode() for text in TEXT]
     for kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
         cases[f"{kind}"] = (pa.array(TEXT).cast(kind), {})
@@ -176,7 +179,7 @@ def _text() -> dict[str, Case]:
             cases[f"text {scheme} {place}"] = (pa.array(TEXT[:count]), keys)
             cases[f"binary {scheme} {place}"] = (pa.array(binary[:count]), keys)
             cases[f"short text {scheme} {place}"] = (pa.array(TEXT[:500]), keys)
-        cases[f"huge text {scheme}"] = (pa.array(HUGE), {"compression": scheme})
+        cases[f"huge text {scheme}"] = (huge, {"compression": scheme})
     zipped = {"structural-encoding": "fullzip", "compression": "zstd", "compression-level": "9"}
     cases["text zstd 9 fullzip"] = (pa.array(TEXT[:SEVERAL]), zipped)
     for size in ("1024", "65536", "1", "-1", "some"):
@@ -189,7 +192,7 @@ def _text() -> dict[str, Case]:
     for longest in (255, 256):
         cases[f"a text of {longest}"] = (pa.array(["x" * longest, "y"]), {})
     cases["long binaries"] = (pa.array(LONG).cast(pa.binary()), {})
-    cases["huge text"] = (pa.array(HUGE), {})
+    cases["huge text"] = (huge, {})
     cases["text, nulls"] = (nulls(np.array(TEXT, object)), {})
     return cases
 
@@ -286,8 +289,8 @@ def _levels() -> dict[str, Case]:
             {},
         )
         cases[f"{count} first null"] = (pa.array(WIDE[:count], mask=np.arange(count) < 5), {})
-        for share in (0.3, 0.01):
-            cases[f"{count} {share} null"] = (nulls(WIDE[:count], share), {})
+        for part in (0.3, 0.01):
+            cases[f"{count} {part} null"] = (nulls(WIDE[:count], part), {})
     for length in (24, 100, 1000):
         cases[f"nulls in runs of {length}"] = (
             pa.array(WIDE, mask=np.arange(COUNT) // length % 2 == 0),
@@ -296,16 +299,29 @@ def _levels() -> dict[str, Case]:
     return cases
 
 
-CASES: dict[str, Case] = {
-    **_integers(),
-    **_keys_of_integers(),
-    **_few_values(),
-    **_text(),
-    **_other_widths(),
-    **_structs(),
-    **_dictionaries(),
-    **_levels(),
-}
-ONLY_2_2 = {name for name in _structs() if "text" in name or "vectors" in name} | {
-    "text in chunks of 65536"
-}
+GROUPS = (
+    _integers,
+    _keys_of_integers,
+    _few_values,
+    _text,
+    _other_widths,
+    _structs,
+    _dictionaries,
+    _levels,
+)
+ONLY_2_2 = ("packed text", "packed vectors", "text in chunks of 65536")
+"""The beginnings of names of cases that no file of 2.1 can have."""
+
+
+def choices() -> Iterator[tuple[str, pa.Array, dict[str, str], str]]:
+    """Each case, with one of the two versions; in a full run with both. All at once are 100 MB."""
+    for group in GROUPS:
+        cases = group()
+        both = [name for name in cases if not name.startswith(ONLY_2_2)]
+        new = [name for name in cases if name.startswith(ONLY_2_2)]
+        for version, names in (
+            ("2.1", share(both, 2, turn=0)),
+            ("2.2", [*share(both, 2, turn=1), *new]),
+        ):
+            for name in names:
+                yield name, *cases[name], version
