@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -192,8 +193,13 @@ CASES = [
 def table_of(shape: str, kind: str, which: str) -> pa.Table:
     """A column of each type that is a dictionary, or of each that is not."""
     types = FIXED if shape == "fixed size list" else TYPES
-    chosen = {name: make for name, make in types.items() if is_of(kind, name)}
-    return pa.table({name: SHAPES[shape](make, which) for name, make in chosen.items()})
+    chosen = [name for name in types if is_of(kind, name)]
+    return pa.table({name: SHAPES[shape](partial(made, name), which) for name in chosen})
+
+
+@cache
+def made(name: str, count: int) -> pa.Array:
+    return TYPES[name](count)
 
 
 def is_of(kind: str, name: str) -> bool:
@@ -284,9 +290,10 @@ def test_a_file_of_either_writer_is_read_equal_by_either_reader(
     check(OurReader(str(theirs)), table)
     ours = write(OurWriter, tmp_path / "ours.lance", table)
     check(TheirReader(str(ours)), table)
-    check(OurReader(str(ours)), table)
     mine, given = pages(ours), pages(theirs)
     assert len(mine) == len(given)
     assert [number for number, column in enumerate(mine) if column != given[number]] == []
     if is_same_file(shape, kind):
         assert ours.read_bytes() == theirs.read_bytes()
+    else:
+        check(OurReader(str(ours)), table)
