@@ -24,6 +24,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
+QUERY_ENGINES = (
+    "unit/dataset/expressions/test_datafusion.py",
+    "unit/dataset/test_query_engines.py",
+)
+"""Tests that bring other libraries into their process, of 140 MB."""
+
 PARTS: tuple[tuple[str, ...], ...] = (
     ("spark", "docs", "cloud/spark"),
     ("interop",),
@@ -35,7 +41,7 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ("unit",),
     ("conformance",),
     ("histories",),
-    ("properties", "sql"),
+    ("properties", "sql", *QUERY_ENGINES),
     ("unit/store/local", "conformance/test_local_store.py"),
 )
 """Paths below this folder that a process runs together; the part without paths runs all folders

@@ -63,9 +63,12 @@ class TestMemory(ObjectStoreTests):
     in_process_only = "objects live in the memory of one process"
 
     @pytest.fixture
-    def store(self, called: str) -> ObjectStore:
+    def store(self, called: str) -> Iterator[ObjectStore]:
         files = fsspec.filesystem("memory", skip_instance_cache=True)
-        return store_of(f"{register_file_system(called, files)}/{uuid.uuid4()}")
+        root = str(uuid.uuid4())
+        yield store_of(f"{register_file_system(called, files)}/{root}")
+        if files.exists(root):  # all instances keep objects until the process ends
+            files.rm(root, recursive=True)
 
 
 class TestLocal(ObjectStoreTests):

@@ -57,9 +57,15 @@ def proxy(moto: Moto) -> Iterator[FaultProxy]:
 
 
 class TestBehindAFailingNetwork:
+    @pytest.fixture(scope="class")
+    def files(self, proxy: FaultProxy) -> Any:
+        return s3_file_system(Moto(proxy.url))
+
     @pytest.fixture
-    def store(self, proxy: FaultProxy, bucket: str, opened: Open) -> Iterator[ObjectStore]:
-        yield opened(s3_file_system(Moto(proxy.url)), bucket)
+    def store(
+        self, files: Any, proxy: FaultProxy, bucket: str, opened: Open
+    ) -> Iterator[ObjectStore]:
+        yield opened(files, bucket)
         proxy.set_rules([])
 
     def test_a_write_that_the_file_system_sent_twice_is_not_taken_for_anothers(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import lance as pylance
@@ -57,9 +58,14 @@ def called(tmp_path: Path) -> Iterator[str]:
     unregister_file_system(called)
 
 
+@pytest.fixture(scope="module")
+def s3(moto: Moto) -> Any:
+    return s3_file_system(moto)
+
+
 @pytest.fixture
-def on_s3(moto: Moto, bucket: str) -> Iterator[str]:
-    yield register_file_system(bucket, s3_file_system(moto), bucket)
+def on_s3(s3: Any, bucket: str) -> Iterator[str]:
+    yield register_file_system(bucket, s3, bucket)
     unregister_file_system(bucket)
 
 

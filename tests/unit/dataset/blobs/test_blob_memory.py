@@ -13,7 +13,7 @@ import lance_core as lance
 from lance_core.plugins.store_cache import live_stores
 from tests.unit.dataset.blobs import blob_tables as blobs
 
-HUGE = 200 << 20
+HUGE = 100 << 20
 MOST_BYTES = 48 << 20
 
 

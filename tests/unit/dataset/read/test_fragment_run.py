@@ -110,9 +110,9 @@ def test_deleted_rows_and_columns_in_other_files(tmp_path: Path, version: str) -
     uri = str(tmp_path / "table")
     dataset = lance.write_dataset(rows(), uri, max_rows_per_file=10, data_storage_version=version)
     dataset.add_columns({"twice": "i * 2"})
-    dataset = lance.write_dataset(rows(ROWS), uri, mode="append", max_rows_per_file=20)
+    dataset = lance.write_dataset(rows(ROWS), uri, mode="append", max_rows_per_file=50)
     dataset.delete("i % 11 = 3 OR (i >= 101 AND i < 112) OR i = 799")
-    for options in ({}, {"filter": "twice > 30 OR twice IS NULL"}, {"with_row_id": True}):
+    for options in ({}, {"filter": "twice > 30 OR twice IS NULL", "with_row_id": True}):
         assert dataset.to_table(**options).equals(one_by_one(dataset, **options))
     found = dataset.scanner(columns=["i"], include_deleted_rows=True, with_row_id=True).to_table()
     assert found["i"].to_pylist() == list(range(2 * ROWS))

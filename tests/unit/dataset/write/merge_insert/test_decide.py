@@ -58,12 +58,12 @@ def test_a_condition_chooses_one_of_many_pairs(
 def test_wide_columns_of_the_target_are_read_in_pieces(
     uri: str, module: ModuleType, name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    numbers = np.arange(9000)
+    numbers = np.arange(5000)
     wide = pa.array([str(number).zfill(4096) for number in numbers])
     if kind == "vectors":
-        wide = pa.FixedSizeListArray.from_arrays(np.arange(9000 * 512, dtype=np.int64), 512)
+        wide = pa.FixedSizeListArray.from_arrays(np.arange(5000 * 512, dtype=np.int64), 512)
     target = pa.table({"k": numbers, "v": numbers, "wide": wide})
-    dataset = lance.write_dataset(target, uri, max_rows_per_file=5000)
+    dataset = lance.write_dataset(target, uri, max_rows_per_file=3000)
     sizes, read = [], getattr(module, name)
 
     def measured(*given: Any) -> pa.Table:
@@ -72,11 +72,11 @@ def test_wide_columns_of_the_target_are_read_in_pieces(
         return table
 
     monkeypatch.setattr(module, name, measured)
-    some = np.delete(numbers, [3, 5000])
+    some = np.delete(numbers, [3, 3000])
     new = pa.table({"k": some, "v": some + 1})
     condition = "source.v > target.v AND target.wide IS NOT NULL"
-    assert update(dataset, condition).execute(new)["num_updated_rows"] == 8998
-    assert sum(sizes) > 30 << 20
+    assert update(dataset, condition).execute(new)["num_updated_rows"] == 4998
+    assert sum(sizes) > 18 << 20
     assert max(sizes) <= 13 << 20
     found = dataset.to_table().sort_by("k")
     values = np.where(np.isin(numbers, some), numbers + 1, numbers)

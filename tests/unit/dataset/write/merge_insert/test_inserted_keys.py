@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from lance_core.errors import CommitConflictError, RetryableCommitConflictError
 from lance_core.table.transactions.operations import Update
 from lance_core.table.transactions.operations.key_filter import BloomKeys
 from lance_core.table.transactions.transaction import Transaction
+from tests.forked import forking
 
 TABLE = pa.table({"k": range(10), "v": ["old"] * 10})
 KEY = {b"lance-schema:unenforced-primary-key": b"true"}
@@ -193,25 +193,19 @@ def test_only_keys_of_the_primary_key_are_listed(late: lance.LanceDataset) -> No
     assert sum(byte.bit_count() for byte in keys.bitmap) == 16
 
 
-def _merge_in_process(uri: str, writer: int, start: Any) -> None:
-    start.wait()
+def merge_in_process(uri: str, writer: str) -> None:
     for _ in range(3):
-        upsert(lance.dataset(uri)).conflict_retries(200).execute(rows(range(5, 25), str(writer)))
+        upsert(lance.dataset(uri)).conflict_retries(200).execute(rows(range(5, 25), writer))
+
+
+IMPORT = f"from {__name__} import merge_in_process"
 
 
 def test_processes_that_upsert_the_same_keys_insert_each_once(uri: str) -> None:
     lance.write_dataset(TABLE, uri)
-    context = multiprocessing.get_context("spawn")
-    start = context.Event()
-    processes = [
-        context.Process(target=_merge_in_process, args=(uri, writer, start)) for writer in range(3)
-    ]
-    for process in processes:
-        process.start()
-    start.set()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0, 0, 0]
+    work = f"import sys\n{IMPORT}\nmerge_in_process(*sys.argv[1:])"
+    with forking(f"{IMPORT}\nimport lance_core.dataset.write.merge_insert.merge") as forks:
+        assert forks.run(work, *((uri, writer) for writer in range(3))) == [0, 0, 0]
     assert counts(uri) == Counter(range(25))
 
 
