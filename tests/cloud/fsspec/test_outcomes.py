@@ -56,11 +56,12 @@ def proxy(moto: Moto) -> Iterator[FaultProxy]:
         yield proxy
 
 
-class TestBehindAFailingNetwork:
-    @pytest.fixture(scope="class")
-    def files(self, proxy: FaultProxy) -> Any:
-        return s3_file_system(Moto(proxy.url))
+@pytest.fixture(scope="module")
+def files(proxy: FaultProxy) -> Any:
+    return s3_file_system(Moto(proxy.url))
 
+
+class TestBehindAFailingNetwork:
     @pytest.fixture
     def store(
         self, files: Any, proxy: FaultProxy, bucket: str, opened: Open
