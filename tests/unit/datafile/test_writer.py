@@ -162,14 +162,15 @@ def test_values_go_to_the_store_without_a_copy(version: FileVersion, size: int) 
 
 
 def test_rows_that_wait_for_a_page_do_not_keep_their_batch_alive() -> None:
-    random = np.random.default_rng(1)
+    piece = np.random.default_rng(1).bytes(1 << 20)
     before = pa.total_allocated_bytes()
     target = Counter()
     schema = pa.schema([("wide", pa.binary()), ("flag", pa.bool_())])
     writer = FileWriter(target, Schema.from_arrow(schema), registry=get_manager().encodings)
     highest = 0
-    for _ in range(40):
-        wide = pa.array([random.bytes(1 << 20) for _ in range(6)], pa.binary())
+    for turn in range(40):
+        starts = range(6 * turn, 6 * turn + 6)
+        wide = pa.array([piece[start:] + piece[:start] for start in starts], pa.binary())
         whole = pa.record_batch({"wide": wide, "flag": pa.array([True] * 6)})
         # All buffers of a batch that comes from a stream are parts of one.
         sink = pa.BufferOutputStream()
