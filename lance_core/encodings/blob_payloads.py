@@ -78,7 +78,7 @@ def _spans(
         order = np.argsort(starts, kind="stable")
         starts, stops = starts[order], stops[order]
         if (starts[1:] < stops[:-1]).any():
-            raise CorruptFileError("blobs overlap")
+            raise CorruptFileError("the byte ranges of two blobs overlap")
     return starts, stops, order
 
 

@@ -42,4 +42,6 @@ def _parse(message: type[Message], type_url: str, value: bytes) -> Message:
     try:
         return message.FromString(value)
     except DecodeError as error:
-        raise CorruptFileError(f"not a valid {type_url.rpartition('.')[2]} message") from error
+        raise CorruptFileError(
+            f"the bytes are not a valid {type_url.rpartition('.')[2]} message"
+        ) from error

@@ -30,7 +30,7 @@ def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
         if has_dictionaries(column.type):
             with contextlib.suppress(pa.ArrowInvalid):
                 return with_used_items(column).combine_chunks()
-        raise ResultTooLargeError(f"{len(column)} rows as one array: {error}") from error
+        raise ResultTooLargeError(f"{len(column)} rows do not fit one array: {error}") from error
 
 
 def with_few_chunks(data: pa.Table) -> pa.Table:

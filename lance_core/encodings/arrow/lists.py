@@ -62,7 +62,7 @@ def list_arrays(
         else:  # this list continues in the next item array
             count, part = 1, rest.part(0, 1)
             if int(part.ends[0]) - part.begin > limit:
-                raise UnsupportedFeatureError(f"a list of 2^31 items or more as {type_}")
+                raise UnsupportedFeatureError(f"{type_} cannot hold a list of 2^31 items or more")
             arrays.append(_array(type_, part, _joined(part, items, edges, number)))
         row += count
     return arrays

@@ -32,7 +32,7 @@ def take_rows(data: Data, rows: pa.Array) -> Data:
             used, places = _cut_to(data, rows)
             with contextlib.suppress(pa.ArrowInvalid):
                 return _each(used, lambda some: some.take(places))
-        raise ResultTooLargeError(f"{len(rows)} rows as one array: {error}") from error
+        raise ResultTooLargeError(f"{len(rows)} rows do not fit one array: {error}") from error
 
 
 def filter_rows(data: Data, mask: pa.Array) -> Data:

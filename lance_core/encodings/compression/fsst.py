@@ -42,7 +42,9 @@ class SymbolTable(NamedTuple):
 def parse_table(data: bytes) -> SymbolTable:
     """The symbol table from its stored form. Raises `CorruptFileError`."""
     if len(data) < TABLE_BYTES:
-        raise CorruptFileError(f"an FSST symbol table of {len(data)} bytes, not {TABLE_BYTES}")
+        raise CorruptFileError(
+            f"an FSST symbol table has {len(data)} bytes, expected {TABLE_BYTES}"
+        )
     (head,) = struct.unpack_from("<Q", data)
     if head >> 32 != _MAGIC:
         raise CorruptFileError("an FSST symbol table does not begin with its magic number")

@@ -70,13 +70,21 @@ def parse_foreign(raw: bytes) -> ForeignValues:
     try:
         message = ForeignValues.FromString(raw)
     except DecodeError as error:
-        raise CorruptFileError("not a valid ForeignValues message", field="foreign") from error
+        raise CorruptFileError(
+            "the bytes are not a valid ForeignValues message", field="foreign"
+        ) from error
     count, step = message.num_values, message.values_per_block
     if count > _MOST_VALUES or not 0 < step <= MAX_BLOCK_VALUES:
-        raise CorruptFileError(f"{count} values in blocks of {step}", field="ForeignValues")
+        raise CorruptFileError(
+            f"invalid counts: {count} values (at most {_MOST_VALUES}) in blocks of {step} (1 to "
+            f"{MAX_BLOCK_VALUES})",
+            field="ForeignValues",
+        )
     if len(message.block_bytes) != -(-count // step):
         raise CorruptFileError(
-            f"{len(message.block_bytes)} blocks of {step} for {count} values", field="ForeignValues"
+            f"{count} values in blocks of {step} need another number of blocks than "
+            f"{len(message.block_bytes)}",
+            field="ForeignValues",
         )
     return message
 
@@ -101,11 +109,12 @@ class ForeignBlocks:
     ) -> ForeignBlocks:
         """The blocks that ``message`` describes in ``place``. Raises `CorruptFileError`."""
         if not spec.accepts(type_):
-            raise CorruptFileError(f"values of type {type_} in encoding {spec.key!r}")
+            raise CorruptFileError(f"encoding {spec.key!r} does not accept values of type {type_}")
         edges = [0, *accumulate(message.block_bytes)]
         if edges[-1] > place.length:
             raise CorruptFileError(
-                f"blocks of {edges[-1]} bytes in a buffer of {place.length}", offset=place.start
+                f"the blocks take {edges[-1]} bytes, but their buffer has {place.length}",
+                offset=place.start,
             )
         step = message.values_per_block
         return cls(spec, type_, place, message.num_values, step, np.array(edges, np.int64))
@@ -178,4 +187,6 @@ def _joined(parts: Sequence[pa.Array]) -> pa.Array:
     try:
         return pa.concat_arrays(parts)
     except pa.ArrowInvalid as error:  # the 32-bit offsets of the type overflow
-        raise UnsupportedFeatureError(f"too many bytes for an array of {parts[0].type}") from error
+        raise UnsupportedFeatureError(
+            f"the values have too many bytes for one array of type {parts[0].type}"
+        ) from error

@@ -83,7 +83,9 @@ class ValueEncodingSpec(EncodingSpec):
         if not self.distribution:
             raise PluginLoadError(f"encoding {self.key!r} does not say which package to install")
         if not 0 < self.block_values <= MAX_BLOCK_VALUES:
-            raise PluginLoadError(f"blocks of {self.block_values} values")
+            raise PluginLoadError(
+                f"block_values is {self.block_values}, must be from 1 to {MAX_BLOCK_VALUES}"
+            )
 
 
 def value_encoding(field: Field, path: str, registry: EncodingRegistry) -> ValueEncodingSpec | None:

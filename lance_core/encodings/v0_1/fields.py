@@ -84,7 +84,9 @@ class _Decoder:
                 (item,) = field.children
                 return (yield from self._lists(field, pages, selection, f"{path}.{item.name}"))
             if field.children:
-                raise UnsupportedFeatureError(f"{type_} in a file of version 0.1")
+                raise UnsupportedFeatureError(
+                    f"files of version 0.1 cannot store values of type {type_}"
+                )
             if pa.types.is_dictionary(type_):
                 return (yield from self._dictionary(field, pages, selection))
             return (yield from _values(type_, field.nullable, pages, selection, self.context))
@@ -154,7 +156,9 @@ def decode_dictionary(
     if place.length == 0:
         return empty_array(type_)
     if place.offset < 0 or place.length < 0 or place.length > context.file_size:
-        raise CorruptFileError(f"{place.length} values of a dictionary at {place.offset}")
+        raise CorruptFileError(
+            f"the {place.length} dictionary values at byte {place.offset} are not within the file"
+        )
     pages = Pages(np.full(1, place.offset), np.full(1, place.length))
     everything = whole_batch(place.length)
     arrays = yield from _values(type_, True, pages, everything, context)

@@ -77,8 +77,8 @@ def fetch(starts: Int64Array, stops: Int64Array, context: DecodeContext) -> Deco
     if outside.any():
         wrong = int(outside.argmax())
         raise CorruptFileError(
-            f"bytes {int(starts[wrong])} to {int(stops[wrong])} of a file of {context.file_size} "
-            "bytes"
+            f"bytes {int(starts[wrong])} to {int(stops[wrong])} are not within the file of "
+            f"{context.file_size} bytes"
         )
     if float((stops - starts).sum(dtype="f8")) > context.file_size:
         raise CorruptFileError("pages of the same column overlap", offset=int(starts[0]))

@@ -31,7 +31,7 @@ def decode_fixed(
     """Values of a fixed-width type, or fixed-size lists of such values."""
     item, per_row = _flattened(type_)
     if not has_fixed_width(item):
-        raise UnsupportedFeatureError(f"values of type {type_} in a file of version 0.1")
+        raise UnsupportedFeatureError(f"files of version 0.1 cannot store values of type {type_}")
     if pa.types.is_boolean(item):
         return (yield from _decode_bits(type_, per_row, pages, selection, context))
     width = item.bit_width // 8 * per_row
@@ -123,7 +123,7 @@ def _decode_bits(
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     if int(selection.stops.max()) * per_row > context.file_size * 8:
-        raise CorruptFileError(f"{int(selection.stops.max())} rows in too few bytes")
+        raise CorruptFileError(f"the page has too few bytes for {int(selection.stops.max())} rows")
     # Only checks that the rows exist; bit addresses are computed below.
     _byte_places(pages, selection, 0, context)
     places = pages.positions[selection.batches]

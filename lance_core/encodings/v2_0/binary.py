@@ -116,7 +116,7 @@ class BinaryPlan(ArrayPlan):
 def decode_binary(encoding: Binary, scope: PlanScope) -> ArrayPlan:
     """`ArrayDecoder` of ``binary``."""
     if not is_variable(scope.type):
-        raise CorruptFileError(f"values of variable width in a column of {scope.type}")
+        raise CorruptFileError(f"a column of type {scope.type} has values of variable width")
     content = encoding.bytes
     if content.WhichOneof("array_encoding") == "nullable":
         content = content.nullable.no_nulls.values

@@ -69,7 +69,8 @@ def decode_bitpacked_for_non_neg(encoding: BitpackedForNonNeg, scope: PlanScope)
     needed = -(-scope.num_values // CHUNK) * packed_bytes(packed_bits)
     if needed > place.length:
         raise CorruptFileError(
-            f"{scope.num_values} packed values in {place.length} bytes, not {needed}",
+            f"{scope.num_values} packed values need {needed} bytes, but the buffer has "
+            f"{place.length}",
             offset=place.start,
         )
     return BitpackedPlan(scope.type, place.start, packed_bits)

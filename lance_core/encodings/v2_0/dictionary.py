@@ -115,7 +115,10 @@ def _check_range(indices: Indices, limit: int) -> None:
     smallest = int(indices.min()) if indices.dtype.kind == "i" else 0
     if largest >= limit or smallest < 0:
         wrong = largest if largest >= limit else smallest
-        raise CorruptFileError(f"index {wrong} into {limit} items", field="Dictionary.indices")
+        raise CorruptFileError(
+            f"index {wrong} is outside of the dictionary of {limit} entries",
+            field="Dictionary.indices",
+        )
 
 
 def _single(arrays: list[pa.Array]) -> pa.Array:
@@ -132,7 +135,9 @@ def decode_dictionary(encoding: Dictionary, scope: PlanScope) -> ArrayPlan:
             return AllNullPlan(scope.type)
         return ArrowDictionaryPlan(scope.type, indices, items, count)
     if not is_variable(scope.type):
-        raise UnsupportedFeatureError(f"a dictionary of values in a column of {scope.type}")
+        raise UnsupportedFeatureError(
+            f"a column of type {scope.type} has dictionary-encoded values"
+        )
     indices = plan_array(encoding.indices, scope.inner(_index_type(encoding.indices)))
     items = plan_array(encoding.items, scope.inner(scope.type, count))
     if isinstance(items, AllNullPlan):
@@ -145,7 +150,9 @@ def _index_type(encoding: ArrayEncoding) -> pa.DataType:
         encoding = encoding.nullable.no_nulls.values
     bits = encoding.flat.bits_per_value
     if bits not in _INDEX_TYPES:
-        raise CorruptFileError(f"indices of {bits} bits", field="Dictionary.indices")
+        raise CorruptFileError(
+            f"dictionary indices have an invalid width of {bits} bits", field="Dictionary.indices"
+        )
     return _INDEX_TYPES[bits]
 
 

@@ -72,15 +72,15 @@ def _plan(
 ) -> FieldPlan:
     column = _column(field, column_of, columns, path)
     if not isinstance(column.encoding, ColumnEncoding):
-        raise UnsupportedFeatureError(f"field {path!r}: a column of a foreign encoding")
+        raise UnsupportedFeatureError(f"field {path!r}: the encoding of the column is unknown")
     form = column.encoding.WhichOneof("column_encoding")
     type_ = field.storage_type
     if form == "blob" and not pa.types.is_struct(type_):
         if not pa.types.is_large_binary(type_):
-            raise CorruptFileError(f"blobs in a column of {type_}", field=path)
+            raise CorruptFileError(f"a column of type {type_} has blobs", field=path)
         return BlobPlan(column, path)
     if form not in ("values", "blob"):
-        raise UnsupportedFeatureError(f"field {path!r}: column encoding {form!r}")
+        raise UnsupportedFeatureError(f"field {path!r}: column encoding {form!r} is not supported")
     if field.is_list:
         (item,) = field.children
         below = _plan(item, column_of, columns, f"{path}.{item.name}")
@@ -93,7 +93,7 @@ def _plan(
     if is_byte_lists(type_, column):
         after = column_of[field.id] + 1
         if after >= len(columns):
-            raise CorruptFileError("the ends of values without their bytes", field=path)
+            raise CorruptFileError("a page stores ends of values, but not their bytes", field=path)
         return ByteListPlan(column, columns[after], type_, path)
     return ColumnPlan(column, type_, path)
 

@@ -58,7 +58,9 @@ def decode_fixed_size_list(encoding: FixedSizeList, scope: PlanScope) -> ArrayPl
             field="FixedSizeList.dimension",
         )
     if encoding.has_validity:
-        raise UnsupportedFeatureError("fixed_size_list with a validity of its own")
+        raise UnsupportedFeatureError(
+            "fixed-size lists that store their own validity are not supported"
+        )
     if encoding.dimension == 0:
         raise UnsupportedFeatureError("lists of fixed size 0 are not supported")
     count = scope.num_values * type_.list_size

@@ -128,7 +128,7 @@ def decode_flat(encoding: Flat, scope: PlanScope) -> ArrayPlan:
     if encoding.compression.scheme.startswith("/"):
         return decode_foreign(encoding, scope)
     if bits != bit_width(scope.type):
-        raise CorruptFileError(f"values of type {scope.type} in {bits} bits", field="Flat")
+        raise CorruptFileError(f"values of type {scope.type} cannot have {bits} bits", field="Flat")
     place = scope.buffer(encoding.buffer)
     scheme = encoding.compression.scheme if encoding.HasField("compression") else "none"
     if scheme != "none":
@@ -136,7 +136,7 @@ def decode_flat(encoding: Flat, scope: PlanScope) -> ArrayPlan:
         return CompressedPlan(place, scheme, size, _plan(scope.type, bits, 0))
     if scope.num_values * bits > place.length * 8:
         raise CorruptFileError(
-            f"{scope.num_values} values of {bits} bits in a buffer of {place.length} bytes",
+            f"{scope.num_values} values of {bits} bits do not fit a buffer of {place.length} bytes",
             offset=place.start,
         )
     return _plan(scope.type, bits, place.start)

@@ -48,7 +48,7 @@ def decode_foreign(encoding: Flat, scope: PlanScope) -> ArrayPlan:
     foreign = parse_foreign(_message(encoding.compression.scheme))
     spec = find_value_encoding(foreign.type_url, scope.registry, "a page", foreign.distribution)
     if foreign.num_values != scope.num_values:
-        raise CorruptFileError(f"{foreign.num_values} values for {scope.num_values} rows")
+        raise CorruptFileError(f"a page of {scope.num_values} rows has {foreign.num_values} values")
     return ForeignArrayPlan(
         ForeignBlocks.of(foreign, spec, scope.type, scope.buffer(encoding.buffer))
     )

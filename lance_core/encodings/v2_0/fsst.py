@@ -48,7 +48,7 @@ class FsstPlan(ArrayPlan):
 def decode_fsst(encoding: Fsst, scope: PlanScope) -> ArrayPlan:
     """`ArrayDecoder` of ``fsst``."""
     if not is_variable(scope.type):
-        raise CorruptFileError(f"FSST strings in a column of {scope.type}")
+        raise CorruptFileError(f"a column of type {scope.type} has FSST strings")
     table = fsst.parse_table(encoding.symbol_table)
     if not table.active:
         return plan_array(encoding.binary, scope)

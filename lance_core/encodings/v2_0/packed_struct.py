@@ -59,7 +59,7 @@ def decode_packed_struct(encoding: PackedStruct, scope: PlanScope) -> ArrayPlan:
     """`ArrayDecoder` of ``packed_struct``."""
     type_ = scope.type
     if not pa.types.is_struct(type_) or type_.num_fields == 0:
-        raise CorruptFileError(f"packed structs in a column of {type_}")
+        raise CorruptFileError(f"a column of type {type_} has packed structs")
     if len(encoding.inner) != type_.num_fields:
         raise UnsupportedFeatureError(
             f"a packed struct of {len(encoding.inner)} members is read as one of "
@@ -73,11 +73,14 @@ def decode_packed_struct(encoding: PackedStruct, scope: PlanScope) -> ArrayPlan:
     widths = [plan.width for plan in plans]
     if scope.num_values * sum(widths) > place.length:
         raise CorruptFileError(
-            f"{scope.num_values} rows of {sum(widths)} bytes in {place.length} bytes",
+            f"a buffer of {place.length} bytes cannot hold {scope.num_values} packed structs of "
+            f"{sum(widths)} bytes",
             offset=place.start,
         )
     if sum(widths) > _WIDEST:
-        raise UnsupportedFeatureError(f"packed structs of {sum(widths)} bytes each")
+        raise UnsupportedFeatureError(
+            f"packed structs of {sum(widths)} bytes each are too wide; the limit is {_WIDEST}"
+        )
     builds = tuple(plan.build for plan in plans)
     return PackedStructPlan(type_, place.start, _layout(widths), builds)
 
@@ -86,7 +89,7 @@ def _member(encoding: ArrayEncoding, scope: PlanScope) -> FixedWidthPlan:
     """The plan of a member. Built for zero values, since only its builder and width are used."""
     plan = plan_array(encoding, scope)
     if not isinstance(plan, FixedWidthPlan) or plan.validity is not None:
-        raise UnsupportedFeatureError(f"a packed struct with a member of type {scope.type}")
+        raise UnsupportedFeatureError(f"packed structs cannot have a member of type {scope.type}")
     return plan
 
 

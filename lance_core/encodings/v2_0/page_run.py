@@ -164,7 +164,7 @@ class _Pages(NamedTuple):
         if size is None or len(found) == size:
             return found
         if len(found) < size:
-            raise CorruptFileError(f"{len(found)} bytes of values instead of {size}")
+            raise CorruptFileError(f"decoding gave {len(found)} bytes of values, expected {size}")
         return found[:size]
 
 
@@ -276,5 +276,8 @@ def _dictionary_arrays(
     if offset_dtype(type_) is np.int32:
         edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
         if int(np.diff(edges).astype(np.int64).take(places).sum()) > MAX_OFFSET:
-            raise ResultTooLargeError(f"{len(places)} values of 2 GiB or more in {type_}")
+            raise ResultTooLargeError(
+                f"{len(places)} values of type {type_} take 2 GiB or more, too many bytes for one "
+                "array"
+            )
     return [pc.take(items, from_numpy(places))]

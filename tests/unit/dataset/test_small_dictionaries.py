@@ -46,7 +46,7 @@ def test_rows_of_several_fragments_are_taken_in_any_order(fragments: lance.Lance
     assert fragments.scanner().take([299, 0, 150]).to_pylist() == [
         CONTENT[row] for row in (299, 0, 150)
     ]
-    with pytest.raises(ResultTooLargeError, match="300 rows as one array"):
+    with pytest.raises(ResultTooLargeError, match="300 rows do not fit one array"):
         fragments.take(list(range(300))[::-1])
 
 
@@ -56,7 +56,7 @@ def test_batches_of_exact_size_join_rows_of_several_fragments(
     batches = list(fragments.to_batches(batch_size=70, strict_batch_size=True))
     assert [batch.num_rows for batch in batches] == [70, 70, 70, 70, 20]
     assert [row for batch in batches for row in batch.to_pylist()] == CONTENT
-    with pytest.raises(ResultTooLargeError, match="170 rows as one array"):
+    with pytest.raises(ResultTooLargeError, match="170 rows do not fit one array"):
         list(fragments.to_batches(batch_size=170, strict_batch_size=True))
 
 

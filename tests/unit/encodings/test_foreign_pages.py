@@ -119,7 +119,7 @@ def test_a_message_that_contradicts_itself_is_refused(change: dict[str, int]) ->
 def test_blocks_that_are_longer_than_their_buffer_are_refused() -> None:
     message, data = encode_blocks(pa.array(range(128)), SMALL)
     ForeignBlocks.of(message, SMALL, pa.int64(), ByteRange(0, data.size))
-    with pytest.raises(CorruptFileError, match="blocks of 1024 bytes in a buffer of 1023"):
+    with pytest.raises(CorruptFileError, match="blocks take 1024 bytes, but their buffer has 1023"):
         ForeignBlocks.of(message, SMALL, pa.int64(), ByteRange(0, data.size - 1))
     message.block_bytes[0] = (1 << 64) - 1
     with pytest.raises(CorruptFileError):

@@ -55,7 +55,7 @@ class MiniBlockChunks:
 
     def __post_init__(self) -> None:
         if self.starts.shape != self.sizes.shape or self.starts.shape[1:] != self.counts.shape:
-            raise CorruptFileError("the numbers of chunks and of their buffers differ")
+            raise CorruptFileError("the number of chunks and the number of their buffers differ")
         if len(self.counts) and self.starts.size:
             if self.starts.min() < 0 or self.sizes.min() < 0:
                 raise CorruptFileError("a buffer of a chunk has a negative size")
@@ -103,7 +103,7 @@ class MiniBlockChunks:
     def single(self) -> MiniBlockChunks:
         """These chunks if they have one buffer each. Raises `CorruptFileError` otherwise."""
         if self.num_buffers != 1:
-            raise CorruptFileError(f"{self.num_buffers} value buffers in a chunk, not 1")
+            raise CorruptFileError(f"a chunk has {self.num_buffers} value buffers, expected 1")
         return self
 
 
@@ -302,13 +302,15 @@ def _find(
 ) -> tuple[str, EncodingSpec]:
     """The key and spec of ``encoding``; `CorruptFileError` if the file version lacks it."""
     if depth >= MAX_NESTING:
-        raise CorruptFileError(f"more than {MAX_NESTING} encodings within each other")
+        raise CorruptFileError(f"encodings are nested more than {MAX_NESTING} levels deep")
     key = encoding.WhichOneof("compression")
     if key is None:
         raise CorruptFileError("the encoding of the values is missing")
     spec = context.registry.find(key, EncodingFamily.COMPRESSIVE)
     if context.version < spec.min_file_version:
-        raise CorruptFileError(f"encoding {key!r} in a file of version {context.version}")
+        raise CorruptFileError(
+            f"files of version {context.version} cannot contain encoding {key!r}"
+        )
     return key, spec
 
 

@@ -80,7 +80,7 @@ class InlineBitpackingCodec(Codec):
         words = _integers(values)
         bits = words.itemsize * 8
         if target.place is Place.BLOCK and len(words) > CHUNK:
-            raise UnsupportedFeatureError(f"a block of more than {CHUNK} packed values")
+            raise UnsupportedFeatureError(f"a block has more than {CHUNK} packed values")
         counts, _ = split_sizes(len(words), CHUNK, bits)
         packed, sizes = target.kernels.pack_inline(words)
         encoding = CompressiveEncoding(
@@ -145,7 +145,7 @@ class OutOfLineBitpackingCodec(Codec):
         body, raw = whole * packed_bytes(width), rest * bits // 8
         tail = len(octets) - body
         if tail < 0 or tail not in (raw, packed_bytes(width) if rest else 0):
-            raise CorruptFileError(f"{source.count} packed values in {len(octets)} bytes")
+            raise CorruptFileError(f"{len(octets)} bytes cannot hold {source.count} packed values")
         plain = context.kernels.unpack_fastlanes(octets[:body], width, bits, whole)
         if not rest:
             return FixedWidth.of(plain)
@@ -242,7 +242,7 @@ def _bits(bits: int) -> int:
 
 def _integers(values: Values) -> Words:
     if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
-        raise UnsupportedFeatureError("bitpacking of values that are not integers")
+        raise UnsupportedFeatureError("bitpacking needs integers")
     return values.words()
 
 

@@ -51,7 +51,7 @@ class ConstantCodec(Codec):
             raise unsupported_placement("constant", target)
         if not isinstance(values, FixedWidth) or values.bits % 8 or not values.bits * values.count:
             raise UnsupportedFeatureError(
-                "constant encoding of other values than some of fixed width"
+                "constant encoding needs one or more values of whole bytes"
             )
         rows = values.octets().reshape(values.count, -1)
         if (rows != rows[0]).any() or rows.size > MAX_UNBACKED_BYTES:

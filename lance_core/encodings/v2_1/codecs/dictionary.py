@@ -30,7 +30,9 @@ class DictionaryCodec(Codec):
 
     def decode(self, message: Dictionary, source: Source, context: DecodeContext) -> Values:
         """See `Codec`."""
-        raise UnsupportedFeatureError("a dictionary among the values of a page")
+        raise UnsupportedFeatureError(
+            "dictionary encoding is supported for a whole page only, not within other encodings"
+        )
 
 
 def as_binary(values: FixedWidth | VariableWidth) -> pa.Array:

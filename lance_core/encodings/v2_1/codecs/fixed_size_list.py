@@ -76,7 +76,9 @@ def _shape(message: FixedSizeList) -> _Shape:
         dimensions.append(message.items_per_value)
         nullable.append(message.has_validity)
         if not message.items_per_value or len(dimensions) > MAX_FIXED_SIZE_LIST_NESTING:
-            raise CorruptFileError("lists of no items, or nested too deep", field="FixedSizeList")
+            raise CorruptFileError(
+                "fixed-size lists have no items or are nested too deep", field="FixedSizeList"
+            )
         if message.values.WhichOneof("compression") != "fixed_size_list":
             break
         message = message.values.fixed_size_list
@@ -86,10 +88,14 @@ def _shape(message: FixedSizeList) -> _Shape:
     else:
         bits = inner_flat(inner, "lists")
         if not bits:
-            raise CorruptFileError("lists of values of no bits", field="FixedSizeList")
+            raise CorruptFileError(
+                "the items of fixed-size lists have 0 bits", field="FixedSizeList"
+            )
         shape = _Shape(tuple(dimensions), tuple(nullable), bits)
     if shape.items[-1] > _MOST_ITEMS:
-        raise CorruptFileError(f"lists of {shape.items[-1]} items", field="FixedSizeList")
+        raise CorruptFileError(
+            f"a fixed-size list has {shape.items[-1]} items", field="FixedSizeList"
+        )
     return shape
 
 
@@ -109,7 +115,7 @@ class FixedSizeListCodec(Codec):
         if not shape.bits:
             raise unsupported_placement("constant", source)
         if chunks.num_buffers != sum(shape.nullable) + 1:
-            raise CorruptFileError(f"{chunks.num_buffers} buffers of lists in a chunk")
+            raise CorruptFileError(f"a chunk of fixed-size lists has {chunks.num_buffers} buffers")
         if len(chunks.counts) and int(chunks.counts.max()) * shape.items[-1] > 8 * len(chunks.data):
             raise CorruptFileError("a chunk has fewer bytes than its lists take")
         validity: list[pa.Buffer | None] = []
@@ -128,9 +134,7 @@ class FixedSizeListCodec(Codec):
     def encode(self, values: Values, target: Target) -> Encoded:
         """See `Codec`."""
         if not isinstance(values, FixedSizeListValues):
-            raise UnsupportedFeatureError(
-                "fixed-size list encoding of values that are not fixed-size lists"
-            )
+            raise UnsupportedFeatureError("fixed-size list encoding needs fixed-size lists")
         nullable = tuple(bitmap is not None for bitmap in values.validity)
         shape = _Shape(values.dimensions, nullable, values.values.bits)
         nothing = CompressiveEncoding(constant=Constant())
@@ -193,10 +197,12 @@ def plain_list(message: FixedSizeList) -> tuple[int, int] | None:
 def _decode_rows(shape: _Shape, source: PerValue) -> FixedSizeListValues:
     payload, count = source.payload, source.count
     if not isinstance(payload, FixedWidth):
-        raise CorruptFileError("lists of fixed size in values of variable width")
+        raise CorruptFileError("fixed-size lists are stored in values of variable width")
     widths = _row_widths(shape)
     if sum(widths) * 8 != payload.bits:
-        raise CorruptFileError(f"lists of {sum(widths)} bytes in {payload.bits} bits")
+        raise CorruptFileError(
+            f"fixed-size lists of {sum(widths)} bytes are stored in values of {payload.bits} bits"
+        )
     rows = payload.octets().reshape(count, sum(widths))
     validity: list[pa.Buffer | None] = []
     at = 0

@@ -50,9 +50,11 @@ class FlatCodec(Codec):
         if isinstance(source, PerValue):
             payload = source.payload
             if not isinstance(payload, FixedWidth):
-                raise CorruptFileError("flat values of variable width")
+                raise CorruptFileError("a flat encoding contains values of variable width")
             if payload.bits != bits and (payload.bits, bits) != (8, 1):
-                raise CorruptFileError(f"flat values of {bits} bits in {payload.bits}")
+                raise CorruptFileError(
+                    f"flat values of {bits} bits are stored in {payload.bits} bits"
+                )
             return payload
         if isinstance(source, Block):
             return FixedWidth(source.data, bits, source.count)
@@ -61,7 +63,7 @@ class FlatCodec(Codec):
     def encode(self, values: Values, target: Target) -> Encoded:
         """See `Codec`."""
         if not isinstance(values, FixedWidth):
-            raise UnsupportedFeatureError("flat encoding of values without a fixed width")
+            raise UnsupportedFeatureError("flat encoding needs values of fixed width")
         bits = values.bits
         if target.place is Place.PER_VALUE:
             if bits == 1:
@@ -108,7 +110,9 @@ def flat_bits(message: Flat) -> int:
         raise UnsupportedFeatureError("flat values that are compressed themselves")
     bits = message.bits_per_value
     if (bits != 1 and bits % 8) or bits > _WIDEST:
-        raise CorruptFileError(f"flat values of {bits} bits", field="Flat.bits_per_value")
+        raise CorruptFileError(
+            f"flat values have an invalid width of {bits} bits", field="Flat.bits_per_value"
+        )
     return bits
 
 

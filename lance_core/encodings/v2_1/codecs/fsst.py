@@ -63,7 +63,7 @@ class FsstCodec(Codec):
     def encode(self, values: Values, target: Target) -> Encoded:
         """See `Codec`."""
         if not isinstance(values, VariableWidth):
-            raise UnsupportedFeatureError("FSST of values of a fixed width")
+            raise UnsupportedFeatureError("FSST needs values of variable width")
         table = fsst.SymbolTable((), active=False)
         if values.offsets[-1] >= _LEAST_TEXT:
             values, table = _with_symbols(values, table, target.kernels)

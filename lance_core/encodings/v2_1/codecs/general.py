@@ -92,7 +92,7 @@ class GeneralCodec(Codec):
 
         def value(chunk: Chunk, position: int) -> bytes | memoryview:
             if not chunk.sizes:
-                raise CorruptFileError("compressed chunks without a buffer")
+                raise CorruptFileError("a compressed chunk has no buffer")
             parts = [chunk.data[a : a + size] for a, size in zip(*chunk[1:3], strict=True)]
             parts[0] = memoryview(decompress(scheme, pa.py_buffer(parts[0])))
             sizes = [len(part) for part in parts]
@@ -115,7 +115,7 @@ def scheme_of(message: General) -> str:
 def _plain_chunks(chunks: MiniBlockChunks, scheme: str, kernels: Kernels) -> MiniBlockChunks:
     """Decompress the first buffer of each chunk; the other buffers are appended unchanged."""
     if not chunks.num_buffers:
-        raise CorruptFileError("compressed chunks without a buffer")
+        raise CorruptFileError("a compressed chunk has no buffer")
     plain, sizes = decompress_spans(scheme, chunks.data, chunks.starts[0], chunks.sizes[0], kernels)
     octets = np.frombuffer(plain, np.uint8)
     starts = np.cumsum(sizes) - sizes
@@ -134,7 +134,7 @@ def _plain_chunks(chunks: MiniBlockChunks, scheme: str, kernels: Kernels) -> Min
 def _plain_values(source: PerValue, scheme: str, kernels: Kernels) -> VariableWidth:
     payload = source.payload
     if not isinstance(payload, VariableWidth):
-        raise CorruptFileError("compressed values of a fixed width")
+        raise CorruptFileError("compressed blocks contain values of fixed width")
     offsets = payload.offsets.astype(np.int64)
     spans = offsets[:-1], offsets[1:]
     return plain_spans(scheme, payload.octets(), spans, payload.offset_bits, kernels)

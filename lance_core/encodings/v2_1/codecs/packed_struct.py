@@ -43,7 +43,7 @@ class PackedStructCodec(Codec):
         if target.place is not Place.MINI_BLOCK:
             raise unsupported_placement("packed_struct", target)
         if not isinstance(values, StructValues) or not values.children:
-            raise UnsupportedFeatureError("packed struct encoding of values that are not structs")
+            raise UnsupportedFeatureError("packed struct encoding needs structs")
         columns, widths = [], []
         for child in values.children:
             if not isinstance(child, FixedWidth) or not child.bits or child.bits % 8:
@@ -72,11 +72,18 @@ def _split_rows(message: PackedStruct, rows: FixedWidth) -> StructValues:
     """The children of structs that are stored as ``rows``."""
     widths = list(message.bits_per_value)
     if not widths or not all(widths):
-        raise CorruptFileError(f"packed children of {widths} bits")
+        raise CorruptFileError(
+            f"the children of a packed struct have invalid widths: {widths} bits"
+        )
     if any(bits % 8 for bits in widths):
-        raise UnsupportedFeatureError(f"packed children of {widths} bits, not of whole bytes")
+        raise UnsupportedFeatureError(
+            f"the children of a packed struct must have whole bytes, got {widths} bits"
+        )
     if rows.bits != sum(widths):
-        raise CorruptFileError(f"packed children of {sum(widths)} bits in {rows.bits}")
+        raise CorruptFileError(
+            f"the children of a packed struct have {sum(widths)} bits together, but the struct has "
+            f"{rows.bits}"
+        )
     octets = rows.octets().reshape(rows.count, rows.bits // 8)
     children, at = [], 0
     for bits in widths:

@@ -63,7 +63,7 @@ class RunLengthCodec(Codec):
         if target.place is Place.PER_VALUE:
             raise unsupported_placement("rle", target)
         if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
-            raise UnsupportedFeatureError("runs of values that are not integers")
+            raise UnsupportedFeatureError("run-length encoding needs integers")
         words = values.words()
         if target.place is Place.BLOCK:
             return run_blocks(words, np.array([len(words)]))
@@ -98,7 +98,9 @@ class RunLengthCodec(Codec):
             start, size = block.starts[0] + _HEAD, block.sizes[0] - _HEAD
             values = int.from_bytes(block.data[start - _HEAD : start], "little")
             if values > size:
-                raise CorruptFileError(f"{values} bytes of runs in a block of {size}")
+                raise CorruptFileError(
+                    f"the run values take {values} bytes, but their block has {size}"
+                )
             starts, sizes = (start, start + values), (values, size - values)
             return value(Chunk(block.data, starts, sizes, block.total), position)
 
@@ -109,9 +111,14 @@ def _run_bits(message: Rle, chunks: MiniBlockChunks) -> int:
     """Bits of a run's value. Raises for other encodings of values and lengths than allowed."""
     bits = inner_flat(message.values, "runs")
     if bits not in WIDTHS or inner_flat(message.run_lengths, "lengths of runs") != 8:
-        raise UnsupportedFeatureError(f"runs of values of {bits} bits, or of unusual length")
+        raise UnsupportedFeatureError(
+            f"run-length encoding with values of {bits} bits or with lengths of other than 8 bits "
+            "is not supported"
+        )
     if chunks.num_buffers != 2:
-        raise CorruptFileError(f"runs in {chunks.num_buffers} buffers, not 2")
+        raise CorruptFileError(
+            f"a run-length encoded chunk has {chunks.num_buffers} buffers, expected 2"
+        )
     return bits
 
 
@@ -128,13 +135,15 @@ def chunks_of_blocks(
     The blocks are within ``data``. Raises `CorruptFileError` if the values of a block do not fit.
     """
     if (sizes < _HEAD).any():
-        raise CorruptFileError(f"a block of runs in {int(sizes.min())} bytes")
+        raise CorruptFileError(f"a run-length encoded block has only {int(sizes.min())} bytes")
     values = rows_at(data, starts, _HEAD).view("<u8").reshape(-1)
     room = sizes - _HEAD
     does_not_fit = values > room.astype(np.uint64)
     if does_not_fit.any():
         at = int(does_not_fit.argmax())
-        raise CorruptFileError(f"{int(values[at])} bytes of runs in a block of {int(sizes[at])}")
+        raise CorruptFileError(
+            f"the run values take {int(values[at])} bytes, but their block has {int(sizes[at])}"
+        )
     values = values.astype(np.int64)
     begins = starts + _HEAD
     parts = np.stack([begins, begins + values]), np.stack([values, room - values])

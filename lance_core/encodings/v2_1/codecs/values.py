@@ -37,10 +37,10 @@ class FixedWidth:
 
     def __post_init__(self) -> None:
         if self.bits != 1 and self.bits % 8:
-            raise CorruptFileError(f"values of {self.bits} bits")
+            raise CorruptFileError(f"values cannot have {self.bits} bits")
         if self.count < 0 or self.data.size * 8 < self.count * self.bits:
             raise CorruptFileError(
-                f"{self.count} values of {self.bits} bits in {self.data.size} bytes"
+                f"{self.data.size} bytes cannot hold {self.count} values of {self.bits} bits"
             )
 
     @classmethod
@@ -72,14 +72,14 @@ class FixedWidth:
             bits = np.packbits(self.octets() != 0, bitorder="little")
             return FixedWidth(pa.py_buffer(bits), 1, self.count).to_arrow(type_, validity)
         if width != self.bits:
-            raise CorruptFileError(f"values of type {type_} in {self.bits} bits")
+            raise CorruptFileError(f"values of type {type_} cannot have {self.bits} bits")
         buffers = [validity, _aligned(self.data, width)]
         return pa.Array.from_buffers(type_, self.count, buffers, _nulls(validity))
 
     def _lists(self, type_: pa.DataType, validity: pa.Buffer | None) -> pa.Array:
         size = type_.list_size
         if size < 1 or self.bits % size:
-            raise CorruptFileError(f"lists of {size} items in {self.bits} bits")
+            raise CorruptFileError(f"{self.bits} bits cannot be divided among {size} list items")
         items = FixedWidth(self.data, self.bits // size, self.count * size)
         return _list_array(type_, self.count, validity, items.to_arrow(type_.value_type))
 
@@ -126,7 +126,7 @@ class VariableWidth:
         the offsets of ``type_`` cannot address the bytes.
         """
         if not is_variable(type_):
-            raise CorruptFileError(f"values of variable width in a column of {type_}")
+            raise CorruptFileError(f"a column of type {type_} has values of variable width")
         dtype = offset_dtype(type_)
         if dtype is np.int32 and self.offsets[-1] > MAX_OFFSET:
             raise ResultTooLargeError(f"2 GiB or more of values do not fit into {type_}")
@@ -155,20 +155,26 @@ class FixedSizeListValues:
     def __post_init__(self) -> None:
         items = self.count
         if not self.dimensions or len(self.dimensions) != len(self.validity):
-            raise CorruptFileError("lists of fixed size without a size")
+            raise CorruptFileError("fixed-size lists have no size")
         for size, bitmap in zip(self.dimensions, self.validity, strict=True):
             items *= size
             if bitmap is not None and bitmap.size * 8 < items:
-                raise CorruptFileError(f"validity of {items} items in {bitmap.size} bytes")
+                raise CorruptFileError(
+                    f"a validity bitmap of {bitmap.size} bytes is too short for {items} items"
+                )
         if items != self.values.count:
-            raise CorruptFileError(f"{self.values.count} items in lists of {items}")
+            raise CorruptFileError(
+                f"{self.values.count} items cannot be divided into fixed-size lists of {items}"
+            )
 
     def to_arrow(
         self, type_: pa.DataType, validity: pa.Buffer | None = None, validate_utf8: bool = True
     ) -> pa.Array:
         """An array over the same bytes. Raises `CorruptFileError` for a type of another shape."""
         if not pa.types.is_fixed_size_list(type_) or type_.list_size != self.dimensions[0]:
-            raise CorruptFileError(f"lists of {self.dimensions[0]} items in a column of {type_}")
+            raise CorruptFileError(
+                f"a column of type {type_} has lists of {self.dimensions[0]} items"
+            )
         inner: Values = self.values
         if len(self.dimensions) == 1 and not self.values.bits:
             items = all_null(type_.value_type, self.values.count)
@@ -190,14 +196,16 @@ class StructValues:
     def __post_init__(self) -> None:
         for child in self.children:
             if child.count != self.count:
-                raise CorruptFileError(f"{child.count} values in a child of {self.count} structs")
+                raise CorruptFileError(f"a child of {self.count} structs has {child.count} values")
 
     def to_arrow(
         self, type_: pa.DataType, validity: pa.Buffer | None = None, validate_utf8: bool = True
     ) -> pa.Array:
         """An array over the same bytes. Raises `CorruptFileError` for a type of another shape."""
         if not pa.types.is_struct(type_) or type_.num_fields != len(self.children):
-            raise CorruptFileError(f"{len(self.children)} packed children in a column of {type_}")
+            raise CorruptFileError(
+                f"a column of type {type_} has {len(self.children)} packed children"
+            )
         children = [
             child.to_arrow(field.type, None, validate_utf8)
             for child, field in zip(self.children, type_, strict=True)
@@ -230,7 +238,7 @@ def _bit_width(type_: pa.DataType) -> int:
         or pa.types.is_decimal(type_)
     )
     if not is_fixed:
-        raise CorruptFileError(f"values of fixed width in a column of {type_}")
+        raise CorruptFileError(f"a column of type {type_} has values of fixed width")
     return int(type_.bit_width)
 
 

@@ -44,7 +44,9 @@ def offset_bits(message: Variable) -> int:
     """Bits of an offset, 32 or 64. Raises `CorruptFileError` for others."""
     bits = inner_flat(message.offsets, "offsets")
     if bits not in (32, 64):
-        raise CorruptFileError(f"offsets of {bits} bits", field="Variable.offsets")
+        raise CorruptFileError(
+            f"offsets have {bits} bits, expected 32 or 64", field="Variable.offsets"
+        )
     return bits
 
 
@@ -59,7 +61,9 @@ class VariableCodec(Codec):
             raise UnsupportedFeatureError("values of variable width that are compressed themselves")
         if isinstance(source, PerValue):
             if not isinstance(source.payload, VariableWidth):
-                raise CorruptFileError("values of variable width in a fixed one")
+                raise CorruptFileError(
+                    "values of variable width are stored in values of fixed width"
+                )
             return source.payload
         bits = offset_bits(message)
         if isinstance(source, Block):
@@ -69,7 +73,7 @@ class VariableCodec(Codec):
     def encode(self, values: Values, target: Target) -> Encoded:
         """See `Codec`."""
         if not isinstance(values, VariableWidth):
-            raise UnsupportedFeatureError("variable encoding of values of a fixed width")
+            raise UnsupportedFeatureError("variable encoding needs values of variable width")
         bits = values.offset_bits
         encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(bits)))
         if target.place is Place.PER_VALUE:
@@ -131,7 +135,9 @@ def _decode_block(block: Block, width: int) -> VariableWidth:
     octets = np.frombuffer(block.data, np.uint8)
     head = (block.count + 3) * width
     if head > len(octets):
-        raise CorruptFileError(f"{len(octets)} bytes for {block.count} values of variable width")
+        raise CorruptFileError(
+            f"{len(octets)} bytes cannot hold {block.count} values of variable width"
+        )
     words: npt.NDArray[np.unsignedinteger] = np.frombuffer(octets, f"<u{width}", block.count + 3)
     if words[0] != 8 * width or words[1] != head:
         raise CorruptFileError(f"a block of values starts with {words[0]}, {words[1]}")

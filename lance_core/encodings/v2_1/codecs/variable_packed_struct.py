@@ -60,7 +60,7 @@ class VariablePackedStructCodec(Codec):
             raise unsupported_placement("variable_packed_struct", source)
         payload, count = source.payload, source.count
         if not isinstance(payload, VariableWidth):
-            raise CorruptFileError("packed children of variable width in values of a fixed one")
+            raise CorruptFileError("a packed struct of fixed width has children of variable width")
         octets = payload.octets()
         offsets = payload.offsets.astype(np.int64)
         at, ends = offsets[:-1], offsets[1:]
@@ -77,7 +77,7 @@ class VariablePackedStructCodec(Codec):
         if target.place is not Place.PER_VALUE:
             raise unsupported_placement("variable_packed_struct", target)
         if not isinstance(values, StructValues) or not values.children:
-            raise UnsupportedFeatureError("packed struct encoding of values that are not structs")
+            raise UnsupportedFeatureError("packed struct encoding needs structs")
         children = [
             encode(child, target.with_chain(_KEYS.get(type(child), "flat")))
             for child in values.children
@@ -97,7 +97,7 @@ def _field(
     if kind == "bits_per_value":
         bits = field.bits_per_value
         if bits % 8 or bits > 1 << 35 or (len(at) and bits // 8 > len(octets)):
-            raise CorruptFileError(f"a packed child of {bits} bits in {len(octets)} bytes")
+            raise CorruptFileError(f"{len(octets)} bytes cannot hold a packed child of {bits} bits")
         stops = at + bits // 8
         return FixedWidth(_gather(octets, (at, stops), ends, context), bits, len(at)), stops
     if kind != "bits_per_length" or field.bits_per_length not in (8, 16, 32, 64):

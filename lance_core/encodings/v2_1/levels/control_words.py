@@ -48,9 +48,14 @@ class ControlWords:
 
     def __post_init__(self) -> None:
         if self.bits_rep > 16 or self.bits_def > 16:
-            raise CorruptFileError(f"control words of {self.bits_rep} and {self.bits_def} bits")
+            raise CorruptFileError(
+                f"control words cannot have {self.bits_rep} repetition and {self.bits_def} "
+                "definition bits"
+            )
         if bool(self.bits_rep) < bool(self.kinds.max_rep):
-            raise CorruptFileError("lists without repetition levels", field="FullZipLayout")
+            raise CorruptFileError(
+                "a page has lists but no repetition levels", field="FullZipLayout"
+            )
 
     @property
     def width(self) -> int:
@@ -67,7 +72,7 @@ class ControlWords:
         mask = np.uint32((1 << self.bits_def) - 1)
         definition = (word & mask).astype(np.uint16) if self.bits_def else None
         if not self.kinds.max_rep and (word >> self.bits_def).any():
-            raise CorruptFileError("repetition levels where there are no lists")
+            raise CorruptFileError("a page has repetition levels but no lists")
         return Levels(self.kinds, rep, definition, len(word))
 
     def parse(self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels) -> Zipped:
@@ -76,7 +81,7 @@ class ControlWords:
         Raises `CorruptFileError` if a row does not end at the end of a value.
         """
         if (stops - starts < max(1, self.width)).any():
-            raise CorruptFileError("a row without a control word")
+            raise CorruptFileError("a row has no control word")
         places = self._places(data, starts, stops, kernels)
         levels = self.levels(windows(data, places, self.width))
         expected = np.searchsorted(places, starts)

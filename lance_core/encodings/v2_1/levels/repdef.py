@@ -73,7 +73,7 @@ class LayerKinds:
 def layer_kinds(kinds: tuple[int, ...]) -> LayerKinds:
     """The kinds (``RepDefLayer``) of a page. Raises `CorruptFileError` for unknown kinds."""
     if not kinds or len(kinds) > _MOST_LAYERS:
-        raise CorruptFileError(f"a page of {len(kinds)} layers", field="layers")
+        raise CorruptFileError(f"a page has {len(kinds)} layers", field="layers")
     bases, total, lists, visible = [], 0, 0, -1
     for kind in kinds:
         if kind not in _DEFINITIONS:
@@ -147,7 +147,7 @@ def check_levels(levels: Levels, kernels: Kernels) -> None:
     """Raise `CorruptFileError` unless the levels can be converted to layers without loss."""
     kinds, rep, definition = levels.kinds, levels.rep, levels.definition
     if kinds.max_rep and rep is None:
-        raise CorruptFileError("lists without repetition levels", field="rep_compression")
+        raise CorruptFileError("a page has lists but no repetition levels", field="rep_compression")
     if definition is not None or kinds.max_rep:
         kernels.check_levels(
             rep if kinds.max_rep else None, definition, kinds.max_rep, _least_repetitions(kinds)

@@ -35,5 +35,5 @@ def plan_page(layout: PageLayout, scope: PageScope, version: FileVersion) -> Lay
             message, scope, lambda inner: plan_page(message.inner_layout, inner, version)
         )
     if name not in LAYOUTS:
-        raise UnsupportedFeatureError(f"pages with {name}")
+        raise UnsupportedFeatureError(f"pages with {name} are not supported")
     return LAYOUTS[name](message, scope)

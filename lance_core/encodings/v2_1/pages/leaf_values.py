@@ -53,17 +53,19 @@ def dictionary_values(
     if runs is not None:
         indices = runs.joined(indices)
     if len(indices) and int(indices.max()) >= max(1, len(items)):
-        raise CorruptFileError(f"index {int(indices.max())} in a dictionary of {len(items)}")
+        raise CorruptFileError(
+            f"index {int(indices.max())} is outside of the dictionary of {len(items)} items"
+        )
     if len(indices) and not len(items):
         if missing is None or not missing.all():
-            raise CorruptFileError("indices of a dictionary without values")
+            raise CorruptFileError("a page has dictionary indices, but its dictionary is empty")
         return pa.nulls(len(indices), type_)
     if not pa.types.is_dictionary(type_):
         _check_size(indices, items)
         return pc.take(items, from_numpy(indices), memory_pool=memory_pool())
     keys = indices.astype(type_.index_type.to_pandas_dtype())
     if len(keys) and (int(keys.max()) != int(indices.max()) or int(keys.min()) < 0):
-        raise CorruptFileError(f"index {int(indices.max())} in a column of {type_}")
+        raise CorruptFileError(f"index {int(indices.max())} does not fit the index type of {type_}")
     return pa.DictionaryArray.from_arrays(
         from_numpy(keys), items, ordered=type_.ordered, safe=False
     )

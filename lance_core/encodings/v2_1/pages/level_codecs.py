@@ -31,7 +31,9 @@ _LIKE_VALUES = frozenset({"flat", "inline_bitpacking"})
 def raw_levels(buffer: pa.Buffer) -> LevelArray:
     """Levels that are stored as u16."""
     if buffer.size % _BYTES:
-        raise CorruptFileError(f"{buffer.size} bytes of levels")
+        raise CorruptFileError(
+            f"a buffer of levels has {buffer.size} bytes; levels take 2 bytes each"
+        )
     return np.frombuffer(buffer, "<u2")
 
 
@@ -131,7 +133,9 @@ class ChunkLevelDecoder:
 def _levels(values: Values, count: int) -> LevelArray:
     fixed = as_fixed(values)
     if fixed.bits != 16 or fixed.count != count:
-        raise CorruptFileError(f"{fixed.count} levels of {fixed.bits} bits, not {count}")
+        raise CorruptFileError(
+            f"decoding gave {fixed.count} levels of {fixed.bits} bits, expected {count} of 16 bits"
+        )
     return fixed.words().astype(np.uint16, copy=False)
 
 

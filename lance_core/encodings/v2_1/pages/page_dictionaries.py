@@ -33,7 +33,10 @@ class ItemRuns(NamedTuple):
         Raises `CorruptFileError` for an index beyond the dictionary of its page.
         """
         if int(self.lengths.sum()) != len(indices):
-            raise CorruptFileError(f"{len(indices)} indices for {int(self.lengths.sum())} values")
+            raise CorruptFileError(
+                f"the pages have {len(indices)} dictionary indices for {int(self.lengths.sum())} "
+                "values"
+            )
         has_values = np.flatnonzero(self.lengths)
         if not len(has_values):
             return indices
@@ -44,7 +47,8 @@ class ItemRuns(NamedTuple):
         if len(beyond):
             first = int(beyond[0])
             raise CorruptFileError(
-                f"index {int(highest[first])} in a dictionary of {int(counts[first])}"
+                f"index {int(highest[first])} is outside of the dictionary of {int(counts[first])} "
+                "items"
             )
         unit = np.promote_types(indices.dtype, np.min_scalar_type(int(self.edges[-1])))
         moved: Words = np.repeat(self.edges[:-1].astype(unit), self.lengths)
@@ -66,7 +70,7 @@ class PageItems:
     def of(cls, items: Sequence[pa.Array], num_chunks: Sequence[int]) -> PageItems:
         """Build from the items and the number of chunks of each page."""
         if not all(map(len, items)):
-            raise CorruptFileError("indices of a dictionary without values")
+            raise CorruptFileError("a page has dictionary indices, but its dictionary is empty")
         return cls(np.cumsum([0, *map(len, items)]), np.cumsum([0, *num_chunks]))
 
     def runs(self, chunks: Int64Array, counts: Int64Array, where: ValuePositions) -> ItemRuns:

@@ -97,7 +97,9 @@ def _check_inner(message: Any, names: Sequence[str], version: FileVersion, depth
     """Check the encodings ``names``, all of which must be present."""
     for name in names:
         if not message.HasField(name):
-            raise CorruptFileError(f"{message.DESCRIPTOR.name} without {name}", field=name)
+            raise CorruptFileError(
+                f"the message {message.DESCRIPTOR.name} has no {name}", field=name
+            )
         _check_encoding(getattr(message, name), version, depth)
 
 
@@ -106,13 +108,13 @@ def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: 
     if key is None:
         raise CorruptFileError("the encoding of the values is missing")
     if key in _LATER:
-        raise CorruptFileError(f"encoding {key!r} in a {version} file")
+        raise CorruptFileError(f"a {version} file cannot contain encoding {key!r} here")
     if depth > _DEEPEST:
-        raise CorruptFileError(f"more than {_DEEPEST} encodings within each other")
+        raise CorruptFileError(f"encodings are nested more than {_DEEPEST} levels deep")
     message = getattr(encoding, key)
     if key == "variable_packed_struct":
         if version < FileVersion.V2_2:
-            raise CorruptFileError(f"encoding {key!r} in a {version} file")
+            raise CorruptFileError(f"a {version} file cannot contain encoding {key!r} here")
         for field in message.fields:
             _check_inner(field, ("value",), version, depth + 1)
         return
@@ -120,15 +122,15 @@ def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: 
     deeper = depth if key == "fixed_size_list" else depth + 1
     _check_inner(message, _INNER.get(key, ()), version, deeper)
     if key == "variable" and message.offsets.WhichOneof("compression") != "flat":
-        raise CorruptFileError("offsets that are not flat", field="Variable.offsets")
+        raise CorruptFileError("the encoding of the offsets must be flat", field="Variable.offsets")
     if key == "rle":
         _check_plain(message.values)
         if _check_plain(message.run_lengths).bits_per_value != 8:
-            raise CorruptFileError("lengths of runs that are not of 8 bits", field="Rle")
+            raise CorruptFileError("the lengths of runs must have 8 bits", field="Rle")
 
 
 def _check_plain(encoding: CompressiveEncoding) -> Flat:
     """Raise `CorruptFileError` unless an encoding inside a run encoding is flat, uncompressed."""
     if encoding.WhichOneof("compression") != "flat" or encoding.flat.HasField("data"):
-        raise CorruptFileError("runs of values that are not flat", field="Rle")
+        raise CorruptFileError("the encoding of the run values must be flat", field="Rle")
     return encoding.flat

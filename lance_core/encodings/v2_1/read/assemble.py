@@ -88,7 +88,9 @@ def _assemble(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array
 def _leaf(leaf: _Unravelled, depth: int) -> pa.Array:
     layer = leaf.layers[depth]
     if layer.count != len(leaf.values):
-        raise CorruptFileError(f"{len(leaf.values)} values for {layer.count} visible levels")
+        raise CorruptFileError(
+            f"a column has {len(leaf.values)} values for {layer.count} visible levels"
+        )
     if layer.validity is None:
         return leaf.values
     return with_nulls(leaf.values, layer.validity, layer.nulls)
@@ -108,7 +110,9 @@ def _lists(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
     offsets: npt.NDArray[Any] = _offsets(layer)
     is_large = pa.types.is_large_list(node.type)
     if not is_large and int(offsets[-1]) > MAX_OFFSET:
-        raise UnsupportedFeatureError(f"2^31 items or more in lists of type {node.type}")
+        raise UnsupportedFeatureError(
+            f"lists of type {node.type} cannot have 2^31 items or more in one array"
+        )
     offsets = offsets.astype(np.int64 if is_large else np.int32, copy=False)
     buffers = [layer.validity, pa.py_buffer(offsets)]
     return pa.Array.from_buffers(node.type, layer.count, buffers, layer.nulls, 0, [items])

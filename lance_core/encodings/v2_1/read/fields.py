@@ -228,7 +228,7 @@ def _node(
 ) -> Node:
     """The node of a field; appends its leaves to ``leaves`` in pre-order."""
     if depth >= MAX_NESTING:
-        raise CorruptFileError(f"a field of more than {MAX_NESTING} levels", field=path)
+        raise CorruptFileError(f"a field is nested more than {MAX_NESTING} levels deep", field=path)
     type_ = field.storage_type
     number = column_of.get(field.id, -1)
     if 0 <= number < len(columns):

@@ -160,7 +160,9 @@ def _struct_per_value(
     children = []
     for number, child in enumerate(values.children):
         if isinstance(child, StructValues) or (isinstance(child, FixedWidth) and child.bits % 8):
-            raise UnsupportedFeatureError("packed structs with children of structs or booleans")
+            raise UnsupportedFeatureError(
+                "packed structs cannot have children that are structs or booleans"
+            )
         own = options.children[number] if options.children else plain
         children.append(per_value(child, type_.field(number).type, own, context))
     return packed_per_value(children, values.count)

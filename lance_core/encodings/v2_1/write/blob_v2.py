@@ -99,7 +99,8 @@ def _referring(given: _Given, places: _Places, path: str, outside: BlobPlaces) -
 def _outside(context: EncodeContext, path: str) -> BlobPlaces:
     if context.blobs is None:
         raise UnsupportedFeatureError(
-            f"field {path!r}: blobs of version 2 that are not inline need a table around the file"
+            f"field {path!r}: a file outside of a table can only store blobs inline; write blobs "
+            "of other kinds to a table"
         )
     return context.blobs
 

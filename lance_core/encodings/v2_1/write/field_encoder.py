@@ -124,4 +124,6 @@ def _check_leaf(field: Field, path: str) -> None:
     if pa.types.is_dictionary(type_):
         items = type_.value_type
         if not (has_fixed_width(items) or is_variable(items) or pa.types.is_null(items)):
-            raise UnsupportedFeatureError(f"field {path!r}: dictionaries of {items}")
+            raise UnsupportedFeatureError(
+                f"field {path!r}: dictionaries of {items} cannot be written"
+            )

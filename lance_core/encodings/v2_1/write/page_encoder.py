@@ -87,7 +87,7 @@ class PageEncoder:
         array, valid = leaf.values, leaf.layers[-1].valid
         if pa.types.is_struct(array.type) and not array.type.num_fields:
             if levels.rep is not None or levels.definition is not None:
-                raise UnsupportedFeatureError("structs without members that are null or in lists")
+                raise UnsupportedFeatureError("structs without members cannot be null or in lists")
             return empty_struct_page()
         compresses = self.context.version >= FileVersion.V2_2
         if not len(array) or (valid is not None and not valid.any()):

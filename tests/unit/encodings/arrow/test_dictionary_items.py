@@ -82,5 +82,5 @@ def test_rows_are_taken_from_dictionaries_that_do_not_fit_together() -> None:
     assert taken["a"].to_pylist() == ["word 2199", "word 0", None, "word 1050", "word 0"]
     assert taken["b"].to_pylist() == [["word 2199"], ["word 0"], None, ["word 1050"], ["word 0"]]
     assert taken["i"].to_pylist() == rows.to_pylist()
-    with pytest.raises(ResultTooLargeError, match="600 rows as one array"):
+    with pytest.raises(ResultTooLargeError, match="600 rows do not fit one array"):
         take_rows(table, pa.array(np.arange(600)[::-1].copy()))

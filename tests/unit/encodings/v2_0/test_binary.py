@@ -127,5 +127,5 @@ def test_bytes_in_another_form_are_unsupported(registry: EncodingRegistry) -> No
 
 def test_strings_in_a_column_of_numbers_are_corruption(registry: EncodingRegistry) -> None:
     stored = binary([1], b"a", 2, pa.int64())
-    with pytest.raises(CorruptFileError, match="in a column of int64"):
+    with pytest.raises(CorruptFileError, match="a column of type int64"):
         stored.decode(RowRange(0, 1), registry)

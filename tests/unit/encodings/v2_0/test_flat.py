@@ -128,9 +128,9 @@ def test_compressed_values_are_read(registry: EncodingRegistry) -> None:
 @pytest.mark.parametrize(
     ("bits", "type_", "count", "error"),
     [
-        (32, pa.int64(), 4, "values of type int64 in 32 bits"),
-        (64, pa.int64(), 5, "5 values of 64 bits in a buffer of 32 bytes"),
-        (64, pa.int64(), 1 << 60, "in a buffer of 32 bytes"),
+        (32, pa.int64(), 4, "values of type int64 cannot have 32 bits"),
+        (64, pa.int64(), 5, "5 values of 64 bits do not fit a buffer of 32 bytes"),
+        (64, pa.int64(), 1 << 60, "do not fit a buffer of 32 bytes"),
         (1, pa.bool_(), 257, "257 values of 1 bits"),
         (64, pa.string(), 4, "string is not a type of fixed width"),
         (0, pa.binary(0), 4, "not a type of fixed width"),

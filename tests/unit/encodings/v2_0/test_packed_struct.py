@@ -27,5 +27,5 @@ def test_members_wider_than_the_file_are_corruption(
     type_ = pa.struct([("a", pa.list_(pa.int64(), dimension)), ("b", pa.int64())])
     encoding = ArrayEncoding(packed_struct=PackedStruct(inner=[wide, items], buffer=Buffer()))
     stored = StoredArray.of([bytes(100)], encoding, type_, 1)
-    with pytest.raises(CorruptFileError, match="1 rows of"):
+    with pytest.raises(CorruptFileError, match="cannot hold 1 packed"):
         stored.decode(RowRange(0, 1), registry)

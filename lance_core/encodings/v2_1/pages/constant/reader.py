@@ -103,7 +103,7 @@ class ConstantPlan(LayoutPlan):
         """The levels if none are stored: all null if there is no value, else all valid."""
         definition = None
         if self.kinds.max_rep:
-            raise CorruptFileError("lists without levels", field="ConstantLayout")
+            raise CorruptFileError("a page has lists but no levels", field="ConstantLayout")
         nothing = self.scalar is None and not is_empty_struct(self.scope.type)
         if nothing and self.kinds.max_def:
             if self.kinds.max_def > 1:
@@ -111,7 +111,10 @@ class ConstantPlan(LayoutPlan):
                     "the page does not state which values are null", field="ConstantLayout"
                 )
             if count > _MOST_NULLS:
-                raise UnsupportedFeatureError(f"{count} nulls in a nested column at once")
+                raise UnsupportedFeatureError(
+                    f"{count} nulls of a nested column are too many to be read at once; the limit "
+                    f"is {_MOST_NULLS}"
+                )
             definition = np.ones(count, np.uint16)
         return Levels(self.kinds, None, definition, count)
 
@@ -126,14 +129,18 @@ class ConstantPlan(LayoutPlan):
         starts = levels.row_starts()
         found = levels.count if starts is None else len(starts)
         if found != self.scope.num_rows:
-            raise CorruptFileError(f"levels of {found} rows in a page of {self.scope.num_rows}")
+            raise CorruptFileError(
+                f"the levels have {found} rows, but the page has {self.scope.num_rows}"
+            )
         return levels
 
     def _joined(self, rep: LevelArray | None, definition: LevelArray | None) -> Levels:
         if not self.kinds.max_rep:
             rep = None
         if rep is not None and definition is not None and len(rep) != len(definition):
-            raise CorruptFileError(f"{len(rep)} repetition and {len(definition)} definition levels")
+            raise CorruptFileError(
+                f"the page has {len(rep)} repetition levels but {len(definition)} definition levels"
+            )
         known = rep if rep is not None else definition
         count = self.scope.num_rows if known is None else len(known)
         if known is None and self.kinds.max_def:
@@ -160,7 +167,7 @@ def is_empty_struct(type_: pa.DataType) -> bool:
 def decode_constant(message: ConstantLayout, scope: PageScope) -> LayoutPlan:
     """`LayoutDecoder` of ``constant_layout``."""
     if len(scope.buffers) > 3:
-        raise CorruptFileError(f"a constant page of {len(scope.buffers)} buffers")
+        raise CorruptFileError(f"a constant page has {len(scope.buffers)} buffers")
     if message.HasField("inline_value") and len(scope.buffers) in (1, 3):
-        raise CorruptFileError("a constant page with two values", field="ConstantLayout")
+        raise CorruptFileError("a constant page has two values", field="ConstantLayout")
     return ConstantPlan(message, scope)

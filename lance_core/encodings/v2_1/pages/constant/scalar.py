@@ -21,10 +21,10 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 def inline_scalar(value: bytes, type_: pa.DataType) -> pa.Array:
     """The value from its bytes. Raises `CorruptFileError` if they have the wrong length."""
     if not has_fixed_width(type_) and not pa.types.is_fixed_size_binary(type_):
-        raise CorruptFileError(f"a constant of type {type_} in the message of its page")
+        raise CorruptFileError(f"the page message cannot contain a constant of type {type_}")
     width = (type_.bit_width + 7) // 8
     if len(value) != width:
-        raise CorruptFileError(f"a constant of {len(value)} bytes of type {type_}")
+        raise CorruptFileError(f"a constant of type {type_} cannot have {len(value)} bytes")
     return pa.Array.from_buffers(type_, 1, [None, pa.py_buffer(value)], 0)
 
 
@@ -34,24 +34,28 @@ def stored_scalar(buffer: pa.Buffer, type_: pa.DataType) -> pa.Array:
     if has_fixed_width(type_) and len(parts) == 1:
         return inline_scalar(parts[0].to_pybytes(), type_)
     if not is_variable(type_) or len(parts) != 2:
-        raise CorruptFileError(f"a constant of {len(parts)} buffers of type {type_}")
+        raise CorruptFileError(f"a constant of type {type_} cannot have {len(parts)} buffers")
     stored, data = parts
     if stored.size != 2 * np.dtype(offset_dtype(type_)).itemsize:
-        raise CorruptFileError(f"a constant with offsets of {stored.size} bytes")
+        raise CorruptFileError(f"the offsets of a constant have {stored.size} bytes")
     start, stop = np.frombuffer(stored, offset_dtype(type_)).tolist()
     if start != 0 or stop != data.size:
-        raise CorruptFileError(f"a constant from byte {start} to {stop} of {data.size}")
+        raise CorruptFileError(
+            f"a constant from byte {start} to {stop} is not within its {data.size} bytes"
+        )
     return single_value(type_, data, False, is_text(type_))
 
 
 def _parts(buffer: pa.Buffer) -> list[pa.Buffer]:
     count = int(np.frombuffer(buffer, "<u4", 1)[0]) if buffer.size >= 4 else 0
     if not 0 < count <= 3 or buffer.size < 4 + 4 * count:
-        raise CorruptFileError(f"a constant of {count} buffers in {buffer.size} bytes")
+        raise CorruptFileError(f"{buffer.size} bytes cannot hold a constant of {count} buffers")
     sizes = np.frombuffer(buffer, "<u4", count, 4).tolist()
     place = 4 + 4 * count
     if place + sum(sizes) != buffer.size:
-        raise CorruptFileError(f"a constant of {sum(sizes)} bytes in {buffer.size - place}")
+        raise CorruptFileError(
+            f"a constant has {sum(sizes)} bytes, but only {buffer.size - place} follow"
+        )
     parts = []
     for size in sizes:
         parts.append(buffer.slice(place, size))
@@ -68,7 +72,9 @@ def repeated(scalar: pa.Array, count: int) -> pa.Array:
     if is_variable(type_):
         size = scalar.buffers()[2].size
         if offset_dtype(type_) is np.int32 and size * count > MAX_OFFSET:
-            raise UnsupportedFeatureError(f"{count} values of {size} bytes as {type_}")
+            raise UnsupportedFeatureError(
+                f"{count} values of {size} bytes are too large for one array of type {type_}"
+            )
         offsets = np.arange(count + 1, dtype=offset_dtype(type_)) * size
         data = np.tile(np.frombuffer(scalar.buffers()[2], np.uint8), count)
         return pa.Array.from_buffers(type_, count, [None, pa.py_buffer(offsets), _own(data)], 0)

@@ -77,10 +77,14 @@ class ForeignPlan(LayoutPlan):
         starts, visible = levels.row_starts(), levels.visible()
         found = count if starts is None else len(starts)
         if found != self.scope.num_rows:
-            raise CorruptFileError(f"levels of {found} rows in a page of {self.scope.num_rows}")
+            raise CorruptFileError(
+                f"the levels have {found} rows, but the page has {self.scope.num_rows}"
+            )
         values = count if visible is None else int(np.count_nonzero(visible))
         if values != self.blocks.count:
-            raise CorruptFileError(f"{self.blocks.count} values for {values} visible levels")
+            raise CorruptFileError(
+                f"the page has {self.blocks.count} values for {values} visible levels"
+            )
         return levels
 
 
@@ -114,7 +118,7 @@ def decode_foreign(
     blocks = ForeignBlocks.of(foreign, spec, scope.type, scope.buffers[0])
     plan = ForeignPlan(message, scope, blocks)
     if message.HasField("rep_compression") != (plan.kinds.max_rep > 0):
-        raise CorruptFileError("repetition levels without lists, or the reverse")
+        raise CorruptFileError("a page must have repetition levels if and only if it has lists")
     if not plan.kinds.max_rep and not foreign.num_values == message.num_items == scope.num_rows:
-        raise CorruptFileError(f"{foreign.num_values} values for {scope.num_rows} rows")
+        raise CorruptFileError(f"a page of {scope.num_rows} rows has {foreign.num_values} values")
     return plan

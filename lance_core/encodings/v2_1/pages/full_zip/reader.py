@@ -264,14 +264,14 @@ def decode_full_zip(message: FullZipLayout, scope: PageScope) -> LayoutPlan:
     if form == "bits_per_value":
         bits = message.bits_per_value
         if not 0 < bits <= _WIDEST or bits % 8:
-            raise CorruptFileError(f"values of {bits} bits in a page of zipped values")
+            raise CorruptFileError(f"a full-zip page cannot have values of {bits} bits")
     elif form != "bits_per_offset" or message.bits_per_offset not in (32, 64):
         raise CorruptFileError("the width of values is missing", field="FullZipLayout")
     if not message.HasField("value_compression"):
         raise CorruptFileError("the encoding of the values is missing", field="FullZipLayout")
     plan = FullZipPlan(message, scope)
     if len(scope.buffers) < 1 + plan.is_indexed:
-        raise CorruptFileError(f"{len(scope.buffers)} buffers of a page of zipped values")
+        raise CorruptFileError(f"a full-zip page cannot have {len(scope.buffers)} buffers")
     size = scope.buffers[0].length
     if not plan.is_indexed:
         needed = scope.num_rows * (plan.words.width + plan.width)
@@ -281,6 +281,7 @@ def decode_full_zip(message: FullZipLayout, scope: PageScope) -> LayoutPlan:
     width, rest = divmod(scope.buffers[1].length, scope.num_rows + 1)
     if rest or width not in (1, 2, 4, 8):
         raise CorruptFileError(
-            f"a repetition index of {scope.buffers[1].length} bytes for {scope.num_rows} rows"
+            f"a repetition index of {scope.buffers[1].length} bytes does not fit {scope.num_rows} "
+            "rows"
         )
     return plan

@@ -63,7 +63,7 @@ class ChunkLevels(NamedTuple):
             return
         rep, most = self.levels.rep, self.levels.kinds.max_rep
         if rep is None or not np.diff(self.starts).all():
-            raise CorruptFileError("a chunk without repetition levels")
+            raise CorruptFileError("a chunk has no repetition levels")
         first, last = _rows_started(table.rows, chunks)
         within = self.kernels.rank_levels(rep, most - 1, self.starts)
         agree = np.array_equal(np.diff(self.starts) - within, last - first)

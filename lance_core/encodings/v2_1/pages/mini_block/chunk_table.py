@@ -113,12 +113,18 @@ def chunk_table(
     """
     unit = np.dtype("<u4" if large else "<u2")
     if not words.size or words.size % unit.itemsize:
-        raise CorruptFileError(f"{words.size} bytes of chunk words", field="MiniBlockLayout")
+        raise CorruptFileError(
+            f"the buffer of chunk words has {words.size} bytes, not a positive multiple of "
+            f"{unit.itemsize}",
+            field="MiniBlockLayout",
+        )
     word = np.frombuffer(words, unit).astype(np.int64)
     starts = np.zeros(len(word) + 1, np.int64)
     (((word >> 4) + 1) * 8).cumsum(out=starts[1:])
     if starts[-1] > num_bytes:
-        raise CorruptFileError(f"chunks of {int(starts[-1])} bytes in {num_bytes} bytes")
+        raise CorruptFileError(
+            f"the chunks take {int(starts[-1])} bytes, but their buffer has {num_bytes}"
+        )
     logs = word & 15
     if not logs[:-1].all():
         raise CorruptFileError("only the last chunk may omit its number of values")
@@ -130,7 +136,9 @@ def chunk_table(
         raise CorruptFileError(f"the chunks do not hold {num_values} values")
     values[-1] = num_values
     if rows is not None and len(rows.ended) != len(values):
-        raise CorruptFileError(f"a repetition index of {len(rows.first)} for {len(word)} chunks")
+        raise CorruptFileError(
+            f"the repetition index has {len(rows.first)} entries for {len(word)} chunks"
+        )
     return ChunkTable(starts[:-1], starts[1:], values, rows)
 
 
@@ -138,25 +146,29 @@ def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
     """The row table from the repetition index. Raises `CorruptFileError`."""
     width = depth + 1
     if not index.size or index.size % (8 * width):
-        raise CorruptFileError(f"a repetition index of {index.size} bytes")
+        raise CorruptFileError(
+            f"the repetition index has {index.size} bytes, not a positive multiple of {8 * width}"
+        )
     table = np.frombuffer(index, "<u8").reshape(-1, width)[:, :2]
     rows = _row_table(table)
     if int(rows.ended[-1]) != num_rows or table[-1, 1]:
-        raise CorruptFileError(f"a repetition index for {int(rows.ended[-1])} rows, not {num_rows}")
+        raise CorruptFileError(
+            f"the repetition index covers {int(rows.ended[-1])} rows, but the page has {num_rows}"
+        )
     return rows
 
 
 def _row_table(table: npt.NDArray[np.uint64]) -> RowTable:
     """The row table from the rows that end in each chunk, and the levels after them."""
     if int(table.max()) > _MOST_ROWS:
-        raise CorruptFileError("a repetition index with impossible counts")
+        raise CorruptFileError("the repetition index has impossible counts")
     open_after = table[:, 1] > 0
     ended = np.zeros(len(table) + 1, np.int64)
     np.cumsum(table[:, 0].astype(np.int64), out=ended[1:])
     if ended.min() < 0:
-        raise CorruptFileError("a repetition index with impossible counts")
+        raise CorruptFileError("the repetition index has impossible counts")
     if ((table[:, 0] == 0) & ~open_after).any():
-        raise CorruptFileError("a chunk without rows")
+        raise CorruptFileError("a chunk has no rows")
     continues = np.zeros(len(table), np.bool_)
     continues[1:] = open_after[:-1]
     return RowTable(ended, continues, ended[:-1] + continues)
@@ -187,7 +199,9 @@ def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
     unit = np.dtype("<u4" if pages.large else "<u2")
     sizes = np.array([one.size for one in pages.words], np.int64)
     if (sizes == 0).any() or (sizes % unit.itemsize).any():
-        raise CorruptFileError("a page without whole chunk words", field="MiniBlockLayout")
+        raise CorruptFileError(
+            "the buffer of chunk words is empty or ends within a word", field="MiniBlockLayout"
+        )
     word = np.frombuffer(b"".join(pages.words), unit).astype(np.int64)
     num_chunks = sizes // unit.itemsize
     ends = np.cumsum(num_chunks)

@@ -98,7 +98,7 @@ class ChunkLists:
         rep, definition = self._levels(data, parts, context)
         kinds, total = self._pages.kinds, parts.num_levels
         if rep is None or not total:
-            raise CorruptFileError("a chunk without repetition levels")
+            raise CorruptFileError("a chunk has no repetition levels")
         starts = np.flatnonzero(rep >= kinds.max_rep)
         if len(starts) != last - first or (not continues and int(rep[0]) != kinds.max_rep):
             raise CorruptFileError("levels and repetition index do not agree")
@@ -183,7 +183,7 @@ def _bytes_of_items(
     def item(stored: bytes | memoryview) -> memoryview:
         index = int.from_bytes(stored, "little")
         if index >= count:
-            raise CorruptFileError(f"index {index} in a dictionary of {count}")
+            raise CorruptFileError(f"index {index} is outside of the dictionary of {count} items")
         return octets[index * width : (index + 1) * width]
 
     return item
@@ -200,7 +200,7 @@ def _items_at(
         return empty_array(type_)
     width = len(indices[0])
     if any(len(index) != width for index in indices):
-        raise CorruptFileError("indices of different widths")
+        raise CorruptFileError("the dictionary indices have different widths")
     found = FixedWidth(pa.py_buffer(b"".join(indices)), 8 * width, len(indices))
     return dictionary_values(found, slice(0, len(indices)), levels, items, type_)
 
@@ -209,7 +209,7 @@ def _array(values: list[bytes | memoryview], type_: pa.DataType, validate_utf8: 
     octets = pa.py_buffer(b"".join(values))
     if not is_variable(type_):
         if any(8 * len(value) != type_.bit_width for value in values):
-            raise CorruptFileError(f"values that are not of the width of {type_}")
+            raise CorruptFileError(f"the stored values do not have the width of {type_}")
         return FixedWidth(octets, type_.bit_width, len(values)).to_arrow(type_)
     offsets = np.zeros(len(values) + 1, np.int32)
     np.cumsum([len(value) for value in values], out=offsets[1:])

@@ -70,7 +70,9 @@ class ChunkScalars:
         if self._items is not None:
             index = int.from_bytes(octets, "little")
             if index >= len(self._items):
-                raise CorruptFileError(f"index {index} in a dictionary of {len(self._items)}")
+                raise CorruptFileError(
+                    f"index {index} is outside of the dictionary of {len(self._items)} items"
+                )
             return self._items.slice(index, 1)
         return array_of(self._type, octets, validate_utf8)
 

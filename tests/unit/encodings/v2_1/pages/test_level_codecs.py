@@ -54,12 +54,12 @@ def test_a_chunk_whose_runs_do_not_fit_is_refused(decoding: DecodeContext, chunk
 
     shorter = SIZES.copy()
     shorter[chunk] = 7
-    check(stored(), shorter, "in 7 bytes")
+    check(stored(), shorter, "has only 7 bytes")
     for number in (int(SIZES[chunk]) - 7, 1 << 40, 1 << 63, (1 << 64) - 1):
         data = stored()
         head = np.array([number], "<u8").view(np.uint8)
         data[STARTS[chunk] : STARTS[chunk] + 8] = head
-        check(data, SIZES, f"{number} bytes of runs in a block of {SIZES[chunk]}")
+        check(data, SIZES, f"run values take {number} bytes, but their block has {SIZES[chunk]}")
     data = stored()
     data[STARTS[chunk] + SIZES[chunk] - 1] ^= 1  # the last length
     check(data, SIZES, "do not add up")

@@ -37,7 +37,7 @@ def test_what_is_nested_without_end_is_refused() -> None:
     encoding = CompressiveEncoding(flat={"bits_per_value": 64})
     for _ in range(40):
         encoding = CompressiveEncoding(general={"values": encoding})
-    with pytest.raises(CorruptFileError, match="more than 16 encodings"):
+    with pytest.raises(CorruptFileError, match="more than 16 levels"):
         check_page(values(encoding)("2.1"), (), FileVersion.V2_1)
     make = mini_block(value_compression=CompressiveEncoding(flat={"bits_per_value": 64}))
     for _ in range(40):

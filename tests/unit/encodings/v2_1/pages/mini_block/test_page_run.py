@@ -167,5 +167,5 @@ def test_an_index_beyond_the_dictionary_of_its_page_is_an_error() -> None:
         np.arange(3), np.array([2, 1, 1]), slice(0, 4)
     )
     assert runs.joined(np.array([0, 1, 4, 0], np.uint8)).tolist() == [0, 1, 6, 2]
-    with pytest.raises(CorruptFileError, match="index 2 in a dictionary of 2"):
+    with pytest.raises(CorruptFileError, match="index 2 is outside of the dictionary of 2"):
         runs.joined(np.array([0, 2, 4, 0], np.uint8))
