@@ -6,6 +6,8 @@ of a step is proportional to the number of members of the containers that it loo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -24,6 +26,9 @@ ABSENT = 15
 
 _SCALAR, _OBJECT, _ARRAY = 1, 2, 4
 _COUNT, _LENGTH = 0x1FFFFFFF, 0x0FFFFFFF
+
+_ENTRIES = 1 << 16
+"""Fields whose entries are compared together, so that all intermediate arrays stay in a cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +94,55 @@ def members_of(values: pa.Array) -> Members:
 def field(values: Members, name: bytes) -> Members:
     """The field ``name`` of each object; absent for other values."""
     rows, counts = _containers(values, _OBJECT)
-    found = _object_values(values, rows, counts)
-    owner, begins, sizes = _keys(values, rows, counts)
-    hits = np.flatnonzero(sizes == len(name))
-    for place, byte in enumerate(name):
-        hits = hits[values.data[begins[hits] + place] == byte]
-    return _at(values, rows[owner[hits]], found.take(hits))
+    parts = []
+    for count in np.unique(counts[counts > 0]).tolist():
+        some = rows[counts == count]
+        step = max(1, _ENTRIES // count)
+        parts += [
+            _field(values, some[start : start + step], count, name)
+            for start in range(0, len(some), step)
+        ]
+    if not parts:
+        return values.where(np.zeros(len(values), bool))
+    return _at(
+        values,
+        np.concatenate([hits for hits, _ in parts]),
+        concatenated(*(found for _, found in parts)),
+    )
+
+
+def _field(
+    values: Members, rows: Int64Array, count: int, name: bytes
+) -> tuple[Int64Array, Members]:
+    """The objects among those at ``rows`` that have the field ``name``, and its values.
+
+    All objects have ``count`` fields, so each array has a row for each field.
+    """
+    starts, ends = values.starts[rows], values.ends[rows]
+    data_at = starts + 4 + 8 * count
+    _check(bool((data_at <= ends).all()), "has too many members")
+    entries = _windows(values.data, f"V{8 * count}", starts + 4).view(">u4")
+    entries = entries.reshape(len(rows), 2 * count).T.astype(np.uint32, order="C")
+    _check(bool((entries[:count] >> 28 == STRING).all()), "has a key that is not a string")
+    sizes = entries & _LENGTH
+    stops = np.cumsum(sizes[:count], axis=0, dtype=np.int64)
+    stops += data_at
+    _check(bool((stops[-1] <= ends).all()), "ends within a key")
+    numbers, places = np.divmod(np.flatnonzero(sizes[:count] == len(name)), len(rows))
+    if name:
+        keys = _windows(values.data, f"S{len(name)}", stops[numbers, places] - len(name))
+        hits = np.flatnonzero(keys == name)
+        numbers, places = numbers[hits], places[hits]
+    begins = stops[-1][places]
+    for number in np.unique(numbers).tolist():
+        same = slice(*np.searchsorted(numbers, (number, number + 1)))
+        before = sizes[count : count + number, places[same]]
+        begins[same] += before.sum(axis=0, dtype=np.int64)
+    stops_at = begins + sizes[count + numbers, places]
+    _check(bool((stops_at <= ends[places]).all()), "ends within a value")
+    kinds = (entries[count + numbers, places] >> 28).astype(np.int64)
+    _check_kinds(kinds, CONTAINER)
+    return rows[places], Members(values.data, kinds, begins, stops_at)
 
 
 def element(values: Members, number: int) -> Members:
@@ -228,9 +276,15 @@ def _at(values: Members, rows: Int64Array, found: Members) -> Members:
 
 def _words(data: npt.NDArray[np.uint8], places: Int64Array) -> Int64Array:
     """The big-endian 32 bit integers at ``places``."""
-    # One number begins at every byte of this view, so a single gather reads all four bytes.
-    words: npt.NDArray[np.uint32] = np.ndarray((max(len(data) - 3, 0),), ">u4", data, 0, (1,))
-    return words[places].astype(np.int64)
+    return _windows(data, ">u4", places).astype(np.int64)
+
+
+def _windows(data: npt.NDArray[np.uint8], kind: str, places: Int64Array) -> npt.NDArray[Any]:
+    """The values of numpy's type ``kind`` at ``places``."""
+    # One value begins at every byte of this view, so a single gather reads all of its bytes.
+    count = max(len(data) + 1 - np.dtype(kind).itemsize, 0)
+    windows: npt.NDArray[Any] = np.ndarray((count,), kind, data, 0, (1,))
+    return windows[places]
 
 
 def _check(fits: bool, reason: str) -> None:

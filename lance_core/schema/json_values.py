@@ -156,19 +156,19 @@ def _boolean(text: str) -> bool:
 
 def binary(values: Members) -> pa.Array:
     """Each value as binary JSON of its own."""
+    import pyarrow.compute as pc
+
     rows = np.flatnonzero(values.exists)
     one = values.take(rows)
-    sizes = one.ends - one.starts
+    found = _bytes(one)
     is_scalar = one.kinds != CONTAINER
-    headers = np.where(is_scalar, 8, 0)
-    ends = np.cumsum(sizes + headers)
-    starts = ends - sizes - headers
-    data = np.empty(int((sizes + headers).sum()), np.uint8)
-    entries = np.stack([np.full(len(rows), 0x20000000), (one.kinds << 28) | sizes], axis=1)
-    words = entries[is_scalar].astype(">u4").view(np.uint8).reshape(-1, 8)
-    data[starts[is_scalar][:, None] + np.arange(8)] = words
-    data[_ranges(starts + headers, sizes)] = one.data[_ranges(one.starts, sizes)]
-    found = _joined(pa.large_binary(), sizes + headers, data)
+    if is_scalar.any():
+        entries = np.stack(
+            [np.full(len(rows), 0x20000000), (one.kinds << 28) | (one.ends - one.starts)], axis=1
+        )
+        headers = entries[is_scalar].astype(">u4")
+        parts = _joined(pa.large_binary(), np.where(is_scalar, 8, 0), headers)
+        found = pc.binary_join_element_wise(parts, found, pa.scalar(b"", pa.large_binary()))
     if len(rows) == len(values):
         return found
     places = np.cumsum(values.exists) - 1
@@ -344,6 +344,12 @@ def _utf8(one: Members) -> pa.Array:
 
 def _bytes(one: Members) -> pa.Array:
     """The data of each value."""
+    bounds = np.stack([one.starts, one.ends], axis=1).ravel()
+    if len(one) and (bounds[1:] >= bounds[:-1]).all():
+        # Every second value of this array is one between those of ``one``.
+        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(one.data)]
+        both = pa.Array.from_buffers(pa.large_binary(), len(bounds) - 1, buffers)
+        return both.take(pa.array(np.arange(0, len(bounds), 2)))
     sizes = one.ends - one.starts
     return _joined(pa.large_binary(), sizes, one.data[_ranges(one.starts, sizes)])
 
