@@ -169,7 +169,7 @@ def _open(options: argparse.Namespace) -> LanceDataset:
 def _storage_options(options: argparse.Namespace) -> dict[str, Any]:
     given = {name: value for given in options.option for name, value in given.items()}
     if "" in given:
-        raise InvalidInputError("write storage options as NAME=VALUE")
+        raise InvalidInputError("a storage option must have the form NAME=VALUE")
     return given
 
 

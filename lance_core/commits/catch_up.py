@@ -112,7 +112,7 @@ class CatchUp:
         self._check_is_new(made_by, number)
         if first is None and self._may_be_repeated:
             raise self._unknown(number)
-        raise DatasetExistsError("a table is there already, by another writer")
+        raise DatasetExistsError("another writer has created a table at this location")
 
     def _check_until(self, newest: ManifestLocation) -> Version | None:
         """Check the transaction against all unchecked versions, and read the newest one.
@@ -160,7 +160,8 @@ class CatchUp:
 
     def _unknown(self, number: int) -> CommitUnknownError:
         return CommitUnknownError(
-            f"whether this transaction is version {number} cannot be read any more",
+            f"it is unknown whether version {number} is this transaction: the version cannot be "
+            "read any more",
             self._transaction.uuid,
             number,
         )

@@ -34,7 +34,7 @@ def read_version(store: ObjectStore, location: ManifestLocation) -> Version:
     try:
         data = store.get(location.path)
     except ObjectNotFoundError as error:
-        raise DatasetNotFoundError(f"version {location.version} is not there any more") from error
+        raise DatasetNotFoundError(f"version {location.version} does not exist any more") from error
     return Version(parse_manifest_file(data, location.path), location)
 
 

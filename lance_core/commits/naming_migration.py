@@ -47,5 +47,8 @@ def _migrate(store: ObjectStore, version: int) -> None:
     elif there is None:
         store.put(target, data)
     if there is not None and not there.equals(data):
-        raise CorruptFileError(f"version {version} differs from {source}", target)
+        raise CorruptFileError(
+            f"version {version} has a manifest under its new name that differs from {source}",
+            target,
+        )
     store.delete(source)

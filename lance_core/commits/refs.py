@@ -229,7 +229,9 @@ def _read(store: ObjectStore, path: str, what: str) -> bytes:
     except ObjectNotFoundError:
         raise RefNotFoundError(f"Ref not found error: {what} does not exist") from None
     if stored.size > MAX_REF_BYTES:
-        raise CorruptFileError(f"a ref of {stored.size} bytes", path)
+        raise CorruptFileError(
+            f"the ref has {stored.size} bytes; the limit is {MAX_REF_BYTES}", path
+        )
     content: bytes = stored.to_pybytes()
     return content
 

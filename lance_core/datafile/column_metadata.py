@@ -133,7 +133,7 @@ class ColumnParser:
         try:
             return self._page_encoding(Encoding.FromString(raw))
         except DecodeError as error:
-            raise CorruptFileError("not a valid Encoding message") from error
+            raise CorruptFileError("the bytes are not a valid Encoding message") from error
 
     def _page_encoding(self, encoding: Encoding) -> PageEncoding:
         url, value = _direct(encoding)
@@ -153,7 +153,9 @@ class ColumnParser:
 
     def _ranges(self, offsets: Sequence[int], sizes: Sequence[int]) -> tuple[ByteRange, ...]:
         if len(offsets) != len(sizes):
-            raise CorruptFileError(f"{len(offsets)} buffer offsets but {len(sizes)} sizes")
+            raise CorruptFileError(
+                f"a page or column has {len(offsets)} buffer offsets but {len(sizes)} buffer sizes"
+            )
         ranges = []
         data_end = self._data_end
         for offset, size in zip(offsets, sizes, strict=True):
@@ -171,7 +173,7 @@ def _column_metadata(raw: bytes) -> ColumnMetadata:
     try:
         return ColumnMetadata.FromString(raw)
     except DecodeError as error:
-        raise CorruptFileError("not a valid ColumnMetadata message") from error
+        raise CorruptFileError("the bytes are not a valid ColumnMetadata message") from error
 
 
 def _direct(encoding: Encoding) -> tuple[str, bytes]:

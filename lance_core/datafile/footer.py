@@ -139,7 +139,7 @@ def _check(footer: Footer, position: int) -> None:
         )
     if footer.num_global_buffers == 0:
         raise CorruptFileError(
-            "there is no global buffer, but the first one describes the file",
+            "the file has no global buffer, but the first one must describe the file",
             offset=position + 24,
             field="footer.num_global_buffers",
         )

@@ -179,14 +179,17 @@ def _parsed(kind: type[M], raw: bytes, field: str) -> M:
     try:
         return kind.FromString(raw)
     except DecodeError as error:
-        raise CorruptFileError(f"not a valid {kind.__name__} message", field=field) from error
+        raise CorruptFileError(
+            f"the bytes are not a valid {kind.__name__} message", field=field
+        ) from error
 
 
 def _edges(metadata: Metadata, end: int) -> Int64Array:
     """The first row of each batch, followed by the number of rows; validated to ascend from 0."""
     if len(metadata.batch_offsets) > end // ENTRY + 1:  # each batch has entries in the page table
         raise CorruptFileError(
-            f"{len(metadata.batch_offsets)} batches in {end} bytes", field="Metadata.batch_offsets"
+            f"{end} bytes cannot hold {len(metadata.batch_offsets)} batches",
+            field="Metadata.batch_offsets",
         )
     edges = np.array(metadata.batch_offsets or [0], np.int64)
     if edges[0] != 0 or (np.diff(edges) < 0).any():

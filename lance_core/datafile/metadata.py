@@ -109,7 +109,7 @@ class Columns(LazyColumns):
 
     def _parse(self, index: int) -> Column:
         if not 0 <= index < len(self):
-            raise IndexError(f"column {index} of {len(self)}")
+            raise IndexError(f"column {index} does not exist; the file has {len(self)} columns")
         position, length = _ENTRY.unpack_from(self._table, index * TABLE_ENTRY)
         start = position - self._base
         try:
@@ -304,5 +304,5 @@ def _parsed(kind: type[M], data: bytes) -> M:
         return kind.FromString(data)
     except DecodeError as error:
         raise CorruptFileError(
-            "not a valid FileDescriptor message", field="global_buffers[0]"
+            "the bytes are not a valid FileDescriptor message", field="global_buffers[0]"
         ) from error

@@ -224,12 +224,12 @@ class LanceScanner(ArrowInstance):
     @staticmethod
     def from_dataset(*args: Any, **kwargs: Any) -> NoReturn:
         """Not supported; use `LanceDataset.scanner`."""
-        raise UnsupportedFeatureError("from_dataset: use LanceDataset.scanner")
+        raise UnsupportedFeatureError("from_dataset is not supported: use LanceDataset.scanner")
 
     @staticmethod
     def from_fragment(*args: Any, **kwargs: Any) -> NoReturn:
         """Not supported; use `LanceFragment.scanner`."""
-        raise UnsupportedFeatureError("from_fragment: use LanceFragment.scanner")
+        raise UnsupportedFeatureError("from_fragment is not supported: use LanceFragment.scanner")
 
     @staticmethod
     def from_batches(*args: Any, **kwargs: Any) -> NoReturn:

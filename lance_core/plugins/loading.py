@@ -285,7 +285,7 @@ def _check_kernels(spec: KernelSpec) -> None:
     _check_name(spec.name, "name of kernels")
     for name, loop in spec.loops.items():
         if name not in LOOPS:
-            raise PluginLoadError(f"there is no kernel {name!r}{hint(name, LOOPS)}")
+            raise PluginLoadError(f"kernel {name!r} does not exist{hint(name, LOOPS)}")
         if not callable(loop):
             raise PluginLoadError(f"kernel {name!r} of {spec.name!r} is not callable")
 

@@ -43,7 +43,7 @@ def render(name: str, kind: str) -> dict[str, str]:
     `InvalidInputError` for an invalid name or kind.
     """
     if kind not in KINDS:
-        raise InvalidInputError(f"there is no kind of plugin {kind!r}{hint(kind, KINDS)}")
+        raise InvalidInputError(f"{kind!r} is not a kind of plugin{hint(kind, KINDS)}")
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise InvalidInputError(f"name {name!r}: lower-case letters and digits, with '-' inside")
     what, own = KINDS[kind]

@@ -35,7 +35,7 @@ def json_to_schema(schema_json: Mapping[str, Any]) -> pa.Schema:
     except LanceError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
-        raise InvalidInputError(f"not a schema as JSON: {error!r}") from error
+        raise InvalidInputError(f"the text is not the JSON form of a schema: {error!r}") from error
 
 
 def _field_to_json(field: pa.Field, parents: tuple[str, ...]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _type_to_json(arrow: pa.DataType, path: tuple[str, ...]) -> dict[str, Any]:
 
 def _field_from_json(value: Mapping[str, Any], depth: int) -> pa.Field:
     if depth == 0:
-        raise InvalidInputError(f"a schema as JSON nests deeper than {MAX_NESTING} levels")
+        raise InvalidInputError(f"the JSON schema is nested deeper than {MAX_NESTING} levels")
     field = pa.field(
         value["name"],
         _type_from_json(value["type"], depth),

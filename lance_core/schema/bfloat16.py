@@ -74,7 +74,10 @@ class BFloat16Array(pa.ExtensionArray):  # type: ignore[misc]  # pyarrow has no 
         Raises ``ValueError`` for other dtypes and more than one dimension.
         """
         if array.dtype.name != "bfloat16" or array.ndim != 1:
-            raise ValueError(f"not one dimension of bfloat16: {array.ndim} of {array.dtype.name}")
+            raise ValueError(
+                f"the array must have one dimension of bfloat16, got {array.ndim} of "
+                f"{array.dtype.name}"
+            )
         return _of_bits(np.ascontiguousarray(array).view(np.uint16), None)
 
     def to_numpy(self, zero_copy_only: bool = False) -> npt.NDArray[Any]:

@@ -107,7 +107,7 @@ def _variable(
         )
     large = pa.types.is_large_string(type_) or pa.types.is_large_binary(type_)
     if not large and last - first > _MAX_INT32:
-        raise CorruptFileError("a dictionary of 2 GiB or more", offset=place.offset)
+        raise CorruptFileError("the values of a dictionary take 2 GiB or more", offset=place.offset)
     buffers = [
         pa.py_buffer(np.packbits(lengths > 0, bitorder="little")),
         pa.py_buffer((offsets - first).astype("<i8" if large else "<i4")),
@@ -118,7 +118,7 @@ def _variable(
         values.validate(full=True)
     except pa.ArrowInvalid as error:
         raise CorruptFileError(
-            f"the values of a dictionary: {error}", offset=place.offset
+            f"the values of a dictionary cannot be read: {error}", offset=place.offset
         ) from error
     return values
 
@@ -164,7 +164,9 @@ def _is_variable(type_: pa.DataType) -> bool:
 
 def _width(type_: pa.DataType) -> int:
     if not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
-        raise UnsupportedFeatureError(f"dictionaries of {type_} in tables of file version 0.1")
+        raise UnsupportedFeatureError(
+            f"tables of file version 0.1 cannot store dictionaries of {type_}"
+        )
     return int(type_.bit_width) // 8
 
 

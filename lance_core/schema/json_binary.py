@@ -208,7 +208,7 @@ def _member(kind: int, data: bytes, depth: int) -> Json:
         return _container(data, depth - 1)
     constants: dict[int, Json] = {_NULL: None, _FALSE: False, _TRUE: True}
     if kind not in constants:
-        raise UnsupportedFeatureError(f"binary JSON with a value of kind {kind >> 28}")
+        raise UnsupportedFeatureError(f"binary JSON contains a value of unknown kind {kind >> 28}")
     return constants[kind]
 
 
@@ -224,5 +224,7 @@ def _decoded_number(data: bytes) -> Json:
     if tag in SPECIAL_FLOATS and not digits:
         return None
     if tag == DECIMAL:
-        raise UnsupportedFeatureError("binary JSON with a decimal number")
+        raise UnsupportedFeatureError(
+            "binary JSON contains a decimal number, which is not supported"
+        )
     raise CorruptFileError(f"invalid number {data[:10].hex()!r} in binary JSON")

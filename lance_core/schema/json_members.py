@@ -294,4 +294,4 @@ def _check(fits: bool, reason: str) -> None:
 
 def _check_kinds(kinds: Int64Array, highest: int) -> None:
     if (kinds > highest).any():
-        raise UnsupportedFeatureError(f"binary JSON with a value of kind {kinds.max()}")
+        raise UnsupportedFeatureError(f"binary JSON contains a value of unknown kind {kinds.max()}")

@@ -250,7 +250,9 @@ def _decoded(one: Members) -> Numbers:
         whole[rows] = decoded.astype(np.uint64 if letter == "u" else np.int64).view(np.int64)
         is_large[rows] = (letter == "u") & (whole[rows] < 0)
     if (tags == DECIMAL).any():
-        raise UnsupportedFeatureError("binary JSON with a decimal number")
+        raise UnsupportedFeatureError(
+            "binary JSON contains a decimal number, which is not supported"
+        )
     if not known.all():
         raise CorruptFileError("invalid number in binary JSON")
     return Numbers(whole, fractions, is_float, is_large)

@@ -96,7 +96,7 @@ def fixed_size_list_parts(text: str) -> tuple[str, int]:
 
 def _fixed_size_list(text: str, parameters: str, depth: int) -> pa.DataType:
     if depth == 0:
-        raise CorruptFileError(f"logical type {_shown(text)} nests too many fixed_size_list")
+        raise CorruptFileError(f"logical type {_shown(text)} has too many nested fixed-size lists")
     item, dimension = fixed_size_list_parts(text)
     value = pa.binary(2) if item == BFLOAT16 else _parse(item, depth - 1)
     return pa.list_(pa.field("item", value), dimension)
@@ -120,7 +120,9 @@ def _decimal(text: str, parameters: str) -> pa.DataType:
         raise CorruptFileError(f"logical type {_shown(text)} is not decimal:<bits>:<p>:<s>")
     bits, precision, scale = parts
     if bits not in {"128", "256"}:
-        raise UnsupportedFeatureError(f"decimals of {bits[:20]} bits (logical type {_shown(text)})")
+        raise UnsupportedFeatureError(
+            f"decimals of {bits[:20]} bits are not supported (logical type {_shown(text)})"
+        )
     make, widest = (pa.decimal128, 38) if bits == "128" else (pa.decimal256, 76)
     return make(_integer(text, precision, 1, widest), _integer(text, scale, -128, 127))
 
@@ -135,7 +137,9 @@ def _dictionary(text: str, parameters: str) -> pa.DataType:
     if ordered not in {"true", "false"}:
         raise CorruptFileError(f"logical type {_shown(text)} is neither ordered nor unordered")
     if value not in _DICTIONARY_VALUES:
-        raise UnsupportedFeatureError(f"dictionaries of {value[:80]!r}")
+        raise UnsupportedFeatureError(
+            f"dictionaries with values of type {value[:80]!r} are not supported"
+        )
     return pa.dictionary(_SIMPLE[key], _SIMPLE[value])
 
 

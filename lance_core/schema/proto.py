@@ -35,7 +35,9 @@ def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
     for message in messages:
         parent = _parent_of(message, nodes, last)
         if parent.depth >= MAX_NESTING:
-            raise CorruptFileError(f"nested deeper than {MAX_NESTING} levels", field=message.name)
+            raise CorruptFileError(
+                f"the schema is nested deeper than {MAX_NESTING} levels", field=message.name
+            )
         node = _Node(message, parent.depth + 1, [])
         parent.children.append(node)
         if message.id != UNASSIGNED:
@@ -55,7 +57,7 @@ def _parent_of(message: file_pb2.Field, nodes: Mapping[int, _Node], last: _Node)
         # In files of version 2.2, the members of a blob's description have no id and no parent id.
         return last
     if message.id < 0:
-        raise CorruptFileError(f"negative field id {message.id}", field=message.name)
+        raise CorruptFileError(f"a field has the negative id {message.id}", field=message.name)
     if message.id in nodes:
         raise CorruptFileError(f"field id {message.id} is used twice", field=message.name)
     if message.parent_id not in nodes:

@@ -39,7 +39,7 @@ def check_storable(schema: Schema, version: str) -> None:
     unknown version or a type that the version has no encoding for, naming the path of the field.
     """
     if version not in _VERSIONS:
-        raise UnsupportedFeatureError(f"writing schemas to files of version {version!r}")
+        raise UnsupportedFeatureError(f"files of version {version!r} cannot be written")
     for field in schema.fields:
         if field.name in RESERVED_NAMES:
             raise InvalidInputError(f"column name {field.name!r} is reserved")

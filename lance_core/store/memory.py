@@ -55,7 +55,7 @@ class Objects:
     def put(self, path: str, content: pa.Buffer, mode: PutMode) -> None:
         """Set the object at ``path``."""
         if not isinstance(mode, PutMode):
-            raise InvalidInputError(f"{mode!r} is no PutMode")
+            raise InvalidInputError(f"mode must be a PutMode, got {mode!r}")
         with self._lock:
             if mode is PutMode.create and path in self._objects:
                 raise ObjectExistsError(path)
@@ -194,6 +194,6 @@ def open_memory(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectSto
     ``memory://name/path`` refers to the same objects everywhere in this process.
     """
     if url.scheme != "memory":
-        raise InvalidInputError(f"{url} is no place in memory")
+        raise InvalidInputError(f"{url} is not the URL of a memory store")
     store = MemoryStore(_shared.setdefault(url.netloc, Objects()))
     return PrefixStore(store, url.path) if url.path else store

@@ -45,7 +45,10 @@ class SpoolingWriter(ObjectWriter):
             self._append(view)
         except OSError as error:
             self._end("incomplete")
-            raise StoreError(f"no room on this machine for {self._path!r}: {error}") from error
+            raise StoreError(
+                f"{self._path!r} cannot be buffered in the temporary folder of this machine: "
+                f"{error}"
+            ) from error
         self._position += view.nbytes
 
     def tell(self) -> int:
@@ -88,7 +91,10 @@ class SpoolingWriter(ObjectWriter):
             self._file.flush()
             return pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
         except OSError as error:
-            raise StoreError(f"no room on this machine for {self._path!r}: {error}") from error
+            raise StoreError(
+                f"{self._path!r} cannot be buffered in the temporary folder of this machine: "
+                f"{error}"
+            ) from error
 
     def _check_open(self) -> None:
         if self._state != "open":

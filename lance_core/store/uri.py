@@ -237,7 +237,7 @@ def _decoded_path(raw: str, uri: str) -> str:
     for part in parts:
         if part == "..":
             if not segments:
-                raise InvalidInputError(f"{shown_uri(uri)!r}: the path leaves its root")
+                raise InvalidInputError(f"the path of {shown_uri(uri)!r} leaves its root")
             segments.pop()
         elif part != ".":
             segments.append(_decoded_segment(part, uri))
@@ -265,7 +265,7 @@ def _query(query: str, uri: str) -> dict[str, str]:
             query, keep_blank_values=True, strict_parsing=bool(query), errors="strict"
         )
     except ValueError:
-        raise InvalidInputError(f"{shown_uri(uri)!r}: malformed query") from None
+        raise InvalidInputError(f"the query of {shown_uri(uri)!r} is malformed") from None
     parameters = dict(pairs)
     if len(parameters) < len(pairs):
         raise InvalidInputError(f"{shown_uri(uri)!r}: a query parameter is given twice")

@@ -120,7 +120,8 @@ def _deletion_file(manifest: Manifest, fragment_id: int, file: DeletionFile) -> 
 def _index(manifest: Manifest, index: table_pb2.IndexMetadata) -> Reference:
     if len(index.uuid.uuid) != 16:
         raise CorruptFileError(
-            f"a UUID of {len(index.uuid.uuid)} bytes", field="IndexMetadata.uuid"
+            f"the UUID of an index has {len(index.uuid.uuid)} bytes, expected 16",
+            field="IndexMetadata.uuid",
         )
     for file in index.files:
         check_relative(file.path, "IndexFile.path")

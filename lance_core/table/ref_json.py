@@ -99,7 +99,7 @@ class RefMembers:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a valid number")
 
 
 def _is_step(step: object) -> bool:

@@ -59,7 +59,7 @@ def test_exploring_again_finds_the_same() -> None:
         (("w1 store.put", "w9 store.put"), "is not possible here"),
         (("-> ok", "-> crash"), "is not possible here"),
         (("configuration", "c"), "begins with the line"),
-        (("configuration unsafe", "configuration safe"), "there is no configuration"),
+        (("configuration unsafe", "configuration safe"), "does not exist"),
     ],
 )
 def test_a_schedule_that_does_not_fit_is_refused(change: tuple[str, str], message: str) -> None:

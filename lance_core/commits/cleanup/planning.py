@@ -99,7 +99,7 @@ def _survey(
     _check_naming(listing)
     locations = tuple(handler.list_versions())
     if not locations:
-        raise DatasetNotFoundError("there is no table to clean up")
+        raise DatasetNotFoundError("the table to clean up does not exist")
     head = read_version(store, locations[-1]).file
     grace = _grace(head)
     named = named_versions(store, scope, time, grace)

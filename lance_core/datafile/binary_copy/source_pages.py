@@ -163,7 +163,7 @@ class _Columns:
                     length, position = _long_varint(raw, position - 1)
                 end = position + length
                 if end > stop:
-                    raise CorruptFileError("not a valid ColumnMetadata message")
+                    raise CorruptFileError("the bytes are not a valid ColumnMetadata message")
                 if tag == COLUMN_PAGES_TAG:
                     page_starts.append(position)
                     page_stops.append(end)

@@ -92,7 +92,7 @@ class ExternalBlobs:
                 f"the blob's URI {shown_uri(uri)!r} cannot be used: {error}"
             ) from error
         if not url.path.rpartition("/")[2]:
-            raise InvalidInputError(f"the blob's URI {shown_uri(uri)!r} names no object")
+            raise InvalidInputError(f"the blob's URI {shown_uri(uri)!r} does not name an object")
         for base_id, place in reversed(self.bases):
             folder = place.path.rstrip("/")
             same = (url.scheme, url.netloc) == (place.scheme, place.netloc)

@@ -212,7 +212,7 @@ def _refuse_surrogates(sql: str) -> None:
         sql.encode()
     except UnicodeEncodeError as error:
         raise InvalidInputError(
-            f"the expression is no Unicode text: a lone surrogate at character {error.start}"
+            f"the expression is not valid Unicode text: character {error.start} is a lone surrogate"
         ) from None
 
 

@@ -93,7 +93,7 @@ def duration(text: str) -> timedelta:
     parts = _PART.findall(text) if len(text) <= _LONGEST else []  # the regex takes quadratic time
     is_whole = parts and not _PART.sub("", text)
     if not is_whole or any(unit not in _UNITS for _, unit in parts):
-        raise InvalidInputError(f"{text[:100]!r} is no duration: write it like 14days or 1h")
+        raise InvalidInputError(f"{text[:100]!r} is not a duration: write it like 14days or 1h")
     try:
         return timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts))
     except (OverflowError, ValueError):

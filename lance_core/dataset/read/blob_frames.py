@@ -88,7 +88,9 @@ def _blob_paths(field: pa.Field) -> Iterator[tuple[str, ...]]:
 def _source(output: Output, inner: Sequence[str]) -> str:
     """The path in the table of the description at ``inner`` in a column of the result."""
     if not isinstance(output.source, tuple):
-        raise InvalidInputError(f"the blobs of the computed column {output.field.name!r}")
+        raise InvalidInputError(
+            f"the blobs of the computed column {output.field.name!r} cannot be opened as files"
+        )
     return format_path([*output.source, *inner])
 
 

@@ -175,7 +175,7 @@ def _lineage(top: Field, names: tuple[str, ...]) -> tuple[Field, ...]:
     for name in names[1:]:
         child = found[-1].child(name)
         if child is None:
-            raise InvalidInputError(f"there is no field {format_path(names)!r}")
+            raise InvalidInputError(f"field {format_path(names)!r} does not exist")
         found.append(child)
     return tuple(found)
 

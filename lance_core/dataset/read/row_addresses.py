@@ -55,14 +55,14 @@ def picks_of(
     else:
         places = _places(snapshot, selector, wanted)
         if (places < 0).any():
-            raise InvalidInputError(f"row id {wanted[places < 0][0]} is deleted or not there")
+            raise InvalidInputError(f"row id {wanted[places < 0][0]} is deleted or does not exist")
         numbers, order = distinct(places)
         picks = list(_by_place(snapshot, numbers))
         for pick, is_live in zip(picks, _are_live(snapshot, picks), strict=True):
             if not is_live.all():
                 offset = pick.offsets[np.argmin(is_live)]
                 raise InvalidInputError(
-                    f"row {offset} of fragment {pick.fragment.id} is deleted or not there"
+                    f"row {offset} of fragment {pick.fragment.id} is deleted or does not exist"
                 )
     return picks, np.arange(len(wanted)) if order is None else order
 
@@ -154,7 +154,7 @@ def _by_place(snapshot: Snapshot, places: Int64Array) -> Iterator[FragmentPositi
         count = snapshot.physical_rows(fragment)
         if offsets[-1] >= count:
             raise InvalidInputError(
-                f"row {offsets[-1]} is not there: fragment {fragment.id} has {count} rows"
+                f"row {offsets[-1]} does not exist: fragment {fragment.id} has {count} rows"
             )
         yield FragmentPositions(fragment, offsets)
 

@@ -66,11 +66,13 @@ def object_place(uri: str) -> tuple[str, str]:
     try:
         url = parse_base(uri)
     except CorruptFileError as error:
-        raise CorruptFileError(f"the URI of a blob: {error.reason}", field="blob_uri") from error
+        raise CorruptFileError(
+            f"the URI of a blob is invalid: {error.reason}", field="blob_uri"
+        ) from error
     folder, _, name = url.path.rpartition("/")
     if not name:
         raise CorruptFileError(
-            f"the URI {shown_uri(uri)!r} of a blob names no object", field="blob_uri"
+            f"the URI {shown_uri(uri)!r} of a blob does not name an object", field="blob_uri"
         )
     if url.scheme == "file":
         return folder or "/", name

@@ -315,7 +315,9 @@ class Snapshot:
         """The table position of each fragment's first live row; the last entry is the total."""
         if self.num_rows >= 1 << 63:
             raise CorruptFileError(
-                f"{self.num_rows} rows", self.location.path, field="Manifest.fragments"
+                f"the table claims {self.num_rows} rows, more than addresses exist",
+                self.location.path,
+                field="Manifest.fragments",
             )
         live = self.manifest.fragments.counts.live_rows
         if live is None:

@@ -66,7 +66,8 @@ def local_time(timestamp: datetime | None) -> datetime:
         return timestamp.astimezone().replace(tzinfo=None)
     except (OverflowError, ValueError):
         raise CorruptFileError(
-            f"{timestamp} is no date in the local time zone", field="Manifest.timestamp"
+            f"timestamp {timestamp} is outside of the dates of the local time zone",
+            field="Manifest.timestamp",
         ) from None
 
 
@@ -101,7 +102,7 @@ def _moment(asof: datetime | str) -> datetime:
     try:
         return asof.astimezone()
     except (OverflowError, ValueError):
-        raise InvalidInputError(f"{asof} is no date in UTC as well") from None
+        raise InvalidInputError(f"{asof} is outside of the supported range of dates") from None
 
 
 def transaction(root: TableRoot, version: int) -> Transaction | None:

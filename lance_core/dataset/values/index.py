@@ -88,7 +88,7 @@ def to_uuid(text: str) -> uuids.UUID:
     try:
         return uuids.UUID(text)
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidInputError(f"not the UUID of an index: {text!r}") from error
+        raise InvalidInputError(f"the id of an index must be a UUID, got {text!r}") from error
 
 
 def _bitmap(fragments: Iterable[int]) -> bytes:
@@ -103,7 +103,8 @@ def _moment(milliseconds: int) -> datetime:
         return _EPOCH + milliseconds * _MILLISECOND
     except OverflowError:
         raise CorruptFileError(
-            f"{milliseconds} ms is no date", field="IndexMetadata.created_at"
+            f"the creation time of an index, {milliseconds} ms, is not a valid date",
+            field="IndexMetadata.created_at",
         ) from None
 
 

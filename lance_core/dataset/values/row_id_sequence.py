@@ -31,7 +31,7 @@ class RowIdSequence:
         ordered = np.sort(ids)
         repeated = ordered[1:][ordered[1:] == ordered[:-1]]
         if len(repeated):
-            raise InvalidInputError(f"row ids must be unique, but {repeated[0]} is there twice")
+            raise InvalidInputError(f"row ids must be unique, but {repeated[0]} occurs twice")
         self._ids = stored.RowIdSequence.from_ids(ids)
 
     @staticmethod

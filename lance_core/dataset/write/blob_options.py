@@ -29,7 +29,7 @@ def blob_options(base_paths: Iterable[BasePath], given: Mapping[str, Any]) -> Bl
         )
     allow = given.get("allow_external_blob_outside_bases", False)
     if not isinstance(allow, bool):
-        raise InvalidInputError(f"allow_external_blob_outside_bases is no bool: {allow!r}")
+        raise InvalidInputError(f"allow_external_blob_outside_bases must be a bool, got {allow!r}")
     if allow and mode == INGEST:
         raise InvalidInputError(
             "allow_external_blob_outside_bases is only for external_blob_mode='reference'"

@@ -86,7 +86,7 @@ class ChangedRows:
             is_new = address.is_null().to_numpy(zero_copy_only=False)
             deletes = np.array([action is None for action in self._actions], np.bool_)[actions]
             if (deletes & is_new).any():
-                raise InvalidInputError("a row without an address cannot be deleted")
+                raise InvalidInputError("a row to delete has no address")
             addresses = address.fill_null(0).to_numpy()
             self._deleted.append(addresses[deletes])
             updates, inserts = np.flatnonzero(~deletes & ~is_new), np.flatnonzero(is_new)

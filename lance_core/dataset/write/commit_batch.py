@@ -44,7 +44,9 @@ def merged(transactions: Sequence[Transaction]) -> Transaction:
     fragments = []
     for transaction in transactions:
         if not isinstance(transaction, Transaction):
-            raise TypeError(f"not a Transaction: {type(transaction).__name__}")
+            raise TypeError(
+                f"transactions must be Transaction objects, got {type(transaction).__name__}"
+            )
         if not isinstance(transaction.operation, LanceOperation.Append):
             raise UnsupportedFeatureError(
                 "only Append transactions can be committed together, not "
@@ -52,6 +54,6 @@ def merged(transactions: Sequence[Transaction]) -> Transaction:
             )
         fragments += transaction.operation.fragments
     if not transactions:
-        raise InvalidInputError("there are no transactions to commit")
+        raise InvalidInputError("transactions is empty: pass at least one")
     read_version = min(transaction.read_version for transaction in transactions)
     return Transaction(read_version, LanceOperation.Append(fragments))

@@ -47,8 +47,8 @@ def restore(snapshot: Snapshot) -> Snapshot:
     # A transaction has a UUID; versions without a transaction are compared as a whole.
     if there.transaction != ours.transaction or (ours.transaction is None and there != ours):
         raise CommitConflictError(
-            f"version {snapshot.version} is not the open version any more: the table was created "
-            "again; open it again"
+            f"version {snapshot.version} is not the open version any more: the table was "
+            "recreated; open it again"
         )
     newest = open_table.open_version(snapshot.root)
     return commit_change(newest, Restore(snapshot.version))

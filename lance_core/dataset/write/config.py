@@ -58,5 +58,5 @@ def _field_id(schema: Schema, path: str) -> int:
         raise TypeError(f"fields are named by text, got {path!r}")
     field = schema.field_by_path(path)
     if field is None:
-        raise SchemaMismatchError(f"there is no field {path!r}")
+        raise SchemaMismatchError(f"field {path!r} does not exist")
     return field.id

@@ -69,7 +69,10 @@ class BlobOptions:
     def __post_init__(self) -> None:
         limit = self.pack_limit
         if limit is not None and (not isinstance(limit, int) or limit < 0):
-            raise InvalidInputError(f"blob_pack_file_size_threshold is no size: {limit!r}")
+            raise InvalidInputError(
+                "blob_pack_file_size_threshold must be a non-negative number of bytes, got "
+                f"{limit!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

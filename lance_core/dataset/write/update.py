@@ -161,7 +161,8 @@ class _NewColumn:
         known = self.field.dictionary_values
         if known is None:
             raise UnsupportedFeatureError(
-                f"column {self.field.name!r}: updates of dictionaries in files of version 0.1"
+                f"column {self.field.name!r}: dictionaries in files of version 0.1 cannot be "
+                "updated"
             )
         import pyarrow.compute as pc
 
@@ -190,14 +191,18 @@ def _new_column(snapshot: Snapshot, name: str, sql: str) -> _NewColumn:
             f"Column {shortened(name)} does not exist in the table{hint(name, schema.names)}"
         )
     if has_blobs_v2([field]):
-        raise UnsupportedFeatureError(f"new values of the blobs of column {name!r}")
+        raise UnsupportedFeatureError(
+            f"column {name!r} has blobs, which cannot get new values by an update"
+        )
     try:
         value = as_value(sql, snapshot.schema_with_bytes.to_arrow(), _value_type(field))
     except (InvalidInputError, UnsupportedFeatureError) as error:
         raise type(error)(f"column {name!r}: {error}") from error
     for path in value.columns:
         if has_blobs_v2([fields[path[0]]]):
-            raise UnsupportedFeatureError(f"column {name!r}: values from the blobs of {path[0]!r}")
+            raise UnsupportedFeatureError(
+                f"column {name!r}: new values cannot be computed from the blobs of {path[0]!r}"
+            )
     return _NewColumn(field, value)
 
 

@@ -182,7 +182,11 @@ class OpenBloomFilter(OpenIndex):
         except ValueError:
             probability = -1.0
         if not 0 <= probability < 1:
-            raise CorruptFileError(f"{text!r} is no probability", FILE, field=_PROBABILITY)
+            raise CorruptFileError(
+                f"the metadata contains {text!r}, which is not a probability",
+                FILE,
+                field=_PROBABILITY,
+            )
         return probability
 
     @cached_property

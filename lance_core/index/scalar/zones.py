@@ -117,7 +117,9 @@ def check_columns(schema: pa.Schema, kinds: Mapping[str, pa.DataType], path: str
 def parse_count(text: str, path: str) -> int:
     """A positive number in the metadata of an index file. Raises `CorruptFileError`."""
     if not text.isascii() or not text.isdigit() or len(text) > 18 or not int(text):
-        raise CorruptFileError(f"{shortened(text)} in the metadata is no positive number", path)
+        raise CorruptFileError(
+            f"the metadata contains {shortened(text)}, which is not a positive number", path
+        )
     return int(text)
 
 

@@ -83,11 +83,11 @@ def read_error(error: OSError, path: str, where: str) -> OSError:
     """The exception for ``error`` of a read: `ObjectNotFoundError` or `StoreError`."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return ObjectNotFoundError(path, where)
-    return StoreError(f"reading {path!r} in {where}: {error}")
+    return StoreError(f"reading {path!r} in {where} failed: {error}")
 
 
 def _refused(error: OSError, path: str, where: str) -> OSError:
-    return StoreError(f"writing {path!r} in {where}: {error}")
+    return StoreError(f"writing {path!r} in {where} failed: {error}")
 
 
 def _refused_or_unknown(error: OSError, path: str, where: str) -> OSError:

@@ -199,7 +199,7 @@ class LocalStore(ObjectStore):
         self, path: str, mode: PutMode, fill: Callable[[UnpublishedFile], None]
     ) -> None:
         if not isinstance(mode, PutMode):
-            raise InvalidInputError(f"{mode!r} is no PutMode")
+            raise InvalidInputError(f"mode must be a PutMode, got {mode!r}")
         draft = self._publisher.start(path)
         try:
             fill(draft)
@@ -214,5 +214,5 @@ class LocalStore(ObjectStore):
 def open_local(url: StoreUrl, options: Mapping[str, str | Secret]) -> LocalStore:
     """A store rooted at a ``file`` URL. Its only option is ``durability``; others are ignored."""
     if url.scheme != "file":
-        raise InvalidInputError(f"{url} is no local path")
+        raise InvalidInputError(f"{url} is not a local path")
     return LocalStore(url.path, chosen_durability(options))

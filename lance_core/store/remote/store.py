@@ -213,7 +213,7 @@ class RemoteStore(ObjectStore):
     def _is_create(self, mode: PutMode, capability: str) -> bool:
         """True if ``mode`` requires a conditional write, which the service must guarantee."""
         if not isinstance(mode, PutMode):
-            raise InvalidInputError(f"{mode!r} is no PutMode")
+            raise InvalidInputError(f"mode must be a PutMode, got {mode!r}")
         if mode is PutMode.overwrite:
             return False
         if getattr(self.capabilities, capability) is Guarantee.NO:

@@ -78,11 +78,13 @@ def _decode_arrow(view: memoryview) -> RowOffsets:
     try:
         reader = pa.ipc.open_file(pa.py_buffer(view), options=_ONE_THREAD)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise CorruptFileError(f"not an Arrow file: {error}") from None
+        raise CorruptFileError(f"the deletion file is not an Arrow file: {error}") from None
     if not reader.schema.equals(_SCHEMA):
         raise CorruptFileError(f"the schema is {_short(reader.schema)} instead of one row_id")
     if reader.num_record_batches != 1:
-        raise CorruptFileError(f"{reader.num_record_batches} batches instead of 1")
+        raise CorruptFileError(
+            f"the deletion file has {reader.num_record_batches} batches, expected 1"
+        )
     size = batch_size(view)
     if max(size.unpacked_bytes, 4 * size.rows) > max(_MEMORY_LIMIT, 32 * len(view)):
         raise UnsupportedFeatureError(
@@ -105,7 +107,7 @@ def _decode_bitmap(data: bytes) -> RowOffsets:
     try:
         bitmap = BitMap.deserialize(data)
     except (ValueError, IndexError, OverflowError, MemoryError) as error:
-        raise CorruptFileError(f"not a Roaring bitmap: {error}") from None
+        raise CorruptFileError(f"the deletion file is not a Roaring bitmap: {error}") from None
     if len(bitmap) > max(_MEMORY_LIMIT // 4, _ROARING_VALUES_PER_BYTE * len(data)):
         raise UnsupportedFeatureError(
             f"a deletion file of {len(data)} bytes lists {len(bitmap)} rows"

@@ -89,7 +89,9 @@ class IndexMetadata:
         """Raises `CorruptFileError` if the UUID does not have 16 bytes."""
         raw = message.uuid.uuid
         if len(raw) != 16:
-            raise CorruptFileError(f"a UUID of {len(raw)} bytes", field="IndexMetadata.uuid")
+            raise CorruptFileError(
+                f"a UUID has {len(raw)} bytes, expected 16", field="IndexMetadata.uuid"
+            )
         has_details = message.HasField("index_details")
         return cls(
             uuids.UUID(bytes=raw),
@@ -147,7 +149,8 @@ def decode_fragment_ids(data: bytes) -> BitMap:
         return BitMap.deserialize(data)
     except (ValueError, IndexError, OverflowError, MemoryError) as error:
         raise CorruptFileError(
-            f"not a Roaring bitmap: {error}", field="IndexMetadata.fragment_bitmap"
+            f"the fragments of an index are not a valid Roaring bitmap: {error}",
+            field="IndexMetadata.fragment_bitmap",
         ) from None
 
 

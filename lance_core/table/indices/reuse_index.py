@@ -77,7 +77,9 @@ def _versions(
     content: table_pb2.FragmentReuseIndexDetails.InlineContent,
 ) -> tuple[ReuseVersion, ...]:
     if content.transitions:
-        raise UnsupportedFeatureError("a fragment-reuse index with tagged transitions")
+        raise UnsupportedFeatureError(
+            "the fragment-reuse index has tagged transitions, which are not supported"
+        )
     return tuple(
         ReuseVersion(
             version.dataset_version,

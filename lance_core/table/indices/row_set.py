@@ -182,7 +182,7 @@ class RowSet:
             if position < len(data):
                 raise ValueError(f"{len(data) - position} bytes follow its end")
         except _ERRORS as error:
-            raise CorruptFileError(f"no set of row addresses: {error}") from None
+            raise CorruptFileError(f"the bytes are not a set of row addresses: {error}") from None
         return cls({high: one for high, one in found.items() if one is None or one})
 
     def to_tree_map(self) -> bytes:
@@ -211,7 +211,7 @@ class RowSet:
             if position < len(data):
                 raise ValueError(f"{len(data) - position} bytes follow its end")
         except _ERRORS as error:
-            raise CorruptFileError(f"no 64-bit Roaring bitmap: {error}") from None
+            raise CorruptFileError(f"the bytes are not a 64-bit Roaring bitmap: {error}") from None
         return cls({high: bitmap for high, bitmap in found.items() if bitmap})
 
     def to_treemap(self) -> bytes:

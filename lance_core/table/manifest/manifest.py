@@ -288,7 +288,9 @@ def timestamp_ns(message: table_pb2.Manifest) -> int | None:
     if not message.HasField("timestamp"):
         return None
     if not 0 <= message.timestamp.nanos < 10**9:
-        raise CorruptFileError(f"{message.timestamp.nanos} nanoseconds", field="Manifest.timestamp")
+        raise CorruptFileError(
+            f"the timestamp has {message.timestamp.nanos} nanoseconds", field="Manifest.timestamp"
+        )
     return message.timestamp.seconds * 10**9 + message.timestamp.nanos
 
 

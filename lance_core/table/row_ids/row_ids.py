@@ -36,7 +36,9 @@ class RowIdSequence:
         """Concatenate ``segments``. Raises `CorruptFileError` for 2**63 values or more."""
         total = sum(segment.count for segment in segments)
         if total >= 1 << 63:
-            raise CorruptFileError("2**63 values or more", field="RowIdSequence")
+            raise CorruptFileError(
+                "the row ids of a fragment have 2**63 values or more", field="RowIdSequence"
+            )
         ends = np.cumsum(np.array([segment.count for segment in segments], dtype=np.int64))
         return cls(tuple(segments), ends)
 
@@ -66,7 +68,7 @@ class RowIdSequence:
         sequence = cls.of(segments_from_proto(list(message.segments)))
         if count is not None and sequence.count != count:
             raise CorruptFileError(
-                f"{sequence.count} row ids for {count} rows", field="RowIdSequence"
+                f"a fragment of {count} rows has {sequence.count} row ids", field="RowIdSequence"
             )
         return sequence
 

@@ -39,7 +39,7 @@ def with_row_ids(
     if rows is None:
         raise InvalidInputError(f"fragment {fragment.id} has no row count")
     if next_row_id + rows >= 1 << 64:
-        raise InvalidInputError("there are no row ids left")
+        raise InvalidInputError("no row ids are left: all 64-bit numbers are used")
     if fragment.row_ids is None:
         versions = RowVersions.uniform(rows, version).to_bytes()
         with_ids = dataclasses.replace(
@@ -154,7 +154,9 @@ def _row_ids(fragment: Fragment) -> RowIdSequence:
     try:
         return RowIdSequence.from_bytes(fragment.row_ids)
     except CorruptFileError as error:
-        raise InvalidInputError(f"row ids of fragment {fragment.id}: {error}") from None
+        raise InvalidInputError(
+            f"the row ids of fragment {fragment.id} are invalid: {error}"
+        ) from None
 
 
 def _source_ids(fragment: Fragment) -> RowIdSequence:

@@ -48,7 +48,8 @@ class RowVersions:
         ]
         if sum(counts) != count or count >= 1 << 63:
             raise CorruptFileError(
-                f"{sum(counts)} row versions for {count} rows", field="RowDatasetVersionSequence"
+                f"a fragment of {count} rows has {sum(counts)} row versions",
+                field="RowDatasetVersionSequence",
             )
         versions = np.array([run.version for run in message.runs], dtype=np.uint64)
         return cls(versions, np.cumsum(np.array(counts, dtype=np.int64)))

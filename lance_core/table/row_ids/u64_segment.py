@@ -42,7 +42,7 @@ class Ranges:
         if (stops < starts).any():
             raise CorruptFileError("a range ends before it starts", field=_FIELD)
         if sum(stop - start for start, stop in bounds) >= 1 << 63:
-            raise CorruptFileError("ranges of 2**63 values or more", field=_FIELD)
+            raise CorruptFileError("the ranges contain 2**63 values or more", field=_FIELD)
         return cls.between(starts, stops)
 
     @classmethod
@@ -301,12 +301,14 @@ def _decoded(message: rowids_pb2.EncodedU64Array) -> Uint64s:
     width = _WIDTHS[kind]
     if len(data) % width.itemsize:
         raise CorruptFileError(
-            f"{len(data)} bytes are no array of {width.itemsize}-byte values",
+            f"{len(data)} bytes are not an array of {width.itemsize}-byte values",
             field="EncodedU64Array",
         )
     values = np.frombuffer(data, width).astype(np.uint64)
     if len(values) and base + int(values.max()) >= 1 << 64:
-        raise CorruptFileError("values of 2**64 or more", field="EncodedU64Array")
+        raise CorruptFileError(
+            "a segment contains values of 2**64 or more", field="EncodedU64Array"
+        )
     return values + np.uint64(base)
 
 

@@ -113,7 +113,10 @@ def _draft(base: ManifestFile | None, transaction: Transaction, facts: CommitFac
         )
     check_writable(base.manifest.flags)
     if base.manifest.version + 1 == DETACHED:
-        raise InvalidInputError(f"no version number follows {base.manifest.version}")
+        raise InvalidInputError(
+            f"version {base.manifest.version} has the highest possible number; no version can "
+            "follow"
+        )
     draft = dataclasses.replace(
         Draft.following(base.manifest, base.index_section),
         read_version=transaction.read_version,

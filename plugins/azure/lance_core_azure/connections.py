@@ -83,7 +83,7 @@ def _tls(remote: RemoteSettings, trusted: str | None = None) -> ssl.SSLContext:
             context.load_verify_locations(cadata=trusted)
         except (ssl.SSLError, ValueError):
             raise InvalidInputError(
-                "storage option 'proxy_ca_certificate' is no certificate in PEM"
+                "storage option 'proxy_ca_certificate' is not a PEM certificate"
             ) from None
     if remote.allow_invalid_certificates:
         context.check_hostname = False

@@ -54,8 +54,8 @@ def register_credential(name: str, credential: Credential) -> str:
         get_token = getattr(credential, "get_token", None)
         if not callable(get_token) or inspect.iscoroutinefunction(get_token):
             raise InvalidInputError(
-                f"{type(credential).__name__} is no AzureNamedKeyCredential, AzureSasCredential or "
-                "TokenCredential (asynchronous ones cannot be used)"
+                "the credential must be an AzureNamedKeyCredential, AzureSasCredential or "
+                f"TokenCredential (not an asynchronous one), got {type(credential).__name__}"
             )
     return CREDENTIAL_OBJECTS.register(name, credential)
 
@@ -217,7 +217,7 @@ def choose_credentials(given: Mapping[str, str | Secret], flags: Mapping[str, bo
 def _registered(given: Mapping[str, str | Secret], flags: Mapping[str, bool]) -> Credentials:
     others = sorted({*_OTHERS & given.keys(), *(name for name in _FLAGS if flags[name])})
     if others:
-        raise InvalidInputError(f"storage options 'identity' and {others[0]!r} exclude each other")
+        raise InvalidInputError(f"storage options 'identity' and {others[0]!r} cannot be combined")
     name = plain(given["identity"])
     credential = CREDENTIAL_OBJECTS.get(name)
     kind = Kind.REGISTERED

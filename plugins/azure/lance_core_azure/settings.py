@@ -106,7 +106,8 @@ def read_settings(
     )
     if credentials.kind.is_token and endpoint.startswith("http:"):
         raise InvalidInputError(
-            f"the endpoint {endpoint!r} is without TLS: tokens of Entra ID are not sent there"
+            f"the endpoint {endpoint!r} does not use TLS: tokens of Entra ID are sent to https:// "
+            "endpoints only"
         )
     return AzureSettings(endpoint, account, location.container, credentials, remote)
 
@@ -216,7 +217,7 @@ def _check_endpoint(text: str, remote: RemoteSettings) -> str:
         )
     if parts.scheme == "http" and not remote.allow_http:
         raise InvalidInputError(
-            f"the endpoint {parts.geturl()!r} is without TLS: allow that by the option "
-            "allow_http=true, or use https"
+            f"the endpoint {parts.geturl()!r} does not use TLS: use https, or set storage option "
+            "allow_http=true"
         )
     return parts.geturl().rstrip("/")

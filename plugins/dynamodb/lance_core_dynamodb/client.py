@@ -112,7 +112,9 @@ class DynamoClient:
             return
         table = self.describe()
         if table is None:
-            raise InvalidInputError(f"{self.name}: there is no such table; {how_to_create()}")
+            raise InvalidInputError(
+                f"{self.name}: the DynamoDB table does not exist; {how_to_create()}"
+            )
         wrong = complaint(table)
         if wrong:
             raise InvalidInputError(f"{self.name} is not one of manifests: {wrong}")

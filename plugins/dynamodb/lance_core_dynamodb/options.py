@@ -205,7 +205,8 @@ def _check_source(access: Access) -> None:
         )
     if SESSION in access.identity and (access.keys or len(access.identity) > 1):
         raise InvalidInputError(
-            f"storage option {SESSION!r} names all credentials: give no other option for them"
+            f"storage option {SESSION!r} provides all credentials: remove the other options for "
+            "credentials"
         )
 
 

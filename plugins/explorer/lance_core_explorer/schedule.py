@@ -71,7 +71,7 @@ def replay(text: str, configurations: Iterable[Configuration]) -> Schedule:
     name = lines[0].removeprefix("configuration ")
     wanted = next((one for one in configurations if one.name == name), None)
     if wanted is None:
-        raise InvalidInputError(f"there is no configuration {name!r}")
+        raise InvalidInputError(f"configuration {name!r} does not exist")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _replayed(Machine(wanted), lines[1:])

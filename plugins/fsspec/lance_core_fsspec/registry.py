@@ -51,7 +51,10 @@ def register_file_system(name: str, filesystem: AbstractFileSystem, root: str | 
     if not isinstance(filesystem, Any_):
         raise InvalidInputError(f"{type(filesystem).__name__} is not an fsspec file system")
     if getattr(filesystem, "asynchronous", False):
-        raise InvalidInputError("the file system has asynchronous=True: create one without it")
+        raise InvalidInputError(
+            "the file system has asynchronous=True, which is not supported: create one without "
+            "this option"
+        )
     start = filesystem.root_marker if root is None else filesystem._strip_protocol(root)  # noqa: SLF001
     process = os.getpid()
     with _lock:

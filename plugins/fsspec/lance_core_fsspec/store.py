@@ -102,7 +102,7 @@ class FsspecStore(ObjectStore):
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         check_path(path)
         if not isinstance(mode, PutMode):
-            raise InvalidInputError(f"{mode!r} is no PutMode")
+            raise InvalidInputError(f"mode must be a PutMode, got {mode!r}")
         content = bytes(joined(data))
         if mode is PutMode.create:
             self._create(path, content)

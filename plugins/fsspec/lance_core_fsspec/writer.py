@@ -35,7 +35,7 @@ class SpoolWriter(ObjectWriter):
             self._name = Path(self._folder.name, "object")
             self._file = self._name.open("wb")
         except OSError as error:
-            raise StoreError(f"no local file for {path!r}: {error}") from error
+            raise StoreError(f"a temporary file for {path!r} cannot be created: {error}") from error
 
     def write(self, data: BytesLike) -> None:
         self._check(self._state == "open")
@@ -44,7 +44,10 @@ class SpoolWriter(ObjectWriter):
             self._file.write(view)
         except OSError as error:
             self._drop("failed")  # the file may contain a part of the data
-            raise StoreError(f"no room on this machine for {self._path!r}: {error}") from error
+            raise StoreError(
+                f"{self._path!r} cannot be buffered in the temporary folder of this machine: "
+                f"{error}"
+            ) from error
         self._position += view.nbytes
 
     def tell(self) -> int:

@@ -67,7 +67,9 @@ def _tls(settings: RemoteSettings) -> ssl.SSLContext | None:
         try:
             context.load_verify_locations(cadata=settings.proxy_ca_certificate)
         except (ssl.SSLError, ValueError):
-            raise InvalidInputError("'proxy_ca_certificate' is no certificate (PEM)") from None
+            raise InvalidInputError(
+                "storage option 'proxy_ca_certificate' is not a PEM certificate"
+            ) from None
     if settings.allow_invalid_certificates:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -117,7 +117,7 @@ class ServiceAccount:
         missing = [name for name in _REQUIRED if not isinstance(fields.get(name), str)]
         if missing and not is_anonymous:
             raise InvalidInputError(
-                f"{source} is no key of a service account: it has no {' and no '.join(missing)}"
+                f"{source} is not the key of a service account: it lacks {' and '.join(missing)}"
             )
         return cls(Secret(text), source, endpoint or None, is_anonymous)
 
@@ -153,7 +153,7 @@ def read_text(path: str) -> str:
     except OSError as error:
         raise InvalidInputError(f"{path!r} cannot be read: {error.strerror}") from None
     except ValueError:
-        raise InvalidInputError(f"{path!r} is no text") from None
+        raise InvalidInputError(f"{path!r} does not contain UTF-8 text") from None
 
 
 def json_object(text: str, source: str) -> dict[str, object]:
@@ -163,7 +163,7 @@ def json_object(text: str, source: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise InvalidInputError(f"{source} is no JSON object")
+        raise InvalidInputError(f"{source} is not a JSON object")
     return fields
 
 
@@ -208,7 +208,9 @@ def read_options(
         raise InvalidInputError(f"gs:// has no storage option {min(given)!r}")
     if isinstance(identity, RegisteredClient):
         if "google_base_url" in options:
-            raise InvalidInputError("'google_base_url' and 'google_client' exclude each other")
+            raise InvalidInputError(
+                "storage options 'google_base_url' and 'google_client' cannot be combined"
+            )
         endpoint = own_endpoint
     checked = check_endpoint(endpoint or own_endpoint or DEFAULT_ENDPOINT, common)
     return GcsOptions(bucket, checked, identity, common)
@@ -231,7 +233,7 @@ def _bucket(url: StoreUrl) -> str:
     if url.query and url.commit_scheme is None:
         raise InvalidInputError(f"{url}: a gs:// URL has no parameters")
     if not _BUCKET.fullmatch(url.netloc):
-        raise InvalidInputError(f"{url} names no bucket: write gs://bucket/path")
+        raise InvalidInputError(f"{url} does not name a bucket: write gs://bucket/path")
     return url.netloc
 
 
@@ -263,7 +265,9 @@ def _identity(given: dict[str, str | Secret]) -> tuple[Identity, str | None]:
     file = take(given, "google_application_credentials")
     if client is not None:
         if is_anonymous or any(one is not None for one in (token, path, key, file)):
-            raise InvalidInputError("'google_client' and other credentials exclude each other")
+            raise InvalidInputError(
+                "storage option 'google_client' cannot be combined with other credentials"
+            )
         return RegisteredClient(client), CLIENTS.get(client).api_endpoint
     if path is not None and key is not None:
         raise InvalidInputError(

@@ -25,7 +25,9 @@ def register_client(name: str, client: Client) -> str:
     from google.cloud.storage import Client
 
     if not isinstance(client, Client):
-        raise InvalidInputError(f"{type(client).__name__} is no google.cloud.storage.Client")
+        raise InvalidInputError(
+            f"the client must be a google.cloud.storage.Client, got {type(client).__name__}"
+        )
     return CLIENTS.register(name, client)
 
 

@@ -286,8 +286,8 @@ def _bucket(url: StoreUrl, name: str | None) -> str:
         raise InvalidInputError(f"{url!s}: storage option 'aws_bucket' names another bucket")
     if bucket.endswith(_EXPRESS):
         raise UnsupportedFeatureError(
-            f"{url!s} is a directory bucket: it lists objects without an order, but finding "
-            "versions requires one"
+            f"{url!s} is a directory bucket, which lists objects in no defined order; finding "
+            "versions requires an ordered listing"
         )
     return bucket
 
@@ -346,7 +346,8 @@ def _credentials(options: Options, environment: Mapping[str, str]) -> Credential
     alone = CredentialSettings(session=found.session, skip=found.skip, container={})
     if found.session is not None and found != alone:
         raise InvalidInputError(
-            "storage option 'aws_session' names all credentials: give no other option for them"
+            "storage option 'aws_session' provides all credentials: remove the other options for "
+            "credentials"
         )
     return found
 
@@ -370,7 +371,7 @@ def _encryption(options: Options) -> Encryption | None:
         if kms_key is None and bucket_key is None and customer_key is None:
             return None
         raise InvalidInputError(
-            "keys of encryption are given without storage option 'aws_server_side_encryption'"
+            "encryption keys need storage option 'aws_server_side_encryption', which is not given"
         )
     known = _ENCRYPTIONS.get(kind.strip().lower())
     if known is None:
@@ -411,8 +412,9 @@ def _conditional_put(options: Options) -> bool:
     kind = text.strip().lower()
     if kind.startswith("dynamo"):
         raise UnsupportedFeatureError(
-            "storage option 'aws_conditional_put': DynamoDB decides commits of s3+ddb:// tables"
+            "storage option 'aws_conditional_put' cannot name DynamoDB: open the table as "
+            "s3+ddb://, whose commits DynamoDB decides"
         )
     if kind not in {"etag", "disabled"}:
-        raise InvalidInputError("storage option 'aws_conditional_put' is 'etag' or 'disabled'")
+        raise InvalidInputError("storage option 'aws_conditional_put' must be 'etag' or 'disabled'")
     return kind == "etag"

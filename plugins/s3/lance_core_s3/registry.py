@@ -27,7 +27,9 @@ def register_session(name: str, session: Session) -> str:
     from boto3 import Session
 
     if not isinstance(session, Session):
-        raise InvalidInputError(f"{type(session).__name__} is no boto3.Session")
+        raise InvalidInputError(
+            f"the session must be a boto3.Session, got {type(session).__name__}"
+        )
     return SESSIONS.register(name, session)
 
 

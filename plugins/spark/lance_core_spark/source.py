@@ -82,5 +82,5 @@ class LanceSource:
 
     def _existing(self) -> TableVersion:
         if self._version is None:
-            raise DatasetNotFoundError(f"there is no table at {self._table}")
+            raise DatasetNotFoundError(f"no table exists at {self._table}")
         return self._version

@@ -100,7 +100,9 @@ def _given(table: StoreUrl, options: Mapping[str, str | Secret]) -> dict[str, st
         for name, value in source.items():
             plain_name = name.lower().replace("_", "")
             if plain_name in _NAMES and given.setdefault(plain_name, value) != value:
-                raise InvalidInputError(f"{name!r} is given two values")
+                raise InvalidInputError(
+                    f"{name!r} is given twice, under different spellings, with different values"
+                )
     return given
 
 

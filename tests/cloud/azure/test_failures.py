@@ -260,7 +260,7 @@ def test_what_a_signature_does_not_allow_is_refused(
 
 
 def test_an_endpoint_without_tls_must_be_allowed(opened: Open, container: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"without TLS.*allow_http=true"):
+    with pytest.raises(InvalidInputError, match=r"does not use TLS.*allow_http=true"):
         opened(f"az://{container}/t", allow_http="false")
 
 

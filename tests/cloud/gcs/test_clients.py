@@ -94,7 +94,7 @@ def test_credentials_of_the_environment_are_not_those_of_the_client() -> None:
 )
 def test_a_client_excludes_other_credentials_and_endpoints(more: dict[str, str]) -> None:
     register_client(NAME, client_of("https://storage.googleapis.com"))
-    with pytest.raises(InvalidInputError, match="exclude"):
+    with pytest.raises(InvalidInputError, match="combined"):
         read_options(parse_uri("gs://bucket"), {"google_client": NAME, **more}, {})
 
 
@@ -105,7 +105,7 @@ def test_an_endpoint_without_encryption_has_to_be_allowed() -> None:
 
 
 def test_only_clients_are_registered() -> None:
-    with pytest.raises(InvalidInputError, match=r"no google\.cloud\.storage\.Client"):
+    with pytest.raises(InvalidInputError, match=r"must be a google\.cloud\.storage\.Client"):
         register_client(NAME, object())  # type: ignore[arg-type]  # that is the test
 
 

@@ -168,7 +168,7 @@ def test_a_session_has_all_credentials(session: boto3.Session, given: dict[str, 
 
 
 def test_only_sessions_are_registered_and_only_the_registered_are_used() -> None:
-    with pytest.raises(InvalidInputError, match=r"no boto3\.Session"):
+    with pytest.raises(InvalidInputError, match=r"must be a boto3\.Session"):
         register_session("mine", boto3)
     with pytest.raises(InvalidInputError, match=r"lance_core_s3\.register_session\('mine'"):
         key_of(aws_session="mine")

@@ -110,7 +110,7 @@ def test_the_encoding_is_stored_with_the_field() -> None:
         ({"x.arrow.float16": "yes"}, "not true or false"),
         ({"id.arrow.large_var_char": "true"}, "is for strings"),
         ({"id.arrow.type": "uint23"}, "'uint23': did you mean 'uint32'"),
-        ({"id.arrow.type": "large_string"}, "no type for int64"),
+        ({"id.arrow.type": "large_string"}, "cannot store values of type int64"),
         ({"id.arrow.typo": "uint8"}, "unknown option 'id.arrow.typo'"),
     ],
     ids=str,

@@ -167,7 +167,7 @@ def test_a_catalog_table_is_explained(spark: SparkSession) -> None:
 
 
 def test_no_table_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=r"there is no table at .*absent"):
+    with pytest.raises(Exception, match=r"no table exists at .*absent"):
         read(spark, tmp_path / "absent")
 
 

@@ -142,7 +142,7 @@ def test_what_cannot_be_written_is_an_error(uri: Path) -> None:
         sink(uri, schema=text)
     with pytest.raises(InvalidInputError, match=r"option 'if_exists'.*stream"):
         sink(uri, if_exists="error")
-    with pytest.raises(InvalidInputError, match="'replace_where': a stream"):
+    with pytest.raises(InvalidInputError, match="'replace_where' is not supported by streams"):
         sink(uri, overwrite=True, replace_where="id = 0")
     with pytest.raises(InvalidInputError, match=r"'txn_app_id'.* for one write"):
         sink(uri, txn_app_id="job", txn_version="1")

@@ -302,7 +302,7 @@ def test_rows_that_are_appended_together_with_columns_are_delivered(uri: Path) -
     [
         ({"starting_version": "0"}, "'starting_version' must be a number of at least 1"),
         ({"starting_version": "newest"}, "'latest' or 'earliest', not 'newest'"),
-        ({"starting_version": "9"}, "there is no version 9, the newest is 1"),
+        ({"starting_version": "9"}, "version 9 does not exist; the newest version is 1"),
         ({"starting_timestamp": "soon"}, "'soon' is not a date and time"),
         ({"starting_timestamp": "2999-01-01"}, "after the newest version, 1"),
         ({"starting_version": "1", "starting_timestamp": "2020-01-01"}, "give one of the options"),
@@ -352,7 +352,7 @@ def test_a_checkpoint_of_another_source_is_an_error(tmp_path: Path, offset: dict
 
 
 def test_a_table_that_does_not_exist_is_an_error(uri: Path) -> None:
-    with pytest.raises(DatasetNotFoundError, match="there is no table at"):
+    with pytest.raises(DatasetNotFoundError, match="no table exists at"):
         Stream(uri).ids()
 
 

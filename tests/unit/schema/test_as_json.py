@@ -82,5 +82,5 @@ def test_endless_nesting_is_refused() -> None:
     inner: dict[str, object] = {"name": "a", "nullable": True, "type": {"type": "int8"}}
     for _ in range(500):
         inner = {"name": "a", "nullable": True, "type": {"type": "struct", "fields": [inner]}}
-    with pytest.raises(InvalidInputError, match="nests deeper"):
+    with pytest.raises(InvalidInputError, match="nested deeper"):
         json_to_schema({"fields": [inner]})

@@ -52,7 +52,7 @@ def test_arrays_keep_nulls_through_a_table(tmp_path: Path) -> None:
 
 def test_only_one_dimension_of_bfloat16_is_taken_from_numpy() -> None:
     for wrong in (np.zeros(2, np.float32), np.zeros((2, 2), np.float32)):
-        with pytest.raises(ValueError, match="not one dimension of bfloat16"):
+        with pytest.raises(ValueError, match="must have one dimension of bfloat16"):
             BFloat16Array.from_numpy(wrong)
     with pytest.raises(ValueError, match="nulls have no value"):
         bfloat16_array([None]).to_numpy()

@@ -78,8 +78,8 @@ def test_metadata_that_is_not_text_survives() -> None:
     ("messages", "reason"),
     [
         ([message("a", 0), message("b", 0)], "b.*used twice"),
-        ([message("a", -2)], "a.*negative field id"),
-        ([message("a", -1)], "a.*negative field id"),
+        ([message("a", -2)], "a.*negative id"),
+        ([message("a", -1)], "a.*negative id"),
         ([message("a", 0, parent=7)], "a.*parent 7 .* does not come before"),
         ([message("a", 0, parent=0)], "a.*parent 0 .* does not come before"),
         ([message("x", 1, 0), message("s", 0, text="struct")], "x.*does not come before"),

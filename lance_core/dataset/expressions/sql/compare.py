@@ -61,7 +61,9 @@ def compare(operator: str, left: Node, right: Node) -> Node:
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return null(pa.bool_())
     if pa.types.is_nested(left.type) or pa.types.is_nested(right.type):
-        raise UnsupportedFeatureError(f"{operator} of {left.type} and {right.type}")
+        raise UnsupportedFeatureError(
+            f"{operator} is not supported for {left.type} and {right.type}"
+        )
     if isinstance(right, Constant):
         return _with_constant(operator, left, literal_as(right, left.type))
     if isinstance(left, Constant):

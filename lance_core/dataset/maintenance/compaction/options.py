@@ -123,8 +123,8 @@ class CompactionSettings:
                 raise CompactionError(f"{name} must be greater than 0 (None for no limit)")
         if self.defer_index_remap and snapshot.manifest.uses_stable_row_ids:
             raise CompactionError(
-                "defer_index_remap is for tables without stable row ids: with them, indices stay "
-                "valid when rows move"
+                "defer_index_remap is only for tables without stable row ids: with stable row "
+                "ids, indices stay valid when rows move"
             )
         target, stored = self.data_storage_version, snapshot.storage_version.value
         if not may_mix(target, stored):

@@ -102,7 +102,9 @@ def checked_segments(snapshot: Snapshot, segments: Sequence[Index]) -> tuple[Ind
         covered = one.fragments or fragment_bitmap(())
         if before.intersect(covered):
             twice = ", ".join(map(str, before & covered))
-            raise InvalidInputError(f"several segments cover fragment {twice}")
+            raise InvalidInputError(
+                f"more than one segment covers fragment {twice}; pass one segment for each fragment"
+            )
         before |= covered
     return stored
 

@@ -64,7 +64,7 @@ def call(func: Function, batch: pa.RecordBatch) -> pa.RecordBatch:
         try:
             return pa.RecordBatch.from_pandas(made)
         except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
-            raise UserFunctionError(f"the function's result is no batch: {error}") from error
+            raise UserFunctionError(f"the function must return a record batch: {error}") from error
     raise UserFunctionError(
         f"the function must return a RecordBatch or data frame, not {type(made).__name__}"
     )

@@ -174,5 +174,9 @@ def _page_files(lookup: str, metadata: Any, num_pages: int) -> tuple[PageFile, .
     except (ValueError, TypeError) as error:
         raise CorruptFileError(f"{error}", lookup, field=PARTITION_PAGES) from None
     if first != num_pages:
-        raise CorruptFileError(f"{first} pages, not {num_pages}", lookup, field=PARTITION_PAGES)
+        raise CorruptFileError(
+            f"the partitions have {first} pages together, expected {num_pages}",
+            lookup,
+            field=PARTITION_PAGES,
+        )
     return tuple(files)

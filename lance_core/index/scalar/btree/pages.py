@@ -238,7 +238,7 @@ class BTreePages:
         pages = -(-reader.num_rows // self._lookup.batch_size)
         if pages != file.stop - file.first:
             raise CorruptFileError(
-                f"{reader.num_rows} rows fill {pages} pages, not {file.stop - file.first}",
+                f"{reader.num_rows} rows fill {pages} pages, expected {file.stop - file.first}",
                 file.name,
             )
         return reader

@@ -27,7 +27,7 @@ class Append(Operation):
 
     def apply(self, draft: Draft) -> Draft:
         if draft.is_new_table:
-            raise InvalidInputError("there is no table to append to")
+            raise InvalidInputError("the table to append to does not exist")
         if any(fragment.deletion_file is not None for fragment in self.fragments):
             raise InvalidInputError("fragments with deleted rows cannot be appended")
         return draft.with_new_fragments(draft.fragments, self.fragments)

@@ -45,7 +45,9 @@ class Clone(Operation):
         if not draft.is_new_table:
             raise InvalidInputError("a clone must be the first version of a table, but one exists")
         if source is None or source.manifest.version != self.ref_version:
-            raise InvalidInputError(f"there is no version {self.ref_version} to clone")
+            raise InvalidInputError(
+                f"version {self.ref_version}, which is to be cloned, does not exist"
+            )
         old = Draft.following(source.manifest, source.index_section)
         base_paths = old.base_paths if self.is_shallow else _bases_of_blobs(old)
         base_id = None

@@ -46,7 +46,7 @@ class DataReplacementGroup:
     @classmethod
     def from_proto(cls, message: _Message.DataReplacementGroup) -> DataReplacementGroup:
         if not message.HasField("new_file"):
-            raise CorruptFileError("a replacement without a file", field="DataReplacement")
+            raise CorruptFileError("a data replacement names no file", field="DataReplacement")
         return cls(
             message.fragment_id, DataFile.from_proto(message.new_file), unknown_fields(message)
         )

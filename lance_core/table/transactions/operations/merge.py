@@ -47,7 +47,7 @@ class Merge(Operation):
         ``fragments`` must contain the fragments of the table, each once.
         """
         if draft.is_new_table:
-            raise InvalidInputError("there is no table to merge columns into")
+            raise InvalidInputError("the table to merge columns into does not exist")
         same = isinstance(self.fragments, FragmentList) and self.fragments == draft.fragments
         ids = fragment_ids(self.fragments)
         known = frozenset(draft.fragments.ids)

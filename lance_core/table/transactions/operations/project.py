@@ -34,7 +34,7 @@ class Project(Operation):
         """The draft with the new fields; data files without any of them are removed."""
         fields = frozenset(self.schema.field_ids)
         if draft.is_new_table:
-            raise InvalidInputError("there is no table whose columns could change")
+            raise InvalidInputError("the table whose columns are to be changed does not exist")
         updated = {}
         if fields != frozenset(draft.schema.field_ids):
             for fragment in draft.fragments:

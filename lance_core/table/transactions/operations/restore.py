@@ -26,7 +26,9 @@ class Restore(Operation):
     def apply(self, draft: Draft) -> Draft:
         """The draft with the old content; ids that later versions used are not used again."""
         if draft.source is None or draft.is_new_table:
-            raise InvalidInputError(f"there is no version {self.version} to restore")
+            raise InvalidInputError(
+                f"version {self.version}, which is to be restored, does not exist"
+            )
         old = Draft.following(draft.source.manifest, draft.source.index_section)
         used = [id_ for id_ in (old.max_fragment_id, draft.max_fragment_id) if id_ is not None]
         return dataclasses.replace(

@@ -287,5 +287,8 @@ class Rewrite(Operation):
 
 def _uuid(message: table_pb2.UUID) -> uuids.UUID:
     if len(message.uuid) != 16:
-        raise CorruptFileError(f"a UUID of {len(message.uuid)} bytes", field="RewrittenIndex")
+        raise CorruptFileError(
+            f"the UUID of an index has {len(message.uuid)} bytes, expected 16",
+            field="RewrittenIndex",
+        )
     return uuids.UUID(bytes=message.uuid)

@@ -45,7 +45,7 @@ class UpdateConfig(Operation):
 
     def apply(self, draft: Draft) -> Draft:
         if draft.is_new_table:
-            raise InvalidInputError("there is no table to configure")
+            raise InvalidInputError("the table whose config is to be changed does not exist")
         schema = draft.schema
         for id_, updates in self.field_metadata.items():
             if schema.field_by_id(id_) is None:

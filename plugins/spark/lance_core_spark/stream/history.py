@@ -87,7 +87,7 @@ class StreamHistory:
     def _before(self, start: int, newest: lance_core.LanceDataset) -> StreamOffset:
         if start > newest.version + 1:
             raise InvalidInputError(
-                f"option 'starting_version': there is no version {start}, the newest is "
+                f"option 'starting_version': version {start} does not exist; the newest version is "
                 f"{newest.version}"
             )
         if start == newest.version + 1:

@@ -56,7 +56,10 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: DataSourceOptions, schema: StructType, overwrite: bool) -> None:
         if options.write.if_exists != IF_EXISTS[0]:
-            raise InvalidInputError("option 'if_exists': a stream always writes to the table")
+            raise InvalidInputError(
+                "option 'if_exists' is not supported by streams, which always write to the table: "
+                "remove it"
+            )
         if options.write.transaction is not None:
             raise InvalidInputError(
                 "options 'txn_app_id' and 'txn_version' are for one write; micro-batches have the "
@@ -65,7 +68,10 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
         if options.read.branch is not None:
             raise UnsupportedFeatureError("the option 'branch' is for reads only")
         if options.write.replace_where is not None:
-            raise InvalidInputError("option 'replace_where': a stream appends or replaces all rows")
+            raise InvalidInputError(
+                "option 'replace_where' is not supported by streams, which append or replace all "
+                "rows: remove it"
+            )
         self._options = options
         self._schema = schema
         self._overwrite = overwrite

@@ -73,7 +73,7 @@ def analysed(what: str, names: Sequence[str] = ()) -> Iterator[None]:
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             given = parameters.get("objectName", "").replace("`", "")
             similar = hint(given.rpartition(".")[2], list(names)) if names else ""
-            raise InvalidInputError(f"{what}: there is no column {given!r}{similar}") from error
+            raise InvalidInputError(f"{what}: column {given!r} does not exist{similar}") from error
         lines = (error.getMessage() or str(error)).strip().splitlines()
         raise InvalidInputError(f"{what}: {lines[0] if lines else 'malformed'}") from error
 

@@ -196,7 +196,8 @@ def _named_type(
         wanted = pa.timestamp(wanted.unit, arrow.tz)
     if not can_cast(arrow, wanted) and arrow != arrow_type(spark_type(wanted, path), path):
         raise InvalidInputError(
-            f"column {format_path(path)}: {ARROW_TYPE} is {name!r}, which is no type for {arrow}"
+            f"column {format_path(path)}: {ARROW_TYPE} is {name!r}, which cannot store values of "
+            f"type {arrow}"
         )
     return wanted
 

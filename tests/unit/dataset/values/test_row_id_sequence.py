@@ -43,7 +43,7 @@ def test_ids_are_kept_in_order(ids: Iterable[int]) -> None:
 @pytest.mark.parametrize(
     ("ids", "error", "message"),
     [
-        ([1, 2, 1], InvalidInputError, "1 is there twice"),
+        ([1, 2, 1], InvalidInputError, "1 occurs twice"),
         ([-1], InvalidInputError, "got -1"),
         (range(-3, 3), InvalidInputError, "got -3"),
         ([1 << 64], InvalidInputError, "from 0 to"),

@@ -127,7 +127,7 @@ BAD: list[tuple[list[pa.RecordBatch], type[Exception], str]] = [
     ([batch((3, UPDATE_I, 1, ""), (3, UPDATE_S, 1, ""))], MergeError, "several rows"),
     ([batch((3, UPDATE_I, 1, "")), batch((3, DELETE, 1, ""))], MergeError, "several rows"),
     ([batch((None, INSERT, 1, "")), batch((3, UPDATE_I, 1, ""))], InvalidInputError, "come after"),
-    ([batch((None, DELETE, 1, ""))], InvalidInputError, "without an address"),
+    ([batch((None, DELETE, 1, ""))], InvalidInputError, "has no address"),
     ([batch((3, 4, 1, ""))], InvalidInputError, "_action"),
     ([batch((3, -1, 1, ""))], InvalidInputError, "_action"),
     ([batch((8, UPDATE_I, 1, ""))], InvalidInputError, "fragment 0"),

@@ -263,9 +263,9 @@ def test_damaged_filters_are_refused() -> None:
         ("has 0 bytes", {"bloom_filter_data": pa.array([bytes(32), b""])}, {}),
         ("has 0 bytes", {"bloom_filter_data": pa.array([bytes(32), None], pa.binary())}, {}),
         ("beyond", {"zone_start": pa.array([0, 1 << 33], pa.uint64())}, {}),
-        ("no positive number", {}, {"bloomfilter_item": "many"}),
-        ("no probability", {}, {"bloomfilter_probability": "2"}),
-        ("no probability", {}, {"bloomfilter_probability": "nan"}),
+        ("not a positive number", {}, {"bloomfilter_item": "many"}),
+        ("not a probability", {}, {"bloomfilter_probability": "2"}),
+        ("not a probability", {}, {"bloomfilter_probability": "nan"}),
     ]
     for reason, columns, metadata in cases:
         with pytest.raises(CorruptFileError, match=reason):

@@ -293,8 +293,8 @@ def test_damaged_maps_are_refused() -> None:
             stored(columns).open()
     for number, reason in (
         ("9", "global buffer"),
-        ("x", "no positive"),
-        ("9" * 5000, "no positive"),
+        ("x", "not a positive"),
+        ("9" * 5000, "not a positive"),
     ):
         index = stored({}, {"null_bitmap": number}).open()
         with pytest.raises(CorruptFileError, match=reason):
@@ -305,7 +305,7 @@ def test_damaged_maps_are_refused() -> None:
     made = stored({})._replace(details=bytes.fromhex("1801"))
     with pytest.raises(CorruptFileError, match="no bitmap of null rows"):
         made.open().search(IsNull())
-    with pytest.raises(CorruptFileError, match="no positive number"):
+    with pytest.raises(CorruptFileError, match="not a positive number"):
         stored({}, {"rows_per_zone": "0"}).open().statistics()
 
 

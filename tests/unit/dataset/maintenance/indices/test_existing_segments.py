@@ -78,7 +78,7 @@ def test_segments_that_do_not_fit_are_refused(uri: str) -> None:
 
     refused(InvalidInputError, "at least one")
     refused(InvalidInputError, "twice", made[0], made[0])
-    refused(InvalidInputError, "cover fragment 0", made[0], bare)
+    refused(InvalidInputError, "covers fragment 0", made[0], bare)
     refused(InvalidInputError, "over fields", made[0], others[1])
     refused(InvalidInputError, "has the type", made[0], foreign)
     refused(InvalidInputError, "built for field 0", made[0], column="Y")
