@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TypeAlias
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -186,14 +188,25 @@ def _meta(path: str, found: _Object) -> ObjectMeta:
 
 
 _shared: dict[str, Objects] = {}
+_unnamed: WeakValueDictionary[str, Objects] = WeakValueDictionary()
+"""Objects that exist as long as a store refers to them."""
+
+_UNNAMED = "unnamed-"
+
+
+def with_own_name(uri: str) -> str:
+    """``uri``; for ``memory://`` without a name, the URI of a new place in memory."""
+    return f"memory://{_UNNAMED}{uuid4().hex}" if uri.rstrip("/") == "memory:" else uri
 
 
 def open_memory(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
     """A store rooted at a ``memory`` URL; options are ignored.
 
-    ``memory://name/path`` refers to the same objects everywhere in this process.
+    ``memory://name/path`` refers to the same objects everywhere in this process; those of a name
+    that `with_own_name` has given are freed with the last store that has them.
     """
     if url.scheme != "memory":
         raise InvalidInputError(f"{url} is not the URL of a memory store")
-    store = MemoryStore(_shared.setdefault(url.netloc, Objects()))
+    places = _unnamed if url.netloc.startswith(_UNNAMED) else _shared
+    store = MemoryStore(places.setdefault(url.netloc, Objects()))
     return PrefixStore(store, url.path) if url.path else store

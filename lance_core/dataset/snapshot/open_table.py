@@ -25,6 +25,7 @@ from lance_core.errors import (
 from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.config import StoreConfig
+from lance_core.store.memory import with_own_name
 from lance_core.store.secret import hide_secrets
 from lance_core.store.uri import uri_above
 from lance_core.store.wrappers.prefix import PrefixStore
@@ -85,9 +86,9 @@ def open_root(
     storage_options: Mapping[str, Any] | None = None,
     allow_base_paths: str | Sequence[str] | None = None,
 ) -> TableRoot:
-    """The root of the table at ``uri``, which need not exist."""
+    """The root of the table at ``uri``, which need not exist; ``memory://`` is always a new one."""
     storage_options = hide_secrets(storage_options)
-    config = StoreConfig(os.fspath(uri), storage_options or {})
+    config = StoreConfig(with_own_name(os.fspath(uri)), storage_options or {})
     if allow_base_paths is not None:
         if isinstance(allow_base_paths, str):
             allow_base_paths = allow_base_paths.split(",")
