@@ -19,10 +19,10 @@ class LruCache(Generic[K, V]):
     """A bounded map that removes the least recently used items; safe for threads and forks.
 
     The sum of the items' weights, by default 1 each, is at most ``capacity``; the newest item is
-    always kept. A forked child inherits the items of its parent, or, with ``parents_only``, none,
-    because it must not use the parent's connections. With ``made_once``, threads that request the
-    same item concurrently wait for the thread that creates it; creating an item must not request
-    the same item.
+    always kept, except with a ``capacity`` of 0. A forked child inherits the items of its parent,
+    or, with ``parents_only``, none, because it must not use the parent's connections. With
+    ``made_once``, threads that request the same item concurrently wait for the thread that creates
+    it; creating an item must not request the same item.
     """
 
     def __init__(
@@ -51,6 +51,11 @@ class LruCache(Generic[K, V]):
     def __contains__(self, key: K) -> bool:
         return key in self._items
 
+    @property
+    def total(self) -> int:
+        """The sum of the items' weights."""
+        return self._total
+
     def get(self, key: K, make: Callable[[], V]) -> V:
         """The item for ``key``; creates a missing item outside the lock."""
         with self._lock:
@@ -77,6 +82,8 @@ class LruCache(Generic[K, V]):
         return item
 
     def _keep(self, key: K, item: V) -> V:
+        if not self._capacity:
+            return item
         with self._lock:
             # Another thread may have created it too; all callers get the stored one.
             kept = self._items.setdefault(key, item)

@@ -40,6 +40,10 @@ class FileContent(Protocol):
         """File size in bytes."""
 
     @property
+    def metadata_size(self) -> int:
+        """Bytes of the metadata, roughly."""
+
+    @property
     def num_rows(self) -> int:
         """Number of rows in the file."""
 

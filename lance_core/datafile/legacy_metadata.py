@@ -67,6 +67,11 @@ class LegacyMetadata:
         self._known_statistics: dict[int, ValueBounds | None] = {}
 
     @property
+    def metadata_size(self) -> int:
+        """See `FileContent`."""
+        return len(self._manifest)
+
+    @property
     def num_rows(self) -> int:
         """Total number of rows of all batches."""
         return self._table.num_rows

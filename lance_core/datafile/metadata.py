@@ -148,6 +148,11 @@ class FileMetadata:
         """The file version."""
         return self._footer.version
 
+    @property
+    def metadata_size(self) -> int:
+        """Bytes from the metadata of the first column on."""
+        return self.size - self._footer.column_metadata
+
     @cached_property
     def num_rows(self) -> int:
         """Number of rows in the file."""

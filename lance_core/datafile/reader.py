@@ -134,6 +134,12 @@ class FileReader:
         return self._content.version
 
     @property
+    def nbytes(self) -> int:
+        """An estimate of the bytes that this object keeps; parsed metadata takes as much again."""
+        whole = 0 if self._whole is None else self._whole.size
+        return whole + 2 * self._content.metadata_size
+
+    @property
     def metadata(self) -> FileMetadata:
         """The metadata of a 2.x file. Raises `UnsupportedFeatureError` for a 0.1 file."""
         if isinstance(self._content, FileMetadata):

@@ -20,11 +20,11 @@ A file that was dropped from the cache is read again."""
 
 
 class SmallFiles:
-    """A cache of the most recently read small files. Thread-safe."""
+    """A cache of the most recently read small files, of ``capacity`` bytes. Thread-safe."""
 
-    def __init__(self) -> None:
-        self._kept: LruCache[tuple[ObjectStore, str], pa.Buffer] = LruCache(
-            CAPACITY, lambda whole: whole.size, made_once=True
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.cache: LruCache[tuple[ObjectStore, str], pa.Buffer] = LruCache(
+            capacity, lambda whole: whole.size, made_once=True
         )
 
     def takes(self, store: ObjectStore, size: int) -> bool:
@@ -37,8 +37,8 @@ class SmallFiles:
 
     def add(self, store: ObjectStore, path: str, whole: pa.Buffer) -> SmallFile:
         """Add the bytes of a file to the cache."""
-        self._kept.get((store, path), lambda: whole)
-        return SmallFile(self._kept, store, whole.size)
+        self.cache.get((store, path), lambda: whole)
+        return SmallFile(self.cache, store, whole.size)
 
 
 class SmallFile:

@@ -37,7 +37,8 @@ def dataset(
     ``asof`` without a zone is local time. ``allow_base_paths``: URL prefixes of locations outside
     of the table from which its files may be read, or "yes" for all. Option ``commit_lock``: a
     function that gets the version number of a commit and returns a context manager that excludes
-    other writers. pylance's arguments for cache sizes are accepted and ignored.
+    other writers. Options ``session``: the caches to use, by default those of a new `Session` with
+    ``index_cache_size_bytes`` and ``metadata_cache_size_bytes``.
     Raises `DatasetNotFoundError` if the table or version does not exist or all versions are newer
     than ``asof``, and `RefNotFoundError` for an unknown tag or branch.
     """
@@ -51,11 +52,16 @@ def dataset(
     storage_options = hide_secrets(storage_options)
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.snapshot import open_table, versions
+    from lance_core.dataset.snapshot.snapshot import Session
 
     commit_lock = options.pop("commit_lock", None)
     allow_base_paths = options.pop("allow_base_paths", None)
+    session = options.pop("session", None)
+    sizes = (options.pop(f"{name}_cache_size_bytes", None) for name in ("index", "metadata"))
+    session = Session(*sizes) if session is None else session
     open_table.check_options(options)
-    root = open_table.open_root(uri, storage_options, allow_base_paths).with_lock(commit_lock)
+    root = open_table.open_root(uri, storage_options, allow_base_paths, session)
+    root = root.with_lock(commit_lock)
     if version is None and asof is not None:
         version = versions.version_at(root, asof)
     return LanceDataset.of(open_table.open_version(root, version), default_scan_options)

@@ -291,4 +291,5 @@ def joined_files(snapshot: Snapshot, run: FragmentRun, number: int) -> joining.J
         ]
         return joining.JoinedFiles(snapshot.store_of(base), parts, snapshot.root.registry)
 
-    return snapshot.root.joined.get((None if base is None else base.path, *paths), join)
+    key = snapshot.root.store, None if base is None else base.path, tuple(paths)
+    return snapshot.root.session.joined.get(key, join)

@@ -95,7 +95,7 @@ def row_ids(snapshot: Snapshot, fragment: Fragment) -> RowIdSequence:
             f"fragment {fragment.id} has no row ids, or they are not in the manifest"
         )
     count = snapshot.physical_rows(fragment)
-    return snapshot.root.row_ids.get(data, lambda: RowIdSequence.from_bytes(data, count))
+    return snapshot.root.session.row_ids.get(data, lambda: RowIdSequence.from_bytes(data, count))
 
 
 def row_versions(snapshot: Snapshot, fragment: Fragment, name: str) -> RowVersions:
@@ -109,7 +109,7 @@ def row_versions(snapshot: Snapshot, fragment: Fragment, name: str) -> RowVersio
         raise UnsupportedFeatureError(
             f"the row versions of fragment {fragment.id} are not in the manifest"
         )
-    return snapshot.root.row_versions.get(data, lambda: RowVersions.from_bytes(data, count))
+    return snapshot.root.session.row_versions.get(data, lambda: RowVersions.from_bytes(data, count))
 
 
 def physical_offsets(rows: AnyRows) -> Uint64s:

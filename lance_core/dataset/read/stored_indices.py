@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
     from lance_core.store.base import ObjectStore
 
-MAX_OPEN_BYTES = 512 << 20
-"""Maximum bytes that the open indices of this process keep in memory."""
-
-open_indices: LruCache[tuple[ObjectStore, str], OpenIndex] = LruCache(
-    MAX_OPEN_BYTES, lambda index: index.nbytes, made_once=True
-)
-"""The open indices of this process by store and uuid.
-
-A store has the credentials with which an index is read later, so others cannot share the index.
-"""
-
 _BTREE_FILE = "page_lookup.lance"
 _BITMAP_FILE = "bitmap_page_lookup.lance"
 
@@ -136,4 +125,4 @@ def open_index(snapshot: Snapshot, index: IndexMetadata, spec: IndexTypeSpec) ->
         folder = folder_of(snapshot, index, field.storage_type)
         return index_type(spec).open(folder, details.value)
 
-    return open_indices.get((snapshot.root.store, str(index.uuid)), make)
+    return snapshot.root.session.indices.get((snapshot.root.store, str(index.uuid)), make)

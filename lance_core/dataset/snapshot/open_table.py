@@ -14,7 +14,14 @@ from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.history import Version, check_number, read_latest, read_version
 from lance_core.commits.refs import get_tag
 from lance_core.dataset.snapshot.base_paths import allowing
-from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
+from lance_core.dataset.snapshot.snapshot import (
+    HasSnapshot,
+    Session,
+    Snapshot,
+    TableRoot,
+    Target,
+    checked_session,
+)
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
@@ -36,22 +43,19 @@ IGNORED_OPTIONS = frozenset(
     {
         "block_size",
         "index_cache_size",
-        "index_cache_size_bytes",
         "metadata_cache_size",
-        "metadata_cache_size_bytes",
         "read_params",
-        "session",
         "s3_credentials_refresh_offset_seconds",
         "ignore_namespace_table_storage_options",
     }
 )
-"""Arguments of pylance's ``dataset`` that tune caches this library does not have."""
+"""Arguments of pylance's ``dataset`` that have no effect here."""
 
 
 _ARGUMENTS = frozenset(
     {
         *("version", "asof", "storage_options", "default_scan_options", "commit_lock"),
-        "allow_base_paths",
+        *("allow_base_paths", "session", "index_cache_size_bytes", "metadata_cache_size_bytes"),
     }
 )
 """Arguments that `lance_core.dataset` supports."""
@@ -85,6 +89,7 @@ def open_root(
     uri: str | os.PathLike[str],
     storage_options: Mapping[str, Any] | None = None,
     allow_base_paths: str | Sequence[str] | None = None,
+    session: Session | None = None,
 ) -> TableRoot:
     """The root of the table at ``uri``, which need not exist; ``memory://`` is always a new one."""
     storage_options = hide_secrets(storage_options)
@@ -93,7 +98,7 @@ def open_root(
         if isinstance(allow_base_paths, str):
             allow_base_paths = allow_base_paths.split(",")
         config = allowing(config, allow_base_paths)
-    return open_root_of(config)
+    return open_root_of(config, session=session)
 
 
 def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) -> TableRoot:
@@ -104,13 +109,19 @@ def root_of(target: Target, storage_options: Mapping[str, Any] | None = None) ->
     return open_root(target, storage_options)
 
 
-def open_root_of(config: StoreConfig, commit_lock: CommitLock | None = None) -> TableRoot:
-    """The root that ``config`` describes; commits run inside ``commit_lock`` if it is not None."""
+def open_root_of(
+    config: StoreConfig, commit_lock: CommitLock | None = None, session: Session | None = None
+) -> TableRoot:
+    """The root that ``config`` describes; commits run inside ``commit_lock`` if it is not None.
+
+    ``session``: the caches to use, by default new ones.
+    """
+    session = checked_session(session)
     store = open_store(config.url, config.options)
     if config.folder:
         store = PrefixStore(store, config.folder)
     handler = select_commit_handler(store, config.place_url, config.options, config.commit_handler)
-    return TableRoot(config, store, handler, get_manager().encodings, commit_lock)
+    return TableRoot(config, store, handler, get_manager().encodings, commit_lock, session)
 
 
 def with_handler_named(root: TableRoot, marker: str) -> TableRoot:
@@ -195,7 +206,7 @@ def table_of(root: TableRoot) -> TableRoot:
     """The root of the whole table that ``root`` or its branch belongs to; it contains the refs."""
     config = root.config
     if config.folder:
-        return open_root_of(config.in_folder(""), root.commit_lock)
+        return open_root_of(config.in_folder(""), root.commit_lock, root.session)
     if f"/{TREE}/" not in config.uri:
         return root
     # Perhaps `root` was opened by a branch's URI: the manifests of a branch have its name.
@@ -204,14 +215,16 @@ def table_of(root: TableRoot) -> TableRoot:
     above = None if branch is None else uri_above(config.uri, branch_folder(branch))
     if above is None:
         return root
-    return open_root_of(replace(config, uri=above), root.commit_lock)
+    return open_root_of(replace(config, uri=above), root.commit_lock, root.session)
 
 
 def branch_root(table: TableRoot, branch: str | None) -> TableRoot:
     """The root of a branch (None: the main branch), which need not exist."""
     if branch is None:
         return table
-    return open_root_of(table.config.in_folder(branch_folder(branch)), table.commit_lock)
+    return open_root_of(
+        table.config.in_folder(branch_folder(branch)), table.commit_lock, table.session
+    )
 
 
 def branch_of(snapshot: Snapshot) -> str | None:

@@ -14,7 +14,7 @@ from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.options import CommitOptions
 from lance_core.datafile.file_output import DEFAULT_VERSION, FileOptions
 from lance_core.dataset.snapshot import open_table
-from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Session, Snapshot, TableRoot, Target
 from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
 from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
@@ -92,6 +92,7 @@ class WriteArguments(TypedDict, total=False):
     of the objects.
     ``blob_pack_file_size_threshold``: maximum bytes of a file with several blobs; by default the
     limit in the metadata of each field (1 GiB).
+    ``session``: the caches of the returned dataset, unless the target is an open dataset.
     """
 
     max_rows_per_file: int
@@ -113,6 +114,7 @@ class WriteArguments(TypedDict, total=False):
     allow_external_blob_outside_bases: bool
     external_blob_mode: str
     blob_pack_file_size_threshold: int | None
+    session: Session | None
 
 
 _UNSUPPORTED = frozenset(
@@ -124,7 +126,6 @@ _UNSUPPORTED = frozenset(
         "table_id",
     }
 )
-_IGNORED = frozenset({"session"})
 
 
 def write(
@@ -236,7 +237,8 @@ class _Job:
         arguments: dict[str, Any],
     ) -> _Job:
         _check_arguments(mode, arguments)
-        root, base = _target(target, mode, arguments.get("storage_options"))
+        session = arguments.get("session")
+        root, base = _target(target, mode, arguments.get("storage_options"), session)
         root = root.with_lock(arguments.get("commit_lock"))
         reader = to_reader(data, schema)
         version = file_version(base, mode, arguments.get("data_storage_version"))
@@ -329,18 +331,21 @@ def _check_arguments(mode: str, arguments: dict[str, Any]) -> None:
         elif name in _UNSUPPORTED:
             if value is not None and value is not False:
                 raise UnsupportedFeatureError(f"writing with {name!r} is not supported yet")
-        elif name not in _IGNORED:
+        else:
             raise unknown_argument(name, {*WriteArguments.__annotations__, "mode", "schema"})
 
 
 def _target(
-    target: Target, mode: str, storage_options: Mapping[str, Any] | None
+    target: Target,
+    mode: str,
+    storage_options: Mapping[str, Any] | None,
+    session: Session | None,
 ) -> tuple[TableRoot, Snapshot | None]:
     """The table's root, and the version that the write is based on (None if there is no table)."""
     if isinstance(target, HasSnapshot):
         base = target.snapshot
     else:
-        root = open_table.open_root(target, storage_options)
+        root = open_table.open_root(target, storage_options, session=session)
         try:
             base = open_table.open_version(root)
         except DatasetNotFoundError:

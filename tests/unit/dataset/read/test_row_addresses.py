@@ -79,9 +79,9 @@ def test_deletion_files_are_read_only_where_rows_are_taken(tmp_path: Path) -> No
     dataset = lance.dataset(written(tmp_path / "t").uri)
     dataset._take_rows([0, 9])
     dataset._take_rows([4, 6], ignore_deletions=True)
-    assert len(dataset.snapshot.root.deletions) == 0
+    assert len(dataset.snapshot.root.session.deletions) == 0
     dataset._take_rows([4])
-    assert len(dataset.snapshot.root.deletions) == 1
+    assert len(dataset.snapshot.root.session.deletions) == 1
 
 
 def test_rows_that_updates_have_moved_are_found_where_they_are_live(tmp_path: Path) -> None:

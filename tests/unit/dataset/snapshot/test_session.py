@@ -1,0 +1,83 @@
+"""`Session`: which datasets share caches, and their limits."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.errors import InvalidInputError, InvalidTypeError
+
+ROWS = pa.table({"x": range(1000)})
+
+
+def written(uri: str) -> lance.LanceDataset:
+    lance.write_dataset(ROWS, uri, max_rows_per_file=250)
+    return lance.dataset(uri)
+
+
+def test_a_scan_fills_the_caches(uri: str) -> None:
+    dataset = written(uri)
+    before = dataset.session().size_bytes()
+    dataset.to_table()
+    assert dataset.session().size_bytes() > before
+    assert not dataset.session().is_same_as(lance.dataset(uri).session())
+
+
+def test_datasets_of_one_session_share_open_files(uri: str) -> None:
+    dataset = written(uri)
+    dataset.to_table()
+    session = dataset.session()
+    other = lance.dataset(uri, session=session)
+    size = session.size_bytes()
+    assert other.to_table() == ROWS
+    assert other.session().is_same_as(session)
+    assert session.size_bytes() == size
+    (first, *_), (same, *_) = (
+        [one.snapshot.reader(f.files[0]) for f in one.snapshot.manifest.fragments]
+        for one in (dataset, other)
+    )
+    assert first is same
+
+
+def test_tables_of_one_session_do_not_mix(uri: str) -> None:
+    session = lance.Session()
+    tables = [pa.table({"x": [n]}) for n in range(3)]
+    uris = [f"{uri}{n}" for n in range(3)]
+    for table, one in zip(tables, uris, strict=True):
+        dataset = lance.write_dataset(table, one, session=session)
+        dataset.delete("x > 5")
+        assert dataset.session() is session
+    assert [lance.dataset(one, session=session).to_table() for one in uris] == tables
+
+
+def test_branches_have_the_session_of_their_table(uri: str) -> None:
+    dataset = written(uri)
+    branch = dataset.create_branch("b")
+    assert branch.session() is dataset.session()
+
+
+def test_a_cache_of_no_bytes_keeps_nothing(uri: str) -> None:
+    written(uri)
+    dataset = lance.dataset(uri, metadata_cache_size_bytes=0, index_cache_size_bytes=0)
+    dataset.create_scalar_index("x", "BTREE")
+    assert dataset.count_rows("x < 10") == 10
+    assert dataset.to_table() == ROWS
+    assert dataset.session().size_bytes() == 0
+
+
+def test_an_index_cache_of_its_own_is_counted(uri: str) -> None:
+    written(uri).create_scalar_index("x", "BTREE")
+    dataset = lance.dataset(uri, session=lance.Session(index_cache_size_bytes=1 << 20))
+    before = dataset.session().size_bytes()
+    dataset.prewarm_index("x_idx")
+    assert dataset.session().size_bytes() > before
+
+
+def test_other_values_are_refused(uri: str) -> None:
+    written(uri)
+    with pytest.raises(InvalidTypeError, match="a session is a Session"):
+        lance.dataset(uri, session=5)
+    for size in (-1, "1GB"):
+        with pytest.raises(InvalidInputError, match="number of bytes"):
+            lance.dataset(uri, metadata_cache_size_bytes=size)
