@@ -68,7 +68,7 @@ def get_tag(store: ObjectStore, name: str) -> Tag:
 def create_tag(
     store: ObjectStore, name: str, target: RefTarget, environment: Environment = SYSTEM
 ) -> Tag:
-    """Create a tag; `RefConflictError` if the name is in use."""
+    """Create a tag and return it; raises `RefConflictError` if the name is in use."""
     check_tag_name(name, new=True)
     now = environment.clock()
     tag = Tag(target.version, target.branch, target.manifest_size, now, now)
@@ -139,7 +139,7 @@ def create_branch(
 
 
 def replace_branch_metadata(store: ObjectStore, name: str, metadata: Mapping[str, str]) -> Branch:
-    """Replace the metadata of a branch; `RefNotFoundError` if there is no such branch."""
+    """Replace the metadata of a branch; raises `RefNotFoundError` if it does not exist."""
     branch = replace(get_branch(store, name), metadata=checked_metadata(metadata))
     store.put(branch_path(name), branch.to_json())
     return branch

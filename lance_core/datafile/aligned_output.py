@@ -97,7 +97,7 @@ class AlignedOutput:
     def encode_context(
         self, registry: EncodingRegistry, limits: PageLimits, blobs: BlobPlaces | None = None
     ) -> EncodeContext:
-        """The context of encoders that write to the file."""
+        """A context for encoders, whose buffers are written to this file at once."""
         return EncodeContext(
             version=self.version,
             registry=registry,
@@ -109,7 +109,7 @@ class AlignedOutput:
         )
 
     def align(self, alignment: int, remainder: int = 0) -> None:
-        """Write padding until the position has this ``remainder``."""
+        """Write padding until the position modulo ``alignment`` (bytes) is ``remainder``."""
         padding = (remainder - self.position) % alignment
         if padding:
             self._write(_PADDING * (padding // ALIGNMENT) + _PADDING[: padding % ALIGNMENT])

@@ -219,7 +219,10 @@ class ReadMethods(Opened):
         return LanceScanner(self._snapshot, options_of(arguments)).count_rows()
 
     def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
-        """The fragments, in the order of a scan."""
+        """The fragments, in the order of a scan.
+
+        Raises `InvalidInputError` if ``filter`` is given, which is not supported yet.
+        """
         if filter is not None:
             raise InvalidInputError("get_fragments() does not support filter yet")
         return fragments.LanceFragment.all_of(self)

@@ -119,7 +119,7 @@ class ScannerBuilder:
         return self._set(row_addr_allowlist=allowlist, row_addr_blocklist=blocklist)
 
     def prefilter(self, prefilter: bool) -> ScannerBuilder:
-        """Accepted for pylance's users; concerns searches only."""
+        """Accepted for pylance's users; has no effect, since it concerns searches only."""
         return self._set(prefilter=prefilter)
 
     def with_row_id(self, with_row_id: bool = True) -> ScannerBuilder:
@@ -187,7 +187,7 @@ class ScannerBuilder:
         return self._set(order_by=orderings)
 
     def disable_scoring_autoprojection(self, disable: bool = True) -> ScannerBuilder:
-        """Accepted for pylance's users; concerns searches only."""
+        """Accepted for pylance's users; has no effect, since it concerns searches only."""
         return self._set(disable_scoring_autoprojection=disable)
 
     def with_index_segments(self, index_segments: Iterable[Any] | None) -> ScannerBuilder:
@@ -195,15 +195,15 @@ class ScannerBuilder:
         return self._set(index_segments=index_segments)
 
     def nearest(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not supported yet."""
+        """Not supported: raises `UnsupportedFeatureError`."""
         raise UnsupportedFeatureError("scans do not support 'nearest' yet")
 
     def full_text_search(self, query: Any, columns: list[str] | None = None) -> NoReturn:
-        """Not supported yet."""
+        """Not supported: raises `UnsupportedFeatureError`."""
         raise UnsupportedFeatureError("scans do not support 'full_text_search' yet")
 
     def minhash_search(self, query: Any) -> NoReturn:
-        """Not supported yet."""
+        """Not supported: raises `UnsupportedFeatureError`."""
         raise UnsupportedFeatureError("scans do not support 'minhash_search' yet")
 
     def substrait_aggregate(self, aggregate: bytes) -> NoReturn:

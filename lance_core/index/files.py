@@ -212,7 +212,7 @@ class IndexOutput:
         return IndexFileWriter(writer, close)
 
     def scratch(self) -> Path:
-        """A local folder for data that does not fit into memory."""
+        """A temporary local folder for data that does not fit into memory."""
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="lance-core-index-")
         return Path(self._scratch.name)

@@ -142,7 +142,10 @@ def floats(values: Members) -> pa.Array:
 
 
 def booleans(values: Members) -> pa.Array:
-    """Each boolean, or text such as "true" and "no". Raises `InvalidInputError` for others."""
+    """The values as booleans; converts text such as "true" and "no".
+
+    Raises `InvalidInputError` for other values.
+    """
     kinds = values.kinds
     _refuse((kinds == NUMBER) | (kinds == CONTAINER), "boolean")
     found = _masked(kinds == TRUE, (kinds != TRUE) & (kinds != FALSE))
@@ -206,7 +209,7 @@ class Numbers:
     is_large: Mask
 
     def as_integers(self) -> pa.Array:
-        """Rounded to int64; raises `InvalidInputError` for numbers out of its range."""
+        """The numbers rounded to int64; raises `InvalidInputError` for numbers out of its range."""
         size = np.abs(self.floats)
         whole = np.floor(size)
         rounded = np.copysign(whole + (size - whole >= 0.5), self.floats)

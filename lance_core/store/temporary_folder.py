@@ -60,7 +60,10 @@ def spill_errors() -> Iterator[None]:
 
 
 def memory_budget(variable: str, default: int) -> int:
-    """The bytes in an environment variable; raises `InvalidInputError` if it has no number."""
+    """The number of bytes in an environment variable, ``default`` if it is not set.
+
+    Raises `InvalidInputError` if it is not a number.
+    """
     text = os.environ.get(variable)
     if text is None:
         return default

@@ -42,7 +42,10 @@ class RefMembers:
         return cls(members, path)
 
     def take(self, name: str, kind: type[T], *default: T | None) -> T | None:
-        """Remove and return the member ``name``; ``default`` if it is missing or null."""
+        """Remove and return the member ``name``; ``default`` if it is missing or null.
+
+        Raises the error of `wrong` if it is not a ``kind``, or is missing without a default.
+        """
         value = self.members.pop(name, None)
         if value is None and default:
             return default[0]

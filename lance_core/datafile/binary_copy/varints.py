@@ -68,7 +68,7 @@ def packed_varints(data: Bytes, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
 
 
 def encode(values: Ints) -> Ragged:
-    """The varint of each value, which is not negative."""
+    """The bytes of the varint of each of ``values``, which must not be negative."""
     lengths = np.ones(len(values), np.int64)
     for number in range(1, MAX_BYTES):
         longer = values >= 1 << (7 * number)
@@ -117,7 +117,7 @@ def gather(data: Bytes, starts: Ints, stops: Ints) -> Bytes:
 
 
 def edges_of(lengths: Ints | npt.NDArray[np.bool_]) -> Ints:
-    """The start of each of consecutive items with these lengths, then the end of the last one."""
+    """The n + 1 int64 edges of n ``lengths``: item i is from ``edges[i]`` to ``edges[i + 1]``."""
     edges = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=edges[1:])
     return edges

@@ -38,7 +38,10 @@ MATCHES_NULL = 0
 
 
 def node_of(expression: pc.Expression, schema: pa.Schema) -> Node:
-    """The SQL condition with the results of ``expression``; its other parts are `unknown`."""
+    """Translate an Arrow expression to a SQL condition with the same results.
+
+    Parts that SQL cannot express become `unknown`.
+    """
     text = str(expression)
     try:
         parts, values = _serialised(expression)

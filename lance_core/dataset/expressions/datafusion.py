@@ -68,7 +68,7 @@ def engine_expression(
 ) -> EngineExpression:
     """``text`` as an expression of DataFusion.
 
-    Raises `UnsupportedFeatureError` with ``reason``, why our SQL does not support it, if DataFusion
+    ``reason``: the error of our SQL. Raises `UnsupportedFeatureError` with its text if DataFusion
     is not installed or does not support it either.
     """
     if isinstance(reason, ResultTooLargeError):

@@ -56,7 +56,7 @@ def _readable(lineage: tuple[Field, ...]) -> tuple[Field, ...]:
 def cut_by_size(
     snapshot: Snapshot, spans: Iterable[Span], described: tuple[Field, ...], most_bytes: int
 ) -> Iterator[Span]:
-    """The same rows in spans whose blobs have at most ``most_bytes``, or in spans of one row."""
+    """Split ``spans`` to at most ``most_bytes`` of blobs each; a single row may have more."""
     for span in spans:
         if span.chosen is None:
             rows: Rows = RowRange(span.start, span.stop)
@@ -85,7 +85,7 @@ def blob_sizes(
 
 
 def size_cuts(sizes: Sizes, most_bytes: int) -> Iterator[tuple[int, int]]:
-    """The first and end position of runs of at most ``most_bytes``, or of one position."""
+    """Runs (first, end) of positions with at most ``most_bytes``, or of one larger value."""
     ends = np.cumsum(sizes)
     first, before = 0, 0.0
     while first < len(ends):

@@ -279,7 +279,10 @@ def _read_fields(
 
 
 def joined_files(snapshot: Snapshot, run: FragmentRun, number: int) -> joining.JoinedFiles:
-    """File ``number`` of each fragment; raises `CorruptFileError` if they cannot be joined."""
+    """File ``number`` of each fragment of ``run``, joined to one.
+
+    Raises `CorruptFileError` if their versions or columns differ.
+    """
     files = [fragment.files[number] for fragment in run.fragments]
     base = snapshot.base(files[0].base_id)
     paths = [file.store_path(base) for file in files]

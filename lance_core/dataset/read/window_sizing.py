@@ -129,7 +129,7 @@ def most_bytes(fields: Iterable[Field]) -> int:
 
 
 def num_columns(fields: Iterable[Field]) -> int:
-    """The number of columns of values in ``fields``."""
+    """The number of leaf fields in ``fields``; a struct without members counts as one."""
     return sum(
         sum(not part.children for part in field.walk()) if field.children else 1 for field in fields
     )

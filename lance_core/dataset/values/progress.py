@@ -102,7 +102,7 @@ class FileSystemFragmentWriteProgress(FragmentWriteProgress):
         self._write(self._path(fragment, ".json"), fragment.to_json())
 
     def complete(self, fragment: FragmentMetadata, **kwargs: Any) -> None:
-        """Remove the mark."""
+        """Remove the file that marks the fragment as in progress."""
         self._fs.delete_file(self._path(fragment, self.PROGRESS_EXT))
 
     def _path(self, fragment: FragmentMetadata, ending: str) -> str:

@@ -255,7 +255,7 @@ class Kernels(Protocol):
     def gather_variable(
         self, data: Bytes, starts: Int64Array, stops: Int64Array
     ) -> tuple[pa.Buffer, Int64Array]:
-        """The bytes ``starts[i]`` to ``stops[i]`` of ``data``, concatenated, and their offsets.
+        """The bytes ``starts[i]`` to ``stops[i]`` of ``data``, concatenated, and n + 1 offsets.
 
         Raises `CorruptFileError` for spans that descend, overlap or are not within ``data``.
         """
@@ -324,7 +324,7 @@ class Kernels(Protocol):
     def zipped_places(
         self, data: Bytes, starts: Int64Array, stops: Int64Array, form: ZippedForm
     ) -> Int64Array:
-        """The positions of all levels of the rows ``starts[i]`` to ``stops[i]`` of ``data``.
+        """Byte positions in ``data`` of all levels of the rows from ``starts[i]`` to ``stops[i]``.
 
         Raises `CorruptFileError` for rows that descend, overlap or are not within ``data``, and for
         rows whose last value does not end at the end of the row.
@@ -349,7 +349,7 @@ class KernelSpec:
 
     @classmethod
     def of(cls, name: str, *modules: ModuleType, rank: int = 1) -> KernelSpec:
-        """A spec of the functions in ``modules`` that have the names of kernels."""
+        """A spec with each function in ``modules`` whose name is that of a kernel."""
         loops = {
             loop: found
             for module in modules

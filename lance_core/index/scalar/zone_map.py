@@ -223,7 +223,7 @@ class OpenZoneMap(OpenIndex):
 
     @property
     def nbytes(self) -> int:
-        """The zones, and the null rows, which are not larger than the file."""
+        """Bytes in memory: the zones, and at most the file's size for the null rows."""
         summary = self.summary
         values: int = summary.least.nbytes + summary.greatest.nbytes
         return summary.zones.nbytes + 3 * values + 64 * len(summary.zones) + self._file_bytes

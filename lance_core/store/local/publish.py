@@ -96,7 +96,10 @@ class Publisher:
             self.disk.remove(draft.temporary)
 
     def move_if_absent(self, source: str, target: str) -> None:
-        """Move an object to ``target``, which must not exist."""
+        """Move an object to ``target``; raises `ObjectExistsError` if ``target`` exists.
+
+        Raises `ObjectNotFoundError` if ``source`` does not exist.
+        """
         source_path, target_path = self.root.file(source), self.root.file(target)
         folders = folder_of(source_path), folder_of(target_path)
         if not os.path.isfile(source_path):

@@ -65,7 +65,10 @@ def take_integer(options: Options, *names: str, default: int, least: int = 0) ->
 
 
 def take_seconds(options: Options, *names: str, default: float) -> float:
-    """The seconds of a positive duration option: ``30``, ``30s``, ``1m 30s``, ``500 ms``."""
+    """A duration option in seconds: ``30``, ``30s``, ``1m 30s``, ``500 ms``.
+
+    Returns ``default`` if it is not given. Raises `InvalidInputError` unless it is positive.
+    """
     text = take(options, *names)
     if text is None:
         return default

@@ -155,15 +155,15 @@ class RemoteWriter(ObjectWriter):
                 self._send(size)
 
     def is_of(self, client: RemoteClient) -> bool:
-        """True if the object is in the container of ``client``, which copies ranges of others."""
+        """True if ``client`` writes this object, so that the service can copy ranges into it."""
         return self._uploads.client is client
 
     def append_object(
         self, source: CopySource, wanted: ByteRange, read: Callable[[ByteRange], pa.Buffer]
     ) -> None:
-        """Append a range of an object of the container.
+        """Append the range ``wanted`` of ``source``, an object in the same container.
 
-        The service copies it, except what is too short for a part, which ``read`` reads.
+        The service copies it. Ranges that are too short for a part are read with ``read``.
         """
         self._check_open()
         least = self._uploads.client.min_part_size

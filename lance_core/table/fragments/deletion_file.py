@@ -45,7 +45,7 @@ class DeletionFile:
     unknown: bytes = b""
 
     def store_path(self, fragment_id: int, base: BasePath | None = None) -> str:
-        """Path relative to ``base``, the base path with ``base_id``; None is the table's root."""
+        """Path of the file below its base, the `BasePath` with ``base_id`` (None: this table)."""
         name = f"{fragment_id}-{self.read_version}-{self.id}.{self.file_type.value}"
         return f"{DELETIONS}/{name}" if base is None or base.is_dataset_root else name
 

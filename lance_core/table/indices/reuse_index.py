@@ -164,7 +164,7 @@ def address_bitmap(
 
 
 def current_fragments(covered: Iterable[int], versions: Iterable[ReuseVersion]) -> frozenset[int]:
-    """The ids of the fragments that have the rows of the fragments ``covered`` now.
+    """The ids of the fragments that now hold the rows of the fragments ``covered``.
 
     A group counts if all its old fragments are covered; otherwise only some rows of its new
     fragments would be.

@@ -127,7 +127,10 @@ class LayeredIndex:
 
 
 def disjoint_layers(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The numbers of the spans (first, end) in as few layers of disjoint spans as possible."""
+    """Distribute spans (first, end) over as few layers of disjoint spans as possible.
+
+    Returns the indices of the spans of each layer.
+    """
     layers: list[list[int]] = []
     free: list[tuple[int, int]] = []  # a heap: the end of each layer, and its number
     for number in sorted(range(len(spans)), key=spans.__getitem__):

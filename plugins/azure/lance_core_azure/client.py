@@ -157,7 +157,7 @@ class AzureClient(RemoteClient):
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
     ) -> ListingPage:
-        """List a page with one request, unless the service does not order names by their bytes."""
+        """List a page; this takes several requests if the service does not sort names by bytes."""
         begin: dict[str, Any] = {}
         if deep and not token and start_after and can_begin_at(start_after, prefix):
             begin = {"start_from": start_after}

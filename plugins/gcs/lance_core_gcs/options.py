@@ -157,7 +157,7 @@ def read_text(path: str) -> str:
 
 
 def json_object(text: str, source: str) -> dict[str, object]:
-    """Parse a JSON object. Raises `InvalidInputError` without ``text`` if it is none."""
+    """Parse a JSON object. Raises `InvalidInputError`, which never shows ``text``."""
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError):

@@ -102,7 +102,7 @@ def is_null(node: Node) -> Node:
 
 
 def known_true(value: Datum) -> Datum:
-    """The kernel of IS TRUE."""
+    """IS TRUE of evaluated booleans: NULL becomes false."""
     return pc.fill_null(value, False)
 
 

@@ -107,7 +107,9 @@ def constant(value: Any, kind: pa.DataType | None = None) -> Constant:
 
 
 def unknown(text: str) -> CallNode:
-    """A condition of which only ``text`` is known; indices do not answer it, nothing evaluates it.
+    """A placeholder for a condition of which only ``text`` is known.
+
+    No index can answer it, and it is never evaluated.
 
     Parts of conditions that another engine evaluates become such nodes.
     """

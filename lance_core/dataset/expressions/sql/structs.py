@@ -27,7 +27,7 @@ def field(node: Node, name: str) -> Node:
 
 
 def get_field(node: Node, name: Node) -> Node:
-    """`field` with a literal name."""
+    """Member ``name``, a string literal, of a struct; see `field`."""
     wanted = name.value.as_py() if isinstance(name, Constant) else None
     if not isinstance(wanted, str):
         raise UnsupportedFeatureError("get_field with a name that is not a literal")

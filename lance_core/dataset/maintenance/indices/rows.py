@@ -147,5 +147,5 @@ class NoRows:
     """The map that keeps no row: a merge with it takes only the parameters of an index."""
 
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
-        """Each number, and False."""
+        """The same numbers, all False: the new index has none of the rows; see `RowMap.moved`."""
         return rows, np.zeros(len(rows), np.bool_)

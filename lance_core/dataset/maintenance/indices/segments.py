@@ -120,7 +120,7 @@ class SegmentWriter:
         return FragmentRows(self.snapshot, lineage, fragments, with_ids, self.advance)
 
     def write(self, draft: IndexMetadata, write: Callable[[IndexOutput], bytes]) -> IndexMetadata:
-        """``draft`` with the files that ``write`` makes and the details that it returns."""
+        """Call ``write`` to create the files; returns ``draft`` with them and with its details."""
         version, root = self.snapshot.storage_version, self.snapshot.root
         if version is FileVersion.V0_1:  # files of indices have no older version
             version = FileVersion.V2_0

@@ -41,7 +41,7 @@ class Search:
 
     @property
     def fragments(self) -> BitMap:
-        """The fragments that the index covers."""
+        """The ids of the fragments that the index covers."""
         return self.index.fragments
 
 

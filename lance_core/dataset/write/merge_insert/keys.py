@@ -102,7 +102,7 @@ def _column_index(column: pa.ChunkedArray) -> _ColumnIndex:
 
 
 def has_bits(type_: pa.DataType) -> bool:
-    """True if a value has at most 64 bits, which identify it."""
+    """True if at most 64 bits identify each value of ``type_``."""
     if pa.types.is_boolean(type_):
         return True
     is_number = pa.types.is_primitive(type_) or pa.types.is_decimal(type_)

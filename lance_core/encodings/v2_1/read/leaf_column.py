@@ -136,7 +136,10 @@ class LeafColumn:
         self._nodes = tuple(nodes)
 
     def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
-        """One row of a column that is a whole field; None if there is no fast path."""
+        """Row ``number`` of a column that is a whole field, as an array of one value.
+
+        None if there is no fast path.
+        """
         page = self._page_of(number)
         if page is None:
             return None

@@ -78,7 +78,7 @@ class BitmapFile:
         return int(self._keys.nbytes + self._values.nbytes + self._places.nbytes + cached)
 
     def null_rows(self) -> RowSet:
-        """The rows of the null value."""
+        """The rows whose value is null."""
         return self.union(self._nulls)
 
     def places_in(self, values: pa.Array) -> Int64Array:

@@ -70,7 +70,7 @@ class PageLookup:
 
     @property
     def first_page(self) -> int:
-        """The first page with a value."""
+        """The number of the first page that has a value other than null."""
         return int(self.maxima.null_count)
 
     @property

@@ -59,9 +59,9 @@ INDICES = st.StructType(
 
 
 def history(spark: SparkSession, dataset: lance_core.LanceDataset, limit: int | None) -> DataFrame:
-    """The newest ``limit`` versions up to that of ``dataset``, newest first, None means all.
+    """A frame of the newest ``limit`` versions up to that of ``dataset``, newest first; None: all.
 
-    Raises `InvalidInputError` for another limit than a whole number from 1 on.
+    Raises `InvalidInputError` unless ``limit`` is a positive integer.
     """
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
         raise InvalidInputError(f"limit must be a whole number from 1 on, not {limit!r}")

@@ -51,7 +51,7 @@ def spark_field(field: pa.Field, parents: tuple[str, ...] = ()) -> st.StructFiel
 
 
 def spark_type(arrow: pa.DataType, path: tuple[str, ...]) -> st.DataType:
-    """The Spark type that values of an Arrow type are read as."""
+    """The Spark type that values of an Arrow type are read as; ``path`` is for errors."""
     if isinstance(arrow, pa.BaseExtensionType):
         return spark_type(arrow.storage_type, path)
     if pa.types.is_dictionary(arrow):

@@ -19,7 +19,10 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 
 def inline_scalar(value: bytes, type_: pa.DataType) -> pa.Array:
-    """The value from its bytes. Raises `CorruptFileError` if they have the wrong length."""
+    """An array of one value from its bytes.
+
+    Raises `CorruptFileError` if ``type_`` has no fixed width or the bytes have another length.
+    """
     if not has_fixed_width(type_) and not pa.types.is_fixed_size_binary(type_):
         raise CorruptFileError(f"the page message cannot contain a constant of type {type_}")
     width = (type_.bit_width + 7) // 8

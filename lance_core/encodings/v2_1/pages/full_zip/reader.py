@@ -54,7 +54,7 @@ class _Spans(NamedTuple):
 
 
 class FullZipPlan(LayoutPlan):
-    """Decodes a full-zip page. ``width``: bytes of a value, 0 if variable; ``words``: format."""
+    """Decodes a full-zip page. ``width``: bytes of a value, 0 if variable; see `ControlWords`."""
 
     __slots__ = ("_plain", "_scalar", "kinds", "message", "scope", "width", "words")
 
