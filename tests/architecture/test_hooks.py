@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from lance_core import hookspecs
+from tests.each_case import each_case
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins" / "hooks.md"
 
@@ -27,7 +26,7 @@ def test_there_are_hooks() -> None:
     }
 
 
-@pytest.mark.parametrize("hook", hooks(), ids=lambda hook: hook.__name__)
+@each_case("hook", hooks(), ids=lambda hook: hook.__name__)
 def test_a_hook_is_documented_with_its_arguments(hook: Callable[..., object]) -> None:
     assert inspect.getdoc(hook)
     arguments = ", ".join(inspect.signature(hook).parameters)

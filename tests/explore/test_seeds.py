@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import pytest
-
 from lance_core.errors import InvalidInputError
 from lance_core_explorer import SHORT, Configuration, replay
+from tests.each_case import each_case
 from tests.explore.seed import Failure, Seed, fails, violation_of
 from tests.explore.seeds import CHECKS, PLACES, SEEDS, complains
 
@@ -25,12 +24,12 @@ def name_of(seed: Seed) -> str:
     return seed.name
 
 
-@pytest.mark.parametrize("name", sorted({*PLACES, *CHECKS} - ELSEWHERE))
+@each_case("name", sorted({*PLACES, *CHECKS} - ELSEWHERE))
 def test_nothing_is_found_without_a_defect(name: str) -> None:
     assert not complains(name)
 
 
-@pytest.mark.parametrize("seed", SCHEDULED, ids=name_of)
+@each_case("seed", SCHEDULED, ids=name_of)
 def test_the_schedule_of_a_defect_shows_it_again_and_nothing_without_it(seed: Seed) -> None:
     assert isinstance(seed.where, Configuration)
     violation = violation_of(seed)
@@ -45,7 +44,7 @@ def test_the_schedule_of_a_defect_shows_it_again_and_nothing_without_it(seed: Se
         assert replay(text, [seed.where]).verdict is None
 
 
-@pytest.mark.parametrize("seed", CHECKED, ids=name_of)
+@each_case("seed", CHECKED, ids=name_of)
 def test_a_defect_that_no_schedule_shows_fails_its_check(seed: Seed) -> None:
     assert not isinstance(seed.where, Configuration)
     with seed.patch():

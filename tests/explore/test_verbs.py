@@ -11,13 +11,14 @@ import pytest
 from lance_core.commits import loop
 from lance_core.dataset.write.merge_insert.inserted_keys import InsertedKeys
 from lance_core.table.transactions import conflicts
+from tests.each_case import each_case
 from tests.explore.verbs import VERBS, Pair, pairs, violations
 
 UPSERTS = ("upsert", "upsert new rows", "insert new rows", "mirror")
 """All of them insert row 7."""
 
 
-@pytest.mark.parametrize("first", VERBS)
+@each_case("first", VERBS)
 def test_what_two_verbs_come_to_is_what_one_after_the_other_does(first: str) -> None:
     """A part of all pairs; the rest is tried by `tox -e explore`."""
     number = list(VERBS).index(first)

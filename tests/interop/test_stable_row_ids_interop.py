@@ -16,6 +16,7 @@ import pytest
 import lance_core
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_lineage import RowLineage
+from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -174,7 +175,7 @@ SEQUENCES = {
 }
 
 
-@pytest.mark.parametrize("ids", SEQUENCES.values(), ids=list(SEQUENCES))
+@each_case("ids", SEQUENCES.values(), ids=list(SEQUENCES))
 def test_sequences_have_the_bytes_of_the_other_library(ids: Sequence[int]) -> None:
     sequence = RowIdSequence.from_ids(np.array(ids, np.uint64))
     theirs = pylance.fragment.RowIdSequence(list(ids))

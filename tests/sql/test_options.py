@@ -12,6 +12,7 @@ from lance_core.store.config import Secret, carrying_secrets
 from lance_core.store.uri import parse_uri
 from lance_core_sql.options import SqlSettings, settings_of
 from lance_core_sql.store import SqlManifestStore, open_rows
+from tests.each_case import each_case
 
 TABLE = parse_uri("memory+sql://bucket/t.lance")
 CANARY = "s3cr3tC4n4ry"
@@ -50,7 +51,7 @@ def test_a_setting_of_two_values_is_refused() -> None:
         settings_of(url, {"sqlUrl": "postgresql://other/db"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "",
@@ -72,7 +73,7 @@ def test_a_url_that_cannot_be_meant_is_refused(url: str) -> None:
     assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize("name", ["", "a b", "x;drop table y", "a.b.c", "x" * 64, 'a"b', "1a"])
+@each_case("name", ["", "a b", "x;drop table y", "a.b.c", "x" * 64, 'a"b', "1a"])
 def test_a_name_that_is_no_tables_is_refused(name: str) -> None:
     with pytest.raises(InvalidInputError, match="sqlTable"):
         settings_of(TABLE, {"sqlUrl": POSTGRES, "sqlTable": name})

@@ -13,10 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pytest
-
 import lance_core
 from lance_core.lazy_dataclass import INSTANCES_BEFORE_COMPILING, dataclass
+from tests.each_case import each_case
 
 Decorator = Callable[..., Callable[[type], type]]
 
@@ -79,7 +78,7 @@ ACTIONS: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@each_case("options", OPTIONS, ids=str)
 def test_it_does_what_the_standard_library_does(options: dict[str, bool]) -> None:
     standard = point_of(dataclasses.dataclass, **options)
     for name, action in ACTIONS.items():

@@ -139,7 +139,7 @@ SILENCE = {
 }
 
 
-@pytest.mark.parametrize(("error", "failure"), SILENCE.values(), ids=SILENCE.keys())
+@each_case(("error", "failure"), SILENCE.values(), ids=SILENCE.keys())
 def test_no_answer_means(error: http.HTTPError, failure: Failure) -> None:
     found = from_transport(error, "account.blob.core.windows.net")
     assert found.failure is failure

@@ -15,6 +15,7 @@ from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core.testing.network.faults import Answer, Reset, Rule
 from lance_core_azure.store import open_store
 from tests.cloud.azure.conftest import Open
+from tests.each_case import each_case
 from tests.patience import ends_within
 from tests.servers.azurite import ACCOUNT, KEY, Azurite
 from tests.servers.raw import Says, saying, slowly_taking, trickling
@@ -52,7 +53,7 @@ def listed(blobs: bytes, marker: bytes = b"") -> bytes:
     return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "failure"),
     [
         (PART.replace(b"bytes 5", b"bytes 4") + b"\r\nabc", Failure.REFUSED),
@@ -102,7 +103,7 @@ def test_properties_that_cannot_be_are_not_believed(more: bytes) -> None:
         assert caught.value.failure is Failure.UNKNOWN
 
 
-@pytest.mark.parametrize(
+@each_case(
     "page",
     [
         listed(BLOB.replace(b">3<", b">-3<")),

@@ -45,7 +45,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("uri", "place"), PLACES.items(), ids=PLACES.keys())
+@each_case(("uri", "place"), PLACES.items(), ids=PLACES.keys())
 def test_a_url_means(uri: str, place: tuple[str, str, str]) -> None:
     found = settled(uri, account_key=SOME_KEY, **({} if "@" in uri else {"account_name": "acct"}))
     assert (found.endpoint, found.account, found.container) == place
@@ -65,7 +65,7 @@ NOT_PLACES = (
 )
 
 
-@pytest.mark.parametrize("uri", NOT_PLACES)
+@each_case("uri", NOT_PLACES)
 def test_a_url_that_names_no_container_is_refused(uri: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         settled(uri, account_name="acct", account_key=SOME_KEY)
@@ -114,7 +114,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
     assert "'account_key'" in str(SPEC.refusal("acount_key"))
 
 
-@pytest.mark.parametrize("name", [one.name for one in TABLE if one.use is Use.REFUSED])
+@each_case("name", [one.name for one in TABLE if one.use is Use.REFUSED])
 def test_an_option_that_cannot_be_had_is_refused_by_name(name: str) -> None:
     given = {"account_name": "acct", "account_key": SOME_KEY}
     with pytest.raises(UnsupportedFeatureError, match=name) as caught:
@@ -158,7 +158,7 @@ CREDENTIALS: dict[str, tuple[dict[str, str], Kind]] = {
 }
 
 
-@pytest.mark.parametrize(("options", "kind"), CREDENTIALS.values(), ids=CREDENTIALS.keys())
+@each_case(("options", "kind"), CREDENTIALS.values(), ids=CREDENTIALS.keys())
 def test_options_choose_the_credentials(options: dict[str, str], kind: Kind) -> None:
     found = settled("az://c/t", account_name="acct", **options)
     assert found.credentials.kind is kind
@@ -190,7 +190,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("options", MALFORMED.values(), ids=MALFORMED.keys())
+@each_case("options", MALFORMED.values(), ids=MALFORMED.keys())
 def test_what_cannot_be_meant_is_refused(options: dict[str, str]) -> None:
     if "account_name" not in options and "account_key" not in options:
         options = options | {"account_name": "acct"}

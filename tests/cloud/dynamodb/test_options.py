@@ -24,6 +24,7 @@ from lance_core.store.uri import parse_uri
 from lance_core_dynamodb import register_session, unregister_session
 from lance_core_dynamodb.options import DynamoSettings, named, settings_of
 from lance_core_dynamodb.store import DynamoManifestStore, open_rows
+from tests.each_case import each_case
 
 KEYS = {"aws_access_key_id": "AK", "aws_secret_access_key": "SK"}
 TABLE = "s3+ddb://bucket/t.lance?ddbTableName=commits"
@@ -47,7 +48,7 @@ def test_a_url_that_does_not_name_exactly_the_table_is_refused(uri: str) -> None
         pylance.dataset(uri, storage_options=KEYS)
 
 
-@pytest.mark.parametrize("name", ["ab", "a b", "x" * 256, "a/b", "ü" * 3, "arn:aws:s3:::commits"])
+@each_case("name", ["ab", "a b", "x" * 256, "a/b", "ü" * 3, "arn:aws:s3:::commits"])
 def test_a_name_that_is_no_tables_is_refused(name: str) -> None:
     with pytest.raises(InvalidInputError, match="name of a DynamoDB table"):
         named(name, KEYS)
@@ -105,7 +106,7 @@ REFUSED: list[dict[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("options", REFUSED, ids=str)
+@each_case("options", REFUSED, ids=str)
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, str]) -> None:
     with pytest.raises(InvalidInputError):
         named("commits", options)

@@ -22,11 +22,12 @@ from lance_core.plugins.store_cache import open_store
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core_fsspec.options import arguments_of, secrets_of
 from lance_core_fsspec.plugin import SCHEMES
+from tests.each_case import each_case
 
 CANARY = "canary-7f3a"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "meant"),
     [
         ("reader", "reader"),
@@ -84,7 +85,7 @@ REFUSED: dict[str, Refused] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@each_case("case", REFUSED)
 def test_what_cannot_be_opened_is_one_typed_error(case: str) -> None:
     url, options, kind, telling = REFUSED[case]
     with pytest.raises(kind) as caught:

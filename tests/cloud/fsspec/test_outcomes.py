@@ -31,6 +31,7 @@ from lance_core_fsspec.errors import Redaction, read_failure, write_failure
 from lance_core_fsspec.listing import meta_of
 from lance_core_fsspec.mount import Mount
 from tests.cloud.fsspec.s3 import s3_file_system
+from tests.each_case import each_case
 from tests.servers.moto import Moto
 
 Open = Callable[..., ObjectStore]
@@ -241,7 +242,7 @@ FAILURES: dict[str, tuple[Exception, type[LanceError], type[LanceError]]] = {
 }
 
 
-@pytest.mark.parametrize("case", FAILURES)
+@each_case("case", FAILURES)
 def test_a_failure_is_typed_by_what_it_proves(case: str) -> None:
     error, of_read, of_write = FAILURES[case]
     assert type(read_failure(error, "path", "place", Redaction(()))) is of_read
@@ -261,7 +262,7 @@ DATES: dict[str, tuple[dict[str, object], datetime]] = {
 }
 
 
-@pytest.mark.parametrize("case", DATES)
+@each_case("case", DATES)
 def test_a_date_is_found_however_it_is_written(case: str) -> None:
     entry, date = DATES[case]
     mount = Mount(MemoryFileSystem(), "/", ForkSafeLock())

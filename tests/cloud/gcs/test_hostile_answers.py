@@ -18,6 +18,7 @@ from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from tests.cloud.gcs.conftest import Open
+from tests.each_case import each_case
 from tests.patience import ends_within
 from tests.servers.gcs import GcsServer
 from tests.servers.raw import Says, saying, slowly_taking, trickling
@@ -43,7 +44,7 @@ def ok(value: object) -> Says:
     return Says(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "failure"),
     [
         (b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n", Failure.UNKNOWN),
@@ -111,7 +112,7 @@ ITEM: Mapping[str, object] = {
 }
 
 
-@pytest.mark.parametrize(
+@each_case(
     "wrong",
     [
         {"name": 5},
@@ -133,7 +134,7 @@ def test_properties_that_cannot_be_are_not_believed(wrong: Mapping[str, object])
     assert caught.value.failure is Failure.UNKNOWN
 
 
-@pytest.mark.parametrize(
+@each_case(
     "page", ["[]", "null", "[" * 200_000, {"items": None}, {"nextPageToken": 5}, {"items": ["a"]}]
 )
 def test_a_page_that_is_none_is_not_believed(page: object) -> None:
@@ -142,7 +143,7 @@ def test_a_page_that_is_none_is_not_believed(page: object) -> None:
     assert caught.value.failure is Failure.UNKNOWN
 
 
-@pytest.mark.parametrize(
+@each_case(
     "said",
     [
         {"done": False, "rewriteToken": "a", "totalBytesRewritten": "5"},

@@ -99,7 +99,7 @@ def test_an_unknown_option_is_refused_by_name(name: str) -> None:
         read(**{name: "value"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "who"),
     [
         ({}, Ambient()),
@@ -136,7 +136,7 @@ def test_the_options_say_where(given: dict[str, str], endpoint: str) -> None:
     assert read(**given).endpoint == endpoint
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "text"),
     [
         ({"google_base_url": "http://a.example"}, "allow_http"),
@@ -170,7 +170,7 @@ def test_a_parameter_of_a_commit_handler_is_none_of_the_store() -> None:
     assert read("gs+sql://bucket/a?sqlUrl=sqlite").bucket == "bucket"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("environment", "given", "who"),
     [
         ({"GOOGLE_STORAGE_TOKEN": "t"}, {}, Token(Secret("t"))),

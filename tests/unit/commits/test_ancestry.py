@@ -34,6 +34,7 @@ from lance_core.table.transactions.operations import (
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import IMPATIENT, append, creation
 from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
+from tests.each_case import each_case
 
 EVERY = list(Doubt)
 Make = Callable[[ObjectStore, Version], Operation]
@@ -135,7 +136,7 @@ CHANGES: dict[str, Make] = {
 }
 
 
-@pytest.mark.parametrize("change", [*CHANGES, "reservation"])
+@each_case("change", [*CHANGES, "reservation"])
 def test_a_version_past_which_others_have_gone_is_not_continued(change: str) -> None:
     """They appended, and a cleanup removed all but so many of the newest versions."""
     make = {**CHANGES, "reservation": reserving}[change]
@@ -149,7 +150,7 @@ def test_a_version_past_which_others_have_gone_is_not_continued(change: str) -> 
         assert [table.is_continued(ours, doubt) for doubt in doubts] == [False] * len(doubts)
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@each_case("change", CHANGES)
 def test_a_version_that_others_have_followed_is_continued(change: str) -> None:
     for followers in ([], [appending], [configuring("c", "d"), appending, reserving]):
         table = Table()

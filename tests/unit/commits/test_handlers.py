@@ -23,6 +23,7 @@ from lance_core.table.paths import NamingScheme
 from lance_core.testing.sample_transactions import first_candidate
 from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused, RequestLost, SentTwice
 from lance_core.testing.stores.tracing import TracingStore
+from tests.each_case import each_case
 
 V2 = NamingScheme.V2
 
@@ -121,7 +122,7 @@ def test_an_answer_sent_twice_looks_like_a_conflict_to_the_handler() -> None:
     assert list_paths(store.inner) == [first_candidate().path]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other", "contradicts"),
     [
         (ManifestLocation(1, "a", V2), ManifestLocation(1, "a", V2), False),

@@ -23,6 +23,7 @@ from lance_core.store.base import Buffers, Guarantee, ObjectStore, PutMode, Stor
 from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import manifest_path
+from tests.each_case import each_case
 
 NOW = 1_795_228_876_266_190_359
 ID = uuid.UUID(int=5)
@@ -220,7 +221,7 @@ class _Dies(MemoryStore):
         super().delete(path)
 
 
-@pytest.mark.parametrize("done", range(6))
+@each_case("done", range(6))
 def test_an_interrupted_deletion_shows_all_of_a_branch_or_nothing(done: int) -> None:
     store = _Dies()
     refs.create_branch(store, "a", RefTarget(1))

@@ -20,6 +20,7 @@ from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.operations import Overwrite
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import IMPATIENT, SCHEMA, append, creation, history
+from tests.each_case import each_case
 
 
 class Clock:
@@ -148,7 +149,7 @@ def test_what_was_seen_too_long_ago_is_not_built_upon(store: ObjectStore) -> Non
     assert transaction.uuid not in history(PutIfAbsentCommitHandler(store), store)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "seconds"),
     [("30", 30.0), ("0.5", 1.0), ("0", DEADLINE), ("-1", DEADLINE), ("nan", DEADLINE), ("x", 600)],
 )

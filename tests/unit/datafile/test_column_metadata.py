@@ -19,6 +19,7 @@ from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
+from tests.each_case import each_case
 
 DATA_END = 1000
 URL = FileVersion.V2_0.page_encoding_url
@@ -131,7 +132,7 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("raw", DAMAGED.values(), ids=DAMAGED)
+@each_case("raw", DAMAGED.values(), ids=DAMAGED)
 def test_damaged_metadata_is_refused(raw: bytes) -> None:
     with pytest.raises(CorruptFileError):
         parser().parse(raw)

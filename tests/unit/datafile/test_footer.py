@@ -92,7 +92,7 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("raw", DAMAGED.values(), ids=DAMAGED)
+@each_case("raw", DAMAGED.values(), ids=DAMAGED)
 def test_parts_that_do_not_fit_the_file_are_refused(raw: bytes) -> None:
     with pytest.raises(CorruptFileError) as caught:
         parse_footer(raw, SIZE)

@@ -31,6 +31,7 @@ from lance_core.schema.storable import check_storable
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core.testing.stores.tracing import TracingStore
 from tests import strategies
+from tests.each_case import each_case
 from tests.examples import examples
 from tests.interop.legacy_values import read as as_read
 from tests.sequences import sequence
@@ -227,7 +228,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("change", DAMAGE.values(), ids=DAMAGE)
+@each_case("change", DAMAGE.values(), ids=DAMAGE)
 def test_damage_is_an_error_that_names_the_file(change: Any) -> None:
     def use() -> None:
         reader = damaged(change)

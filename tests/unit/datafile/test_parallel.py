@@ -19,6 +19,7 @@ from lance_core.errors import ObjectNotFoundError
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema
 from lance_core.store.memory import MemoryStore, Objects
+from tests.each_case import each_case
 
 PATH = "data/x.lance"
 
@@ -47,8 +48,8 @@ class Sources:
         return [self.source(number) for number in range(self.count)]
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 9])
-@pytest.mark.parametrize("items", [0, 1, 3])
+@each_case("count", [0, 1, 2, 9])
+@each_case("items", [0, 1, 3])
 def test_what_sources_give_comes_in_their_order(count: int, items: int) -> None:
     sources = Sources(count, items)
     found = list(in_order(sources.all()))

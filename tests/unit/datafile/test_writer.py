@@ -25,6 +25,7 @@ from lance_core.plugins import get_manager
 from lance_core.schema import Schema
 from lance_core.store.base import ObjectWriter
 from lance_core.store.memory import MemoryStore, Objects
+from tests.each_case import each_case
 
 PATH = "data/x.lance"
 VERSIONS = (FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2)
@@ -271,7 +272,7 @@ def test_versions_that_cannot_be_written_are_refused(version: FileVersion) -> No
         )
 
 
-@pytest.mark.parametrize("fails_at", range(1, 30, 4))
+@each_case("fails_at", range(1, 30, 4))
 def test_a_store_that_fails_ends_the_writer(fails_at: int) -> None:
     target = Failing(fails_at)
     schema = pa.schema([("a", pa.int64()), ("b", pa.string())])

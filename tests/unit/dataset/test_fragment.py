@@ -13,6 +13,7 @@ import pytest
 import lance_core as lance
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.fragment import DataFile, DeletionFile, FragmentMetadata, LanceFragment
+from tests.each_case import each_case
 from tests.table_surgery import delete_rows
 from tests.unit.dataset.conftest import Sample
 
@@ -97,7 +98,7 @@ def test_what_is_done_to_the_json_form_does_not_reach_the_metadata(sample: Sampl
     assert metadata.files[0].path == path
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["", "{", "[]", "5", "{}", '{"id": "x", "files": [], "physical_rows": 1}', "null"]
 )
 def test_json_that_is_no_fragment_is_refused(text: str) -> None:

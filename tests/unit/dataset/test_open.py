@@ -28,6 +28,7 @@ from lance_core.errors import (
     RefNotFoundError,
     UnsupportedFeatureError,
 )
+from tests.each_case import each_case
 from tests.table_surgery import edit_manifest
 
 Rows = Callable[..., pa.Table]
@@ -217,7 +218,7 @@ def test_unknown_arguments_are_refused_and_those_of_caches_ignored(three_version
         lance.dataset(three_versions, commit_lock=5)
 
 
-@pytest.mark.parametrize("uri", ["", 5, None, "nonsense://bucket/table", "ftp://x/y", "a\0b"])
+@each_case("uri", ["", 5, None, "nonsense://bucket/table", "ftp://x/y", "a\0b"])
 def test_places_that_nothing_can_open_are_refused(uri: Any) -> None:
     with pytest.raises((LanceError, TypeError)):
         lance.dataset(uri)

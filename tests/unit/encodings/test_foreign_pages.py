@@ -32,6 +32,7 @@ from lance_core.errors import (
 from lance_core.store.base import ByteRange
 from lance_core.testing.mutants import mutants, mutate_message
 from lance_core.testing.stored_field import StoredField
+from tests.each_case import each_case
 from tests.unit.encodings.plugin_values.test_value_encoding import ASKED, SPEC, field
 
 VERSIONS = [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2]
@@ -66,8 +67,8 @@ def with_pages(found: StoredField, change: Callable[[Page], Page]) -> StoredFiel
     return dataclasses.replace(found, columns=columns)
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=str)
-@pytest.mark.parametrize("array", [NUMBERS, LISTS], ids=["numbers", "lists"])
+@each_case("version", VERSIONS, ids=str)
+@each_case("array", [NUMBERS, LISTS], ids=["numbers", "lists"])
 def test_damaged_pages_do_no_worse_than_an_error(array: pa.Array, version: FileVersion) -> None:
     chance = random.Random(5)
     found = stored(array, version)
@@ -131,7 +132,7 @@ def test_not_a_message_is_refused() -> None:
         parse_foreign(b"\xff")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "decoder",
     [
         lambda data, type_, count: None,

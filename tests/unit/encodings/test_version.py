@@ -6,9 +6,10 @@ import pytest
 
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from tests.each_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("selector", "version"),
     [
         ("legacy", "0.1"),

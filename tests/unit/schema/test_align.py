@@ -7,6 +7,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema import Schema, align_batch
+from tests.each_case import each_case
 
 XY = pa.struct([("x", pa.int64()), ("y", pa.string())])
 YX = pa.struct([("y", pa.string()), ("x", pa.int64())])
@@ -36,8 +37,8 @@ def test_rows_without_columns_are_refused() -> None:
     assert align_batch(batch[:0], Schema()).num_columns == 0
 
 
-@pytest.mark.parametrize("cut", [slice(None), slice(1, 3)], ids=["whole", "sliced"])
-@pytest.mark.parametrize("shape", ["struct", "list", "large_list", "fixed", "map"])
+@each_case("cut", [slice(None), slice(1, 3)], ids=["whole", "sliced"])
+@each_case("shape", ["struct", "list", "large_list", "fixed", "map"])
 def test_members_are_matched_by_name_at_every_depth(shape: str, cut: slice) -> None:
     def made(arrow: pa.DataType) -> tuple[pa.DataType, list[object]]:
         row = {"x": 1, "y": "a"}
@@ -63,7 +64,7 @@ def test_reordering_copies_no_values() -> None:
     assert addresses(aligned(array, pa.list_(XY))) == addresses(array)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("array", "wanted"),
     [
         (pa.array(["a", None], pa.string_view()), pa.string()),
@@ -114,7 +115,7 @@ def test_json_becomes_binary() -> None:
     assert result.null_count == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("array", "wanted"),
     [
         (pa.array([1], pa.int32()), pa.int64()),

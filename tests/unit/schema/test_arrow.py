@@ -7,6 +7,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import Field, Schema
+from tests.each_case import each_case
 
 PRIMARY = "lance-schema:unenforced-primary-key"
 CLUSTERING = "lance-schema:unenforced-clustering-key"
@@ -45,7 +46,7 @@ def test_ids_count_depth_first_from_the_first_id() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arrow", "texts"),
     [
         (pa.list_(pa.int8()), ["list", "int8"]),
@@ -70,7 +71,7 @@ def test_items_of_fixed_size_lists_lose_name_and_nullability() -> None:
     assert only(arrow).arrow_type == pa.list_(pa.list_(pa.int8(), 2), 3)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arrow",
     [
         pa.month_day_nano_interval(),
@@ -130,7 +131,7 @@ def test_too_deep_nesting_is_refused() -> None:
         only(arrow)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("metadata", "is_key", "position"),
     [
         ({PRIMARY: "true"}, True, 0),

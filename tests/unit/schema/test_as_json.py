@@ -9,6 +9,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.schema import json_to_schema, schema_to_json
+from tests.each_case import each_case
 
 SCHEMA = pa.schema(
     [
@@ -56,7 +57,7 @@ def field(**type_: object) -> dict[str, object]:
     return {"fields": [{"name": "a", "nullable": True, "type": type_}]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "form",
     [
         {},

@@ -7,6 +7,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema import Schema, append_schema
+from tests.each_case import each_case
 
 POINT = pa.struct([pa.field("x", pa.int64(), False), ("y", pa.int64())])
 TABLE = Schema.from_arrow(
@@ -79,7 +80,7 @@ def test_views_and_ordered_dictionaries_are_what_they_are_stored_as() -> None:
     assert append_schema(table, data) == table
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "message"),
     [
         ([], "field a is missing and not nullable"),
@@ -106,7 +107,7 @@ def test_differences_are_named_with_what_was_expected(fields: list[pa.Field], me
         appended(*fields)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "data"),
     [
         (pa.string(), pa.large_string()),

@@ -9,6 +9,7 @@ import pytest
 
 from lance_core.schema import Field, Schema, to_storage, wrap, wrap_chunks
 from lance_core.schema.extension import resolved
+from tests.each_case import each_case
 
 NAME = "ARROW:extension:name"
 PARAMETERS = "ARROW:extension:metadata"
@@ -42,8 +43,8 @@ BUILT_IN = [
 ]
 
 
-@pytest.mark.parametrize(("arrow", "text", "parameters"), BUILT_IN, ids=str)
-@pytest.mark.parametrize("shape", ["plain", "struct", "list", "map"])
+@each_case(("arrow", "text", "parameters"), BUILT_IN, ids=str)
+@each_case("shape", ["plain", "struct", "list", "map"])
 def test_arrows_own_extension_types_come_back(
     arrow: pa.DataType, text: str, parameters: str, shape: str
 ) -> None:
@@ -107,8 +108,8 @@ def test_bfloat16_items_are_part_of_the_logical_type() -> None:
     assert field.arrow_type.value_field.equals(resolved(item), check_metadata=True)
 
 
-@pytest.mark.parametrize("offset", [0, 1])
-@pytest.mark.parametrize("shape", ["plain", "struct", "list", "large_list", "fixed", "map"])
+@each_case("offset", [0, 1])
+@each_case("shape", ["plain", "struct", "list", "large_list", "fixed", "map"])
 def test_wrapping_keeps_values_and_copies_none(shape: str, offset: int) -> None:
     ids = pa.array([bytes([i]) * 16 for i in range(6)], pa.binary(16))
     pairs = pa.array([0, 2, 4, 6], pa.int32())

@@ -87,7 +87,7 @@ def test_every_value_comes_back(value: object) -> None:
     assert json.dumps(again, sort_keys=True) == json.dumps(value, sort_keys=True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -109,7 +109,7 @@ def test_what_is_not_json_is_refused_with_the_field(text: str) -> None:
         encode_json(pa.array([text]), "s.j")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         "",

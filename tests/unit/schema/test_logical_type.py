@@ -110,7 +110,7 @@ def test_impossible_parameters_are_corruption(text: str) -> None:
         storage_type_of(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -132,7 +132,7 @@ def test_endless_nesting_is_corruption() -> None:
         storage_type_of("fixed_size_list:" * 10_000 + "int8" + ":1" * 10_000)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arrow",
     [
         pa.month_day_nano_interval(),
@@ -157,7 +157,7 @@ def test_views_and_order_are_not_remembered() -> None:
     assert logical_type_of(ordered) == "dict:string:int8:false"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "encoding"),
     [
         *[(text, 0) for text in ("struct", "null")],

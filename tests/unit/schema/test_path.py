@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from lance_core.errors import InvalidInputError
 from lance_core.schema import format_path, parse_path
+from tests.each_case import each_case
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4))
@@ -33,7 +34,7 @@ def test_only_unusual_names_are_quoted() -> None:
     assert format_path(["a_1", "b.c", "d`e"]) == "a_1.`b.c`.`d``e`"
 
 
-@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", "`a", "a`b`", "`a`b", "``"])
+@each_case("text", ["", ".", "a.", ".a", "a..b", "`a", "a`b`", "`a`b", "``"])
 def test_what_is_no_path_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="not a field path"):
         parse_path(text)

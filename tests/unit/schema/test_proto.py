@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lance_core._pb import file_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import DictionaryValues, Field, Schema, decode_metadata, encode_metadata
+from tests.each_case import each_case
 from tests.examples import examples
 
 
@@ -74,7 +75,7 @@ def test_metadata_that_is_not_text_survives() -> None:
     assert schema.to_arrow().metadata == {key.encode(): value for key, value in raw.items()}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("messages", "reason"),
     [
         ([message("a", 0), message("b", 0)], "b.*used twice"),

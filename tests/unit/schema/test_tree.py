@@ -11,6 +11,7 @@ import pytest
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema
 from lance_core.schema.blob_views import with_bytes, with_descriptions
+from tests.each_case import each_case
 
 POINT = pa.struct([("x", pa.int8()), ("y", pa.struct([("p", pa.int8()), ("q.r", pa.int8())]))])
 ARROW = pa.schema(
@@ -31,7 +32,7 @@ def test_walk_visits_parents_first() -> None:
     assert Schema().max_field_id == -1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "id_"),
     [
         ("a", 0),
@@ -68,7 +69,7 @@ def names(fields: tuple[Field, ...]) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("paths", "expected"),
     [
         (["a"], ["a"]),

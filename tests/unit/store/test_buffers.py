@@ -10,6 +10,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.buffers import byte_view, byte_views, joined
+from tests.each_case import each_case
 
 
 def test_views_share_memory() -> None:
@@ -34,7 +35,7 @@ def test_joining_copies() -> None:
     assert bytes(copied) == b"abcd"
 
 
-@pytest.mark.parametrize("data", ["text", 3, None, ["text"], memoryview(b"abcd")[::2], {"a": 1}])
+@each_case("data", ["text", 3, None, ["text"], memoryview(b"abcd")[::2], {"a": 1}])
 def test_what_has_no_bytes_is_refused(data: object) -> None:
     with pytest.raises(InvalidInputError):
         byte_views(data)  # type: ignore[arg-type]  # what is tested

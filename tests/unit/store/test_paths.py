@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from lance_core.errors import InvalidPathError
 from lance_core.store.paths import check_folder, check_path, is_below, is_path, join
+from tests.each_case import each_case
 
 SEGMENT = st.text(
     st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="/\\"), min_size=1
@@ -32,7 +33,7 @@ def test_an_accepted_path_stays_inside_and_prints(path: str) -> None:
         assert path.encode().decode() == path
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "reason"),
     [
         ("", "empty"),
@@ -70,7 +71,7 @@ def test_a_path_is_text(path: object) -> None:
         check_folder(path)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("path", ["a:b", "ab:c", "data/c:x", "1:2", "é:x", "%2e%2e", "...", "a..b"])
+@each_case("path", ["a:b", "ab:c", "data/c:x", "1:2", "é:x", "%2e%2e", "...", "a..b"])
 def test_what_only_looks_dangerous_is_a_path(path: str) -> None:
     assert is_path(path) is (path != "a:b")
 

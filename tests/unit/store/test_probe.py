@@ -26,6 +26,7 @@ from lance_core.testing.stores.faulty import (
     ResponseLost,
     SentTwice,
 )
+from tests.each_case import each_case
 
 
 class Liar(MemoryStore):
@@ -151,8 +152,8 @@ def test_a_store_that_refuses_too_much_is_safe() -> None:
     assert probe(RemembersDeletions()).put_if_absent is Guarantee.YES
 
 
-@pytest.mark.parametrize("path", ["*", "*-race"])
-@pytest.mark.parametrize("fault", [RequestLost(), ResponseLost(), SentTwice()], ids=repr)
+@each_case("path", ["*", "*-race"])
+@each_case("fault", [RequestLost(), ResponseLost(), SentTwice()], ids=repr)
 def test_answers_that_are_lost_are_asked_for_again(fault: Fault, path: str) -> None:
     # The third write has no condition: nobody can be told that something is there.
     for nth in (1, 2) if isinstance(fault, SentTwice) else (1, 2, 3):

@@ -12,6 +12,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.secret import Secret, carrying_secrets, plain, wrap_secrets
+from tests.each_case import each_case
 
 VALUE = "hunter2-canary"
 
@@ -49,7 +50,7 @@ def test_secrets_compare_by_value() -> None:
     assert not Secret("")
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@each_case("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickling_drops_the_value(protocol: int) -> None:
     data = pickle.dumps({"options": [Secret(VALUE)]}, protocol)
     assert VALUE.encode() not in data
@@ -91,7 +92,7 @@ def test_a_secret_is_text_inside() -> None:
         Secret(3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "aws_secret_access_key",
@@ -115,7 +116,7 @@ def test_other_options_are_left_as_they_are() -> None:
     assert wrap_secrets(options) == options
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "is_secret"),
     [
         ("http://me:pw@proxy:3128", True),

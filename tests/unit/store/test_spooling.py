@@ -20,6 +20,7 @@ from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.spooling import SpoolingWriter
 from lance_core.testing import ObjectStoreTests
+from tests.each_case import each_case
 
 
 class Whole(MemoryStore):
@@ -63,7 +64,7 @@ class TestAStoreWithoutStreamingWrites(ObjectStoreTests):
         return Whole()
 
 
-@pytest.mark.parametrize("sizes", [[], [0], [999], [1000], [1000, 1], [400, 700, 3], [5000, 0, 7]])
+@each_case("sizes", [[], [0], [999], [1000], [1000, 1], [400, 700, 3], [5000, 0, 7]])
 def test_what_is_written_is_put_in_one_piece(sizes: list[int]) -> None:
     store = Whole()
     pieces = [bytes([n + 65]) * size for n, size in enumerate(sizes)]

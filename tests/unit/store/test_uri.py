@@ -24,7 +24,7 @@ from tests.each_case import each_case
 HOME = str(Path.home())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "path"),
     [
         ("/a b.lance", "/a b.lance"),
@@ -51,7 +51,7 @@ def test_local_paths_are_literal(text: str, path: str) -> None:
     assert is_local_text(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "path"),
     [
         ("file:///a/b", "/a/b"),
@@ -73,7 +73,7 @@ def test_file_urls_are_decoded(text: str, path: str) -> None:
     assert not is_local_text(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "url"),
     [
         ("s3://bucket/a/b", StoreUrl("s3", "a/b", "bucket")),
@@ -177,7 +177,7 @@ def test_a_shown_url_hides_what_may_be_secret(text: str) -> None:
     assert str(url).startswith(text.partition("://")[0])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *SECRET_URIS,
@@ -193,8 +193,8 @@ def test_text_that_may_be_a_url_is_shown_without_what_may_be_secret(text: str) -
     assert shown_uri("s3://host/a@b/" + "c" * 300) == "s3://host/a@b/" + "c" * 186 + "…"
 
 
-@pytest.mark.parametrize("text", [*SECRET_URIS, "s3://user:S3CRET@host/x?a=b"])
-@pytest.mark.parametrize("flaw", ["#x", "#?S3CRET", "/%ff?S3CRET", "/..//%2e?S3CRET"])
+@each_case("text", [*SECRET_URIS, "s3://user:S3CRET@host/x?a=b"])
+@each_case("flaw", ["#x", "#?S3CRET", "/%ff?S3CRET", "/..//%2e?S3CRET"])
 def test_an_error_hides_what_may_be_secret(text: str, flaw: str) -> None:
     broken = text.replace("/x", f"/x{flaw}") if flaw.startswith("/") else text + flaw
     with pytest.raises(InvalidInputError) as caught:
@@ -209,12 +209,12 @@ def test_a_password_that_seems_to_be_a_port_is_refused_unseen(host: str) -> None
     assert not re.search("S3|CRET", str(caught.value).replace("'s3'", ""))
 
 
-@pytest.mark.parametrize("netloc", ["host:9000", "[::1]", "[::1]:80", "u:p@h:1", "u:p@h", "a::b"])
+@each_case("netloc", ["host:9000", "[::1]", "[::1]:80", "u:p@h:1", "u:p@h", "a::b"])
 def test_a_host_may_have_a_port(netloc: str) -> None:
     assert parse_uri(f"s3://{netloc}/x") == StoreUrl("s3", "x", netloc)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "without"),
     [
         ("s3://u:p@h/x@y", "s3://u@h/x@y"),
@@ -243,7 +243,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     assert repr(url)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("uri", "folder", "below"),
     [
         ("/t", "a", "/t/a"),
@@ -268,12 +268,12 @@ def test_a_place_is_below_itself() -> None:
     assert uri_below("s3://bucket/t?x=1", "") == "s3://bucket/t?x=1"
 
 
-@pytest.mark.parametrize("uri", ["/x/ab", "a", "/a", "s3://bucket/xa", "s3://bucket/x?y=/a", "/x"])
+@each_case("uri", ["/x/ab", "a", "/a", "s3://bucket/xa", "s3://bucket/x?y=/a", "/x"])
 def test_a_place_that_does_not_end_in_the_folder_is_not_below_another(uri: str) -> None:
     assert uri_above(uri, "a") is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "folder", "path"),
     [
         ("s3://bucket/a", "tree/b c%", "a/tree/b c%"),

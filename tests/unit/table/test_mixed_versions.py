@@ -28,6 +28,7 @@ from lance_core.table.transactions.operations import (
 )
 from lance_core.table.transactions.operations.data_replacement import DataReplacementGroup
 from lance_core.table.transactions.transaction import Transaction
+from tests.each_case import each_case
 
 SCHEMA = Schema.from_arrow(pa.schema([pa.field("a", pa.int64())]))
 FACTS = CommitFacts(1_700_000_000_123_456_789)
@@ -54,7 +55,7 @@ MIXED = commit(BEFORE, Append((NEW,)))
 CHANGED = dataclasses.replace(NEW, id=0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "operation",
     [
         Append((OLD, NEW)),
@@ -73,7 +74,7 @@ def test_a_file_of_another_version_makes_a_mixed_table(operation: Operation) -> 
     assert not is_mixed(BEFORE)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "operation",
     [
         Append((OLD,)),
@@ -113,7 +114,7 @@ def test_the_files_of_a_new_table_are_alike() -> None:
         commit(None, Overwrite((OLD, NEW), SCHEMA))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other", "expected"),
     [
         ("2.0", "2.2", True),

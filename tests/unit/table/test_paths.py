@@ -65,7 +65,7 @@ def test_a_manifest_name_tells_its_version_and_scheme(version: int, scheme: Nami
     assert parsed == ManifestName(version, None if detached else scheme)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "latest_version_hint.json",
@@ -116,7 +116,7 @@ def test_a_hostile_path_is_refused_with_the_name_of_its_field(path: str) -> None
         paths.transaction_path(path)
 
 
-@pytest.mark.parametrize("path", ["a.lance", "a/b.lance", "..a", "a b", "ü.lance", "%41", "a.b.c"])
+@each_case("path", ["a.lance", "a/b.lance", "..a", "a b", "ü.lance", "%41", "a.b.c"])
 def test_an_ordinary_path_is_accepted_unchanged(path: str) -> None:
     assert paths.check_relative(path, "f") == path
 

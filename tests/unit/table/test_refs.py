@@ -94,7 +94,7 @@ def test_new_branches_do_not_lie_among_files_of_others(name: str) -> None:
         check_branch_name(name, new=True)
 
 
-@pytest.mark.parametrize("name", ["a", "1", "-x", "_", "v1.2-rc_3", "main", "A" * 200])
+@each_case("name", ["a", "1", "-x", "_", "v1.2-rc_3", "main", "A" * 200])
 def test_names_of_tags_lead_to_their_files_and_back(name: str) -> None:
     assert check_tag_name(name, new=True) == name
     assert tag_path(name) == f"_refs/tags/{name}.json"
@@ -116,7 +116,7 @@ def test_files_that_are_no_json_hold_no_ref() -> None:
     assert name_of_branch_file(".DS_Store") is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "file", [".json", "..json", "a b.json", "%2e%2e.json", "a%2fb.json", "%ff.json", "main.json",
              "a%252Fb.json", "%61.json", "a%00.json"]
 )  # fmt: skip
@@ -188,7 +188,7 @@ def test_what_is_no_tag_is_corrupt(data: bytes) -> None:
     assert caught.value.path == "_refs/tags/t.json"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [{"parentVersion": None}, {"parentBranch": "a/../b"}, {"identifier": 5}, {"createAt": "x"},
      {"identifier": {"version_mapping": [[1]]}}, {"identifier": {"version_mapping": [[1, 2]]}},

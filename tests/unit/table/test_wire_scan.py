@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lance_core._pb import table_pb2
 from lance_core.table.wire_scan import MAX_STEPS, MessageRanges, UnusualMessageError, scan_fields
+from tests.each_case import each_case
 
 _NUMBERS = st.sampled_from(
     [0, 1, 127, 128, 16383, 16384, 2**32, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
@@ -69,7 +70,7 @@ def test_a_field_of_another_wire_type_is_skipped() -> None:
     assert [len(found[1].owners), found[4].values.tolist()] == [0, [7]]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         b"\x08",  # no value

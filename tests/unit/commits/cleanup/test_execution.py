@@ -30,6 +30,7 @@ from lance_core.table.transactions.operations import Restore
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
 from lance_core.testing.stores.tracing import TracingStore
+from tests.each_case import each_case
 from tests.unit.commits.cleanup.steps import (
     NEVER_NAMED,
     branch,
@@ -83,7 +84,7 @@ def _with_unknown_flag(file: ManifestFile) -> ManifestFile:
     return replace(file, manifest=replace(file.manifest, flags=flags))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         _with_unknown_field,
@@ -94,7 +95,7 @@ def _with_unknown_flag(file: ManifestFile) -> ManifestFile:
         _with_unknown_flag,
     ],
 )
-@pytest.mark.parametrize("where", [1, 2, 3, "detached", "branch"])
+@each_case("where", [1, 2, 3, "detached", "branch"])
 def test_what_is_not_understood_stops_a_cleanup(change: object, where: int | str) -> None:
     table = overwritten(3)
     made = read_version(table.store, table.handler.locate(where if isinstance(where, int) else 1))
@@ -108,8 +109,8 @@ def test_what_is_not_understood_stops_a_cleanup(change: object, where: int | str
     assert table.paths == before
 
 
-@pytest.mark.parametrize("content", [b"", b"LANC", b"x" * 100])
-@pytest.mark.parametrize("where", [1, 3, "detached", "branch"])
+@each_case("content", [b"", b"LANC", b"x" * 100])
+@each_case("where", [1, 3, "detached", "branch"])
 def test_a_manifest_that_cannot_be_read_stops_a_cleanup(where: int | str, content: bytes) -> None:
     table = overwritten(3)
     paths = {"detached": manifest_path(DETACHED | 5), "branch": "tree/b/_versions/1.manifest"}

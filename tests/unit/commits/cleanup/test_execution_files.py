@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from lance_core._pb import table_pb2
 from lance_core.commits.cleanup.execution import clean
 from lance_core.commits.cleanup.files import FileKind
@@ -19,6 +17,7 @@ from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import DETACHED, manifest_path
+from tests.each_case import each_case
 from tests.unit.commits.cleanup.steps import (
     NEVER_NAMED,
     branch,
@@ -56,8 +55,8 @@ FOREIGN = [
 # --- files that no version names -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("days", [0, 6, 8])
-@pytest.mark.parametrize("delete_unverified", [False, True])
+@each_case("days", [0, 6, 8])
+@each_case("delete_unverified", [False, True])
 def test_files_that_no_version_names_go_after_seven_days(
     days: int, delete_unverified: bool
 ) -> None:
@@ -127,8 +126,8 @@ def test_manifests_staged_for_versions_to_come_stay_others_go_in_time() -> None:
 # --- branches ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("base", ["/elsewhere", "s3://alias/of/it", "/elsewhere/data"])
-@pytest.mark.parametrize("is_recorded", [False, True])
+@each_case("base", ["/elsewhere", "s3://alias/of/it", "/elsewhere/data"])
+@each_case("is_recorded", [False, True])
 def test_files_that_a_branch_needs_stay(base: str, is_recorded: bool) -> None:
     table = overwritten(3)
     clone(table, 1, "dev", base)

@@ -21,6 +21,7 @@ from lance_core.errors import (
     InvalidInputError,
     UnsupportedFeatureError,
 )
+from tests.each_case import each_case
 from tests.unit.commits.cleanup.steps import (
     NEVER_NAMED,
     branch,
@@ -44,7 +45,7 @@ MINUTE = timedelta(minutes=1)
 # --- which versions ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("policy", "left"),
     [
         (CleanupPolicy(), [7, 8]),  # 14 days
@@ -158,8 +159,8 @@ def test_a_pinned_version_stays_until_its_pin_lapses(delete_unverified: bool) ->
     assert not any(path.startswith("_refs/") for path in table.paths)
 
 
-@pytest.mark.parametrize("path", ["_refs/tags/t.json", "_refs/branches/b.json"])
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"version": -1, "parentVersion": "1"}'])
+@each_case("path", ["_refs/tags/t.json", "_refs/branches/b.json"])
+@each_case("content", [b"", b"{", b"[]", b'{"version": -1, "parentVersion": "1"}'])
 def test_names_that_cannot_be_read_stop_a_cleanup(path: str, content: bytes) -> None:
     table = overwritten(3)
     table.store.put(path, content)

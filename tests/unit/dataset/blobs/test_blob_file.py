@@ -17,6 +17,7 @@ from lance_core.dataset.blobs.source import BlobSource
 from lance_core.errors import InvalidInputError, ObjectNotFoundError
 from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
+from tests.each_case import each_case
 from tests.unit.dataset.blobs import blob_tables as blobs
 
 PAYLOAD = bytes(range(256)) * 40
@@ -239,7 +240,7 @@ def test_columns_in_memory_are_seen_as_files() -> None:
         lance.BlobColumn(pa.array([1]))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arguments",
     [
         {},

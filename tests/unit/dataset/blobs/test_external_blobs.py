@@ -22,6 +22,7 @@ from lance_core.errors import (
     ObjectNotFoundError,
 )
 from lance_core.table.manifest_parts import BasePath
+from tests.each_case import each_case
 from tests.unit.dataset.blobs import blob_tables as blobs
 
 CONTENT = b"0123456789" * 10
@@ -117,7 +118,7 @@ PLACES = ExternalBlobs.of(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "expected"),
     [
         ("s3://bucket/media/x/y", (1, "x/y")),
@@ -142,7 +143,7 @@ def test_uris_are_kept_in_one_form(given: str, expected: tuple[int, str]) -> Non
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "given",
     [
         "",

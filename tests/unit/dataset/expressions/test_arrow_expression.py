@@ -8,6 +8,7 @@ import pytest
 
 from lance_core.dataset.expressions.filters import as_filter, as_value
 from lance_core.errors import InvalidInputError
+from tests.each_case import each_case
 
 STRUCT = pa.struct([("x", pa.int64()), ("y", pa.string()), ("in", pa.struct([("z", pa.int64())]))])
 DATA = pa.table(
@@ -26,7 +27,7 @@ DATA = pa.table(
 a, s, st = pc.field("a"), pc.field("s"), pc.field("st")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expression", "columns", "expected"),
     [
         (a > 1, [("a",)], [1, 3]),
@@ -70,7 +71,7 @@ def test_an_expression_takes_structs_that_lack_what_it_does_not_need() -> None:
     assert condition.mask(pruned).tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "expression",
     [
         pc.field(0) > 1,

@@ -27,7 +27,7 @@ def test_names_differ_in_case_only_if_they_must() -> None:
         rows("`OTHER` = 3", data)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name", ["select", "from", "where", "case", "end", "group", "order", "if", "any", "left"]
 )
 def test_a_keyword_can_be_the_name_of_a_column(name: str) -> None:
@@ -118,7 +118,7 @@ def test_what_is_not_supported_is_named(
         as_filter(text, schema)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("i", "does not return a boolean but int32"),

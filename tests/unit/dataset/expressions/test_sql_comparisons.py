@@ -154,8 +154,8 @@ def test_nan_with_a_sign_is_below_all_numbers(
     assert rows(text, table(x=x, y=y)) == expected
 
 
-@pytest.mark.parametrize("zero", ["0", "0.0", "-0.0", "-0"])
-@pytest.mark.parametrize("others", ["", ", 5, 6, 7, 8" * 5])
+@each_case("zero", ["0", "0.0", "-0.0", "-0"])
+@each_case("others", ["", ", 5, 6, 7, 8" * 5])
 def test_both_zeros_are_equal(zero: str, others: str) -> None:
     data = table(x=[0.0, -0.0, 1.0], y=[-0.0, 0.0, 0.0])
     assert rows(f"x = {zero}", data) == [0, 1]
@@ -217,7 +217,7 @@ def test_between_includes_both_ends_and_knows_null() -> None:
     assert values("i BETWEEN NULL AND 0", NUMBERS) == [False, None, False, None, None]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "expected"),
     [
         ("abc", ["abc"]),
@@ -320,7 +320,7 @@ def test_a_time_without_an_offset_is_read_in_the_columns_zone() -> None:
     assert rows("z > u", MOMENTS) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "d = date '2020-13-01'",

@@ -15,7 +15,7 @@ from tests.each_case import each_case
 from tests.unit.dataset.expressions.sql_tables import INF, NUMBERS, STRUCTS, rows, table, values
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("st.x = 1", [0]),
@@ -152,7 +152,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ("i + i > 0", "overflow"),
@@ -176,7 +176,7 @@ def test_a_result_that_does_not_exist_is_an_error_and_no_wrong_row(text: str, wh
         rows(text, NUMBERS)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kind", "expected"),
     [
         ("CAST(i AS bigint)", pa.int64(), [1, None]),

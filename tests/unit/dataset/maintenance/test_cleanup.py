@@ -16,6 +16,7 @@ import pytest
 import lance_core
 from lance_core.dataset.maintenance.auto_cleanup import duration
 from lance_core.errors import CleanupError, InvalidInputError
+from tests.each_case import each_case
 
 ROWS = pa.table({"x": [1, 2, 3]})
 QUIETLY = {"durability": "fast"}
@@ -204,7 +205,7 @@ def test_a_cleanup_that_fails_does_not_fail_the_commit(
     assert "the commit succeeded, the cleanup after it failed" in caplog.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "seconds"),
     [
         ("0s", 0),
@@ -220,7 +221,7 @@ def test_lengths_of_time_are_read(text: str, seconds: float) -> None:
     assert duration(text) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["", "5", "d", "-1d", "1.5h", "1 fortnight", "9" * 30 + "y", "9" * 1_000_000, " " * 1_000_000],
     ids=range(9),

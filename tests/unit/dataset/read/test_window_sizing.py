@@ -10,6 +10,7 @@ import pytest
 from lance_core.dataset.read.plan import Span
 from lance_core.dataset.read.window_sizing import WindowBytes, WindowSizer, fixed_bytes
 from lance_core.schema import Schema
+from tests.each_case import each_case
 
 FRAGMENT = cast(Any, None)
 
@@ -49,7 +50,7 @@ def test_windows_without_a_target_are_all_the_same() -> None:
     assert sizes(WindowSizer(30, 30), 100, 1 << 20) == [30, 30, 30, 10]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("type_", "expected"),
     [
         (pa.int64(), 8),

@@ -18,6 +18,7 @@ from lance_core.schema import LanceSchema
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.transactions import operations as stored
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction
+from tests.each_case import each_case
 
 Op = lance.LanceOperation
 
@@ -68,7 +69,7 @@ OPERATIONS = [
 ]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: type(operation).__name__)
+@each_case("operation", OPERATIONS, ids=lambda operation: type(operation).__name__)
 def test_an_operation_comes_back_from_the_history_as_it_was(operation: Op.BaseOperation) -> None:
     given = lance.Transaction(5, operation, "name", {"p": "q"})
     data = given.to_stored().to_bytes()
@@ -78,7 +79,7 @@ def test_an_operation_comes_back_from_the_history_as_it_was(operation: Op.BaseOp
     assert pickle.loads(pickle.dumps(given)) == given
 
 
-@pytest.mark.parametrize(
+@each_case(
     "make",
     [
         lambda: Op.Append([1]),  # type: ignore[list-item]
@@ -101,7 +102,7 @@ def test_what_is_of_another_type_is_refused(make: object) -> None:
         make()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "operation",
     [
         Op.Update(update_mode="elsewhere"),
@@ -120,7 +121,7 @@ def test_values_that_the_format_cannot_hold_are_refused(operation: Op.BaseOperat
         operation.to_stored()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("read_version", "name"),
     [
         ("1", "u"),

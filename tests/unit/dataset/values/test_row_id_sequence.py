@@ -11,9 +11,10 @@ import pytest
 import lance_core as lance
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.fragment import RowIdSequence, write_fragments
+from tests.each_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     "ids",
     [
         range(3, 9),
@@ -40,7 +41,7 @@ def test_ids_are_kept_in_order(ids: Iterable[int]) -> None:
     assert sequence != wanted
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("ids", "error", "message"),
     [
         ([1, 2, 1], InvalidInputError, "1 occurs twice"),

@@ -67,8 +67,8 @@ def test_bits_are_picked(gap: int) -> None:
         assert (got == bits[wanted]).all()
 
 
-@pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("gap", GAPS)
+@each_case("large", [False, True])
+@each_case("gap", GAPS)
 def test_spans_of_bytes_are_picked(gap: int, large: bool) -> None:
     edges = positions(120, 3000)
     starts, stops = edges[::2].copy(), edges[1::2].copy()
@@ -94,7 +94,7 @@ def test_spans_of_one_buffer_follow_each_other_with_their_offsets() -> None:
     assert offsets.tolist() == [0, 2, 2, 6, 10]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("starts", "stops"),
     [([-1], [2]), ([0], [4001]), ([3], [2]), ([0, 1], [2, 3]), ([5, 0], [6, 1]), ([0], [])],
 )

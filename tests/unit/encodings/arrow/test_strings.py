@@ -9,6 +9,7 @@ import pytest
 from lance_core.encodings.arrow import strings
 from lance_core.encodings.arrow.strings import Spans, check_utf8, single_value, variable_arrays
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from tests.each_case import each_case
 
 TYPES = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 
@@ -66,7 +67,7 @@ def test_utf8_is_accepted(text: str) -> None:
     assert single_value(pa.string(), pa.py_buffer(data), False, True).to_pylist() == [text]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "offsets"),
     [
         (b"a\xff", [0, 2]),

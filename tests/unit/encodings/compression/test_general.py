@@ -11,6 +11,7 @@ import pytest
 
 from lance_core.encodings.compression.general import compress, decompress
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from tests.each_case import each_case
 
 TEXT = b"hello" * 20 + b"x"
 ZSTD = bytes.fromhex("6500000000000000") + b"(\xb5/\xfd em\x00\x000hellox\x01\x00\x8c\xa9h\x01"
@@ -35,8 +36,8 @@ def test_bytes_of_pylance_are_read_and_written(scheme: str, stored: bytes) -> No
     assert squeeze(scheme, TEXT) == stored
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("data", [b"", b"a", bytes(100_000), bytes(range(256)) * 9])
+@each_case("scheme", SCHEMES)
+@each_case("data", [b"", b"a", bytes(100_000), bytes(range(256)) * 9])
 def test_what_was_compressed_comes_back(scheme: str, data: bytes) -> None:
     assert expand(scheme, squeeze(scheme, data)) == data
 
@@ -67,8 +68,8 @@ def test_a_size_that_looks_like_a_frame_is_a_size() -> None:
         expand("zstd", struct.pack("<Q", size) + ZSTD[8:])
 
 
-@pytest.mark.parametrize("claim", [0, 1, 100, 102, 200, 30_000])
-@pytest.mark.parametrize(("scheme", "stored"), STORED)
+@each_case("claim", [0, 1, 100, 102, 200, 30_000])
+@each_case(("scheme", "stored"), STORED)
 def test_a_wrong_size_is_corruption(scheme: str, stored: bytes, claim: int) -> None:
     prefix = struct.pack("<Q" if scheme == "zstd" else "<I", claim)
     data = prefix + stored[len(prefix) :]
@@ -79,8 +80,8 @@ def test_a_wrong_size_is_corruption(scheme: str, stored: bytes, claim: int) -> N
             expand(scheme, data)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("claim", [1 << 30, (1 << 31) - 1, (1 << 32) - 1])
+@each_case("scheme", SCHEMES)
+@each_case("claim", [1 << 30, (1 << 31) - 1, (1 << 32) - 1])
 def test_a_bomb_is_refused_before_memory_is_used(scheme: str, claim: int) -> None:
     stored = dict(STORED)[scheme]
     prefix = struct.pack("<Q" if scheme == "zstd" else "<I", claim)

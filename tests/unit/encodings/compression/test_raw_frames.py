@@ -32,7 +32,7 @@ def stored(values: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return octets, np.array(starts, np.int64), np.array(stops, np.int64)
 
 
-@pytest.mark.parametrize("size", [300, 1000, 70_000, 131_072, 131_073, 400_000])
+@each_case("size", [300, 1000, 70_000, 131_072, 131_073, 400_000])
 def test_random_bytes_are_found_in_their_frames(size: int) -> None:
     values = [RNG.bytes(size), b"", RNG.bytes(size + 1), RNG.bytes(size)]
     octets, starts, stops = stored(values)

@@ -24,6 +24,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.schema import Field, Schema
+from tests.each_case import each_case
 
 SPEC = ValueEncodingSpec(
     key="/example.org/plain",
@@ -41,7 +42,7 @@ def field(type_: pa.DataType, metadata: dict[str, str] | None = ASKED) -> Field:
     return Schema.from_arrow(pa.schema([pa.field("x", type_, metadata=metadata)])).fields[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "wrong",
     [
         {"key": "plain"},

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lance_core.encodings.v0_1.bounds import LONGEST, above_bytes, above_text, cut, text_bound
 from lance_core.encodings.v0_1.statistics_collector import Collector
+from tests.each_case import each_case
 
 
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=6))
@@ -84,7 +85,7 @@ CASES: dict[str, tuple[pa.Array, Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("array", "low", "high"), CASES.values(), ids=CASES)
+@each_case(("array", "low", "high"), CASES.values(), ids=CASES)
 def test_bounds_follow_the_rules_of_their_type(array: pa.Array, low: Any, high: Any) -> None:
     collector = Collector(array.type)
     collector.add(array)

@@ -17,6 +17,7 @@ from lance_core.encodings.v2_0.base import EncodeScope
 from lance_core.encodings.v2_0.binary import encode_binary
 from lance_core.errors import CorruptFileError
 from lance_core.testing.stored_array import StoredArray
+from tests.each_case import each_case
 
 TYPES = [
     pa.int64(),
@@ -33,7 +34,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@each_case("type_", TYPES, ids=str)
 def test_nothing_but_nulls(type_: pa.DataType) -> None:
     for count in (1, 9, 1000):
         array = all_null(type_, count)
@@ -42,7 +43,7 @@ def test_nothing_but_nulls(type_: pa.DataType) -> None:
         assert (len(array), array.null_count) == (count, count)
 
 
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@each_case("type_", TYPES, ids=str)
 def test_a_claim_of_many_nulls_uses_no_memory(type_: pa.DataType) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for count in (1 << 24, 1 << 50):

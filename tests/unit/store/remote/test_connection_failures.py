@@ -7,6 +7,7 @@ from urllib3.exceptions import NewConnectionError
 
 from lance_core.store.remote.client import Failure
 from lance_core.store.remote.connection_failures import is_unconnected, retry_after, tls_failure
+from tests.each_case import each_case
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_only_errors_of_connecting_prove_that_nothing_was_sent() -> None:
     assert not is_unconnected(None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("header", "seconds"),
     [("7", 7.0), (" 12 ", 12.0), ("0", 0.0), ("-1", None), ("soon", None), ("٣", None)],
 )

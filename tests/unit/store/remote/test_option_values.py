@@ -14,9 +14,10 @@ from lance_core.store.remote.option_values import (
 )
 from lance_core.store.remote.settings import ALIASES, OPTIONS, SECRET_OPTIONS, RemoteSettings
 from lance_core.store.secret import Secret
+from tests.each_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "seconds"),
     [
         ("30", 30.0),
@@ -35,7 +36,7 @@ def test_durations_are_read_as_other_clients_read_them(text: str, seconds: float
     assert take_seconds({"timeout": text}, "timeout", default=1.0) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["", "0", "0s", "-1", "s", "5 parsecs", "5s x", "1e3", "nan", "99999999999s", "٣s"]
 )
 def test_what_is_no_duration_is_refused(text: str) -> None:
@@ -43,7 +44,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         take_seconds({"timeout": text}, "timeout", default=1.0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [("true", True), ("True", True), ("1", True), (" on ", True), ("y", True), ("no", False)],
 )
@@ -57,7 +58,7 @@ def test_what_is_no_boolean_is_refused(text: str) -> None:
         take_boolean({"allow_http": text}, "allow_http")
 
 
-@pytest.mark.parametrize("text", ["", "-1", "1.5", "x", "9999999999", "²"])
+@each_case("text", ["", "-1", "1.5", "x", "9999999999", "²"])
 def test_what_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="'client_max_retries' must be a whole number"):
         take_integer({"client_max_retries": text}, "client_max_retries", default=1)

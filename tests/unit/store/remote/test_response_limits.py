@@ -14,6 +14,7 @@ from lance_core.store.remote.response_limits import (
     read_pooled,
     read_response,
 )
+from tests.each_case import each_case
 
 
 class Body(io.BytesIO):
@@ -75,8 +76,8 @@ class Response(Body):
         self.calls.append("release")
 
 
-@pytest.mark.parametrize("is_announced", [False, True])
-@pytest.mark.parametrize("length", [0, 1, 19, 20])
+@each_case("is_announced", [False, True])
+@each_case("length", [0, 1, 19, 20])
 def test_a_body_within_its_limit_is_read_and_its_connection_kept(
     length: int, is_announced: bool
 ) -> None:

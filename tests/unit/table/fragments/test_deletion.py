@@ -16,6 +16,7 @@ from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFe
 from lance_core.table.fragments.deletion import decode_deletions, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFileType
 from lance_core.table.manifest.file import parse_manifest_file
+from tests.each_case import each_case
 
 ARROW, BITMAP = DeletionFileType.ARROW_ARRAY, DeletionFileType.BITMAP
 ROW_ID = pa.field("row_id", pa.uint32(), nullable=False)
@@ -38,8 +39,8 @@ def arrow_file(
     return bytes(sink.getvalue())
 
 
-@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
-@pytest.mark.parametrize("values", [[], [1, 2, 9], [9, 1, 2], [2, 2, 9, 1, 9]])
+@each_case("compression", [None, "lz4", "zstd"])
+@each_case("values", [[], [1, 2, 9], [9, 1, 2], [2, 2, 9, 1, 9]])
 def test_any_order_duplicates_and_codecs_are_read(
     compression: str | None, values: list[int]
 ) -> None:
@@ -49,7 +50,7 @@ def test_any_order_duplicates_and_codecs_are_read(
     assert found.tolist() == sorted(set(values))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         arrow_file([1], field=pa.field("row_id", pa.uint32(), nullable=True)),
@@ -92,10 +93,8 @@ def test_rows_that_do_not_exist_cannot_be_deleted(file_type: DeletionFileType) -
         decode_deletions(file_type, data, 11, 3)
 
 
-@pytest.mark.parametrize("optimize", [False, True])
-@pytest.mark.parametrize(
-    "values", [[], [7], range(100), range(0, 70000, 2), [1, *range(65530, 140000)]]
-)
+@each_case("optimize", [False, True])
+@each_case("values", [[], [7], range(100), range(0, 70000, 2), [1, *range(65530, 140000)]])
 def test_array_bitset_and_run_containers_are_read(optimize: bool, values: range) -> None:
     bitmap = BitMap(np.array(values, np.uint32), optimize=optimize)
     found = decode_deletions(BITMAP, bitmap.serialize(), 200_000, len(values) or None)

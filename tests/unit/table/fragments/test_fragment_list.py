@@ -12,6 +12,7 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_counts import Count
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts
 from lance_core.table.manifest_parts import BasePath
+from tests.each_case import each_case
 
 FILE = DataFile("a.lance", (0, 1, -2), (0, -1, 2), 2, 0, 700)
 DELETION = DeletionFile(DeletionFileType.BITMAP, 7, 99, 3)
@@ -139,7 +140,7 @@ def test_fields_and_columns_that_do_not_fit_are_corrupt(
         dataclasses.replace(FILE, fields=fields, column_indices=columns).columns()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pair", "name"),
     [
         ((0, 0), "0.1"),

@@ -34,6 +34,7 @@ from lance_core.table.indices.reuse_index import (
     parse_content,
     parse_details,
 )
+from tests.each_case import each_case
 
 
 def version(number: int, *groups: tuple[Sequence[int], Sequence[int]]) -> ReuseVersion:
@@ -83,7 +84,7 @@ def test_addresses_are_a_portable_bitmap_with_a_part_for_each_fragment() -> None
     assert list(BitMap.deserialize(rest[4:])) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("covered", "now"),
     [
         ([0, 1, 2, 3], [6, 7, 8]),

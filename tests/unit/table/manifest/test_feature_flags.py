@@ -44,7 +44,7 @@ def test_stable_row_ids_for_one_side_only_are_corrupt() -> None:
             feature_flags.check_writable(flags)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("previous", "facts", "expected"),
     [
         (FeatureFlags(), {}, FeatureFlags()),

@@ -23,6 +23,7 @@ from lance_core.table.manifest.file import (
     serialize_manifest_file,
 )
 from lance_core.table.manifest.manifest import Manifest, join, split
+from tests.each_case import each_case
 
 UNKNOWN = bytes.fromhex("fa07036e6577")
 """Field 127, three bytes: "new"."""
@@ -156,7 +157,7 @@ def test_the_transaction_is_found_by_its_old_and_its_new_position(name: str) -> 
     assert not written.HasField("transaction_section_deprecated")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "error", "text"),
     [
         (b"", CorruptFileError, "too short"),

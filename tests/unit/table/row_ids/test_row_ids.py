@@ -12,6 +12,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
 from lance_core.table.row_ids.u64_segment import smallest_segment
+from tests.each_case import each_case
 
 Segment = rowids_pb2.U64Segment
 Encoded = rowids_pb2.EncodedU64Array
@@ -66,7 +67,7 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize(("segments", "expected"), GOOD)
+@each_case(("segments", "expected"), GOOD)
 def test_each_kind_of_segment_is_read_whole_in_part_and_row_by_row(
     segments: list[rowids_pb2.U64Segment], expected: list[int]
 ) -> None:
@@ -81,7 +82,7 @@ def test_each_kind_of_segment_is_read_whole_in_part_and_row_by_row(
     assert again.slice(0, len(expected)).tolist() == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     "segment",
     [
         range_(5, 4),
@@ -141,7 +142,7 @@ def test_holes_and_bitmaps_mean_the_same_as_plain_values(values: list[int], dens
     assert again.slice(0, len(wanted)).tolist() == ids.slice(0, len(wanted)).tolist()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("ids", "expected"),
     [
         ([5, 6, 7], range_(5, 8)),
@@ -211,7 +212,7 @@ def test_ids_in_any_order_are_kept_and_their_ranges_cover_them(
     assert len(starts) <= len(runs_of(ids)) + len(found.segments)
 
 
-@pytest.mark.parametrize(("segments", "expected"), GOOD)
+@each_case(("segments", "expected"), GOOD)
 def test_each_kind_of_segment_has_ranges(
     segments: list[rowids_pb2.U64Segment], expected: list[int]
 ) -> None:

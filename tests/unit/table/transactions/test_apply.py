@@ -45,6 +45,7 @@ from lance_core.table.transactions.operations import (
     Restore,
 )
 from lance_core.table.transactions.transaction import Transaction
+from tests.each_case import each_case
 
 SCHEMA = Schema.from_arrow(pa.schema([pa.field("a", pa.int64())]))
 FACTS = CommitFacts(1_700_000_000_123_456_789)
@@ -249,7 +250,7 @@ def test_a_delete_changes_deletion_files_and_nothing_else() -> None:
     assert commit(again, Delete((), (1,), "")).manifest.flags == FeatureFlags()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "operation",
     [
         Delete((), (5,), ""),

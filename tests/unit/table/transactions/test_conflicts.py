@@ -228,7 +228,7 @@ def bloom(*words: int, bits: int = 512) -> BloomKeys:
 FULL, EMPTY = (1,) * 8, (0,) * 8
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other", "expected"),
     [
         (ExactKeys((1, 2)), ExactKeys((2, 3)), Verdict.RETRYABLE),
@@ -300,7 +300,7 @@ def test_replacements_of_different_cells_go_together(fragment: int, field: int) 
 SET, REMOVE, REPLACE = UpdateMap({"k": "v"}), UpdateMap({"k": None}), UpdateMap({}, replace=True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other", "config", "table_metadata"),
     [
         (SET, SET, "X", "X"),

@@ -54,7 +54,7 @@ def test_foreign_transactions_are_written_back_byte_for_byte(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     "operation",
     [
         Append((Fragment(0, physical_rows=3), Fragment(0, physical_rows=4))),

@@ -21,6 +21,7 @@ from lance_core.testing.stores.faulty import (
     ResponseLost,
     SentTwice,
 )
+from tests.each_case import each_case
 
 WRITES: dict[str, Callable[[ObjectStore], object]] = {
     "put": lambda store: store.put("new", b"1", PutMode.create),
@@ -55,8 +56,8 @@ def faulty(*rules: FaultRule, seed: int = 0) -> FaultyStore:
     return FaultyStore(inner, rules, seed)
 
 
-@pytest.mark.parametrize("method", WRITES)
-@pytest.mark.parametrize("fault", ENDS, ids=repr)
+@each_case("method", WRITES)
+@each_case("fault", ENDS, ids=repr)
 def test_a_fault_says_what_it_did(method: str, fault: Fault) -> None:
     store = faulty(FaultRule(fault, method))
     error, is_applied = ENDS[fault]
@@ -91,8 +92,8 @@ def test_a_late_call_can_come_too_late() -> None:
     store.inner.delete("new")
 
 
-@pytest.mark.parametrize("method", READS)
-@pytest.mark.parametrize("fault", [Refused(), RequestLost(), ResponseLost()], ids=repr)
+@each_case("method", READS)
+@each_case("fault", [Refused(), RequestLost(), ResponseLost()], ids=repr)
 def test_a_read_that_fails_is_a_store_error(method: str, fault: Fault) -> None:
     store = faulty(FaultRule(fault, method))
     with pytest.raises(StoreError) as caught:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from lance_core.dataset.write.merge_insert.key_hashes import hash_keys
+from tests.each_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         (b"", 0xEF46DB3751D8E999),

@@ -16,6 +16,7 @@ import pytest
 from lance_core.dataset.write.merge_insert.integer_index import IntegerIndex
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.errors import UnsupportedFeatureError
+from tests.each_case import each_case
 
 TYPES: dict[str, tuple[pa.DataType, Any]] = {
     "int64": (pa.int64(), lambda n: n * 10**15 - 5 * 10**16),
@@ -70,7 +71,7 @@ def check(source: list[list[Any]], target: list[list[Any]], kinds: list[pa.DataT
     assert list(zip(found.rows.tolist(), found.members.tolist(), strict=True)) == expected
 
 
-@pytest.mark.parametrize("name", TYPES)
+@each_case("name", TYPES)
 def test_keys_of_one_column_are_found(name: str) -> None:
     rng = random.Random(name)
     kind = TYPES[name][0]
@@ -79,7 +80,7 @@ def test_keys_of_one_column_are_found(name: str) -> None:
     check([[None, None]], [[None, *drawn(rng, name, 20, 100)]], [kind])
 
 
-@pytest.mark.parametrize("name", [name for name in TYPES if name != "struct"])
+@each_case("name", [name for name in TYPES if name != "struct"])
 def test_members_of_a_struct_may_be_null(name: str) -> None:
     rng = random.Random(f"member {name}")
     kind = pa.struct([("a", pa.int32()), ("b", TYPES[name][0])])

@@ -13,6 +13,7 @@ from lance_core.encodings.kernels.numpy.levels import (
     rank_levels,
 )
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 # Lists of nullable items: [0, None, 0], [], [0, 0].
 REPETITION = np.array([1, 0, 0, 1, 1, 0], np.uint16)
@@ -33,7 +34,7 @@ def test_no_levels_are_no_lists() -> None:
     assert layer_offsets(REPETITION[:0], DEFINITION[:0], LISTS, 1, 0).tolist() == [0]
 
 
-@pytest.mark.parametrize("lists", [-1, 0, 2, 4, 7, 1 << 62])
+@each_case("lists", [-1, 0, 2, 4, 7, 1 << 62])
 def test_another_number_of_lists_is_corruption(lists: int) -> None:
     with pytest.raises(CorruptFileError):
         layer_offsets(REPETITION, DEFINITION, LISTS, 1, lists)

@@ -17,6 +17,7 @@ from lance_core.errors import UnsupportedFeatureError
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema, align_batch, given_to_files
 from lance_core.schema.blob import BLOB_V2, GIVEN_V2
+from tests.each_case import each_case
 
 MARK = {"lance-encoding:blob": "true"}
 V1 = pa.field("b", pa.large_binary(), metadata=MARK)
@@ -63,10 +64,8 @@ def encode(
     return pages, written
 
 
-@pytest.mark.parametrize("version", [FileVersion.V2_1, FileVersion.V2_2])
-@pytest.mark.parametrize(
-    "values", [[b"a" * 5000, None, b"", b"b" * 5000], [None, None], [b"", b""]]
-)
+@each_case("version", [FileVersion.V2_1, FileVersion.V2_2])
+@each_case("values", [[b"a" * 5000, None, b"", b"b" * 5000], [None, None], [b"", b""]])
 def test_blobs_of_version_1_have_pages_of_their_own_layout(
     version: FileVersion, values: list[bytes | None]
 ) -> None:

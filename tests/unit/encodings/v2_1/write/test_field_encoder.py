@@ -101,7 +101,7 @@ def test_values_come_back_from_their_layout(
     check(stored, array)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("array", "buffers"),
     [
         (pa.array([7] * 9), 0),
@@ -148,8 +148,8 @@ def sparse(rows: int, share: float, seed: int) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, items, mask=mask)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("share", [0.5, 0.01, 0.0001])
+@each_case("version", VERSIONS)
+@each_case("share", [0.5, 0.01, 0.0001])
 def test_chunks_with_too_many_empty_lists_become_pages(share: float, version: str) -> None:
     array = sparse(200_000, share, 3)
     stored = store(array, version=version)
@@ -286,7 +286,7 @@ def lists_of_vectors_of_structs() -> pa.Array:
     return pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), items)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("array", "versions"),
     [
         (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), {"2.1"}),

@@ -14,6 +14,7 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_table import (
     row_table,
 )
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 
 def words(*chunks: tuple[int, int], large: bool = True) -> pa.Buffer:
@@ -54,7 +55,7 @@ def test_a_row_that_starts_with_its_chunk_is_not_looked_for_before_it() -> None:
     assert table.chunks_of(RowRange(2, 3), NUMPY).tolist() == [1]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stored", "values", "size"),
     [
         (b"", 1, 8),
@@ -73,7 +74,7 @@ def test_chunks_that_do_not_hold_the_values_are_damage(
         chunk_table(pa.py_buffer(stored), True, values, size, None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "stored",
     [
         index((1, 0), (1, 1)),

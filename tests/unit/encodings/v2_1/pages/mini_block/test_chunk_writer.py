@@ -17,6 +17,7 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
     chunks_fit,
     values_fit,
 )
+from tests.each_case import each_case
 
 
 def part_of(sizes: list[int], seed: int) -> ChunkPart:
@@ -24,8 +25,8 @@ def part_of(sizes: list[int], seed: int) -> ChunkPart:
     return ChunkPart(pa.py_buffer(data), np.array(sizes))
 
 
-@pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize(
+@each_case("large", [False, True])
+@each_case(
     ("rep", "definition", "values"),
     [
         ([], [], [[5]]),
