@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
+from azure.storage.blob import ContainerClient
 
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import Guarantee, ObjectStore
+from lance_core.store.functions import list_paths
 from lance_core.store.probe import probe
 from lance_core.store.remote.client import RemoteClient
 from lance_core.store.remote.store import RemoteStore
@@ -17,6 +20,7 @@ from lance_core.store.uri import parse_uri
 from lance_core.testing import CommitHandlerTests, ObjectStoreTests
 from lance_core.testing.commit_handler import MakeHandler
 from lance_core.testing.object_store_instances import OpenStore
+from lance_core.testing.object_store_listing import fill
 from lance_core_azure.capabilities import OF_AZURE
 from lance_core_azure.store import open_store
 from tests.servers.azurite import KEY, Azurite
@@ -47,6 +51,32 @@ class TestAzureStore(ObjectStoreTests):
     @pytest.fixture
     def secrets(self) -> tuple[str, ...]:
         return (KEY,)
+
+    # An answer of the service has up to 5,000 objects: the next test asks for fewer.
+    test_a_listing_of_many_objects_is_complete = None  # type: ignore[assignment]
+
+    def test_a_listing_of_many_answers_is_complete(
+        self, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked = []
+
+        def with_small_pages(real: Callable[..., Any]) -> Callable[..., Any]:
+            def ask(*given: Any, **named: Any) -> Any:
+                asked.append(named)
+                return real(*given, results_per_page=100, **named)
+
+            return ask
+
+        for name in ("list_blobs", "walk_blobs"):
+            real = getattr(ContainerClient, name)
+            monkeypatch.setattr(ContainerClient, name, with_small_pages(real))
+        names = [f"{number:05}" for number in range(250)]
+        paths = [f"many/{name}" for name in names]
+        fill(store, paths)
+        assert list_paths(store, "many") == paths
+        assert list_paths(store, "", "many/00099") == paths[100:]
+        assert list(store.list_names("many")) == names
+        assert len(asked) >= 3 + 2 + 3
 
 
 class TestCommits(CommitHandlerTests):
