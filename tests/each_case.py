@@ -26,7 +26,7 @@ def each_case(
     themselves, in time and in memory of every process.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    if not callable(cases):
+    if isinstance(cases, Iterable):
         cases = list(cases)
         assert cases
 
@@ -37,7 +37,7 @@ def each_case(
         def all_cases(**fixtures: Any) -> None:
             failed = []
             number = -1
-            for number, case in enumerate(cases() if callable(cases) else cases):
+            for number, case in enumerate(cases if isinstance(cases, Iterable) else cases()):
                 given = dict(zip(wanted, _values_of(case, len(wanted)), strict=True))
                 try:
                     test(**_with_own_folder(fixtures, number), **given)

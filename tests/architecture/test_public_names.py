@@ -8,9 +8,9 @@ import inspect
 from collections.abc import Iterator
 
 import lance
-import pytest
 
 import lance_core
+from tests.each_case import each_case
 
 SAME_MODULES = ["commit", "file", "fragment", "progress", "schema"]
 """Public modules with the name of one of pylance."""
@@ -76,9 +76,7 @@ def test_arguments_have_the_names_and_the_order_of_pylance() -> None:
     assert compared > 50
 
 
-@pytest.mark.parametrize(
-    "module", ["lance_core", "lance_core.commit", "lance_core.errors", "lance_core.file"]
-)
+@each_case("module", ["lance_core", "lance_core.commit", "lance_core.errors", "lance_core.file"])
 def test_every_public_name_says_what_it_is(module: str) -> None:
     holder = importlib.import_module(module)
     names = getattr(holder, "__all__", None) or [

@@ -7,9 +7,8 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from lance_core._version import __version__
+from tests.each_case import each_case
 
 ROOT = Path(__file__).parents[2]
 FORBIDDEN = {
@@ -36,7 +35,7 @@ def texts() -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("what", FORBIDDEN)
+@each_case("what", FORBIDDEN)
 def test_no_file_names(what: str) -> None:
     hits = {
         f"{name}: {match.group(0)}"

@@ -11,9 +11,10 @@ import pytest
 from benchmarks import cores
 from benchmarks.lock_sampler import Observation
 from benchmarks.report import OURS, PEER, Report
+from tests.each_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("serial", "expected"), [(0.0, 1.0), (8.0, 8.5), (16.0, 16.0), (-1.0, 1.0), (20.0, 16.0)]
 )
 def test_only_what_is_not_serial_is_divided(serial: float, expected: float) -> None:

@@ -31,6 +31,7 @@ from lance_core_explorer import (
 )
 from lance_core_explorer.configurations import stalled
 from lance_core_explorer.search import Patch
+from tests.each_case import each_case
 
 UNSAFE_PAIR = writers(UNSAFE, 2, 1, 0)
 
@@ -53,7 +54,7 @@ def test_exploring_again_finds_the_same() -> None:
     assert replace(first, seconds=0.0) == replace(second, seconds=0.0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "message"),
     [
         (("w1 store.put", "w9 store.put"), "is not possible here"),
@@ -105,7 +106,7 @@ def _replaces() -> AbstractContextManager[object]:
     return mock.patch.object(PutIfAbsentCommitHandler, "commit", commit)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("defect", "where"),
     [
         pytest.param(_knows_nobody, writers(PUT_IF_ABSENT, 2, 1, 1), id="self-conflict"),

@@ -6,8 +6,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
-import pytest
-
 from lance_core.commits import loop
 from lance_core.dataset.write.merge_insert.inserted_keys import InsertedKeys
 from lance_core.table.transactions import conflicts
@@ -26,7 +24,7 @@ def test_what_two_verbs_come_to_is_what_one_after_the_other_does(first: str) -> 
     assert [text for pair in some for text in violations(pair) if text] == []
 
 
-@pytest.mark.parametrize("first", UPSERTS)
+@each_case("first", UPSERTS)
 def test_two_upserts_of_a_new_key_never_both_insert_it(first: str) -> None:
     for second in UPSERTS:
         texts = violations(Pair(first, second, stable=True))
@@ -54,7 +52,7 @@ DEFECTS = [
 ]
 
 
-@pytest.mark.parametrize(("defect", "pair"), DEFECTS)
+@each_case(("defect", "pair"), DEFECTS)
 def test_a_defect_is_found(defect: Any, pair: Pair) -> None:
     with defect():
         assert any(violations(pair))

@@ -15,6 +15,7 @@ from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
 from lance_core.encodings.kernels.numpy.runs import RunRule
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
+from tests.each_case import each_case
 from tests.kernels.outcomes import array, check, compiled
 
 BITS = (8, 16, 32, 64)
@@ -47,8 +48,8 @@ def damaged(data: st.DataObject, octets: np.ndarray[Any, Any], *numbers: Any) ->
     return [octets, *changed]
 
 
-@pytest.mark.parametrize("bits", BITS)
-@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 5000])
+@each_case("bits", BITS)
+@each_case("count", [0, 1, 1023, 1024, 5000])
 def test_integers_are_packed_to_the_same_chunks_and_come_back(bits: int, count: int) -> None:
     for width in {0, 1, bits // 2, bits - 1, bits}:
         values = words(count, width, bits, width)

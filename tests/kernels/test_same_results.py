@@ -14,6 +14,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 from tests.kernels.outcomes import array, check, compiled
 
 BITS = (8, 16, 32, 64)
@@ -43,7 +44,7 @@ def some_of(strings: list[bytes]) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, len(strings) - 1), max_size=20)
 
 
-@pytest.mark.parametrize("bits", BITS)
+@each_case("bits", BITS)
 def test_every_width_is_packed_and_unpacked_alike(bits: int) -> None:
     chance = np.random.default_rng(bits)
     for width in range(bits + 1):

@@ -50,6 +50,7 @@ from lance_core_lease.store_leases import (
     KEPT_SECONDS,
     StoreLeases,
 )
+from tests.each_case import each_case
 from tests.virtual_time import VirtualTime
 
 PLAIN = StoreCapabilities(strong_reads=Guarantee.YES, put_if_absent=Guarantee.NO)
@@ -279,7 +280,7 @@ def test_a_store_that_cannot_keep_leases_is_refused(time: VirtualTime) -> None:
         leases(DeclaredStore(MemoryStore(), PLAIN), time)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "terms",
     [
         {"duration": 60.0},

@@ -17,6 +17,7 @@ from lance_core.store.uri import parse_uri
 from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.testing.sample_transactions import first_candidate
 from lance_core.testing.stores.tracing import TracingStore
+from tests.each_case import each_case
 
 ROW = pa.table({"x": [1]})
 NOTHING_KNOWN = StoreCapabilities(strong_reads=Guarantee.YES)
@@ -91,7 +92,7 @@ def test_the_users_word_about_the_table_decides_how_it_is_written() -> None:
     assert [call.call.mode.name for call in inner.trace.records if call.call.mode] == ["overwrite"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "options",
     [
         {"lease_duration": "long"},

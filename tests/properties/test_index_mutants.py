@@ -8,8 +8,7 @@ makes more mutants, and others.
 
 from __future__ import annotations
 
-import pytest
-
+from tests.each_case import each_case
 from tests.fuzz.indices import FILTERS, SHARES, UNDETECTABLE, damage, outcome, sound
 
 COUNT = 60
@@ -21,7 +20,7 @@ def test_sound_indices_are_used_without_a_warning() -> None:
         assert outcome(sound(False), column, stable=False) == "right"
 
 
-@pytest.mark.parametrize("kind", SHARES)
+@each_case("kind", SHARES)
 def test_queries_with_a_mutant_return_the_right_rows(kind: str) -> None:
     count = COUNT * SHARES[kind][1] // 20
     verdict = damage(kind, count, seed=len(kind))

@@ -6,15 +6,14 @@ Each mutant of a file of our own either reads as Arrow data that validates, or r
 
 from __future__ import annotations
 
-import pytest
-
+from tests.each_case import each_case
 from tests.fuzz.v2_0 import FILES, damage
 
 COUNT = 600
 """Mutants of all files together."""
 
 
-@pytest.mark.parametrize("name", FILES)
+@each_case("name", FILES)
 def test_a_mutant_reads_as_valid_data_or_raises_an_error(name: str) -> None:
     verdict = damage(name, COUNT // len(FILES), seed=0)
     assert verdict.failures == []

@@ -7,10 +7,9 @@ more mutants, and others.
 
 from __future__ import annotations
 
-import pytest
-
 import lance_core as lance
 from lance_core.dataset.snapshot import open_table
+from tests.each_case import each_case
 from tests.fuzz.tables import (
     ROWS,
     SHARES,
@@ -26,7 +25,7 @@ COUNT = 40
 """Mutants of each kind of file, times its share."""
 
 
-@pytest.mark.parametrize("kind", SHARES)
+@each_case("kind", SHARES)
 def test_a_mutant_gives_valid_data_or_an_error(kind: str) -> None:
     count = COUNT * SHARES[kind]
     verdict = damage(kind, count, seed=len(kind))

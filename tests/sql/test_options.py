@@ -37,7 +37,7 @@ def test_a_table_elsewhere_needs_a_database() -> None:
         settings_of(TABLE, {})
 
 
-@pytest.mark.parametrize("name", ["sqlUrl", "sqlurl", "sql_url", "SQL_URL"])
+@each_case("name", ["sqlUrl", "sqlurl", "sql_url", "SQL_URL"])
 def test_settings_are_options_or_parameters_in_any_case(name: str) -> None:
     asked = SqlSettings(POSTGRES, bucket="bucket")
     assert settings_of(TABLE, {name: POSTGRES}) == asked
@@ -91,7 +91,7 @@ def test_a_password_in_plain_sight_is_refused_without_being_repeated(url: str) -
     assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "options",
     [
         {"sqlUrl": "postgresql://writer@127.0.0.1:9/lance", "sqlPassword": CANARY},

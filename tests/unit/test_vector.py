@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.vector import vec_to_table
+from tests.each_case import each_case
 
 
 def test_vectors_become_a_column() -> None:
@@ -22,7 +23,7 @@ def test_ids_become_a_column_too() -> None:
     assert table.to_pydict() == {"id": ["a", "b"], "vector": [[1, 2], [3, 4]]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "options", "message"),
     [
         ([[1, 2], [3]], {}, "vector 1 has 1 dimensions, expected 2"),

@@ -87,7 +87,7 @@ def test_a_signature_that_is_over_is_expired() -> None:
     assert error.failure is Failure.EXPIRED
 
 
-@pytest.mark.parametrize(("minutes", "said"), [(-40, "ahead of"), (40, "behind"), (0, None)])
+@each_case(("minutes", "said"), [(-40, "ahead of"), (40, "behind"), (0, None)])
 def test_a_wrong_clock_is_named(minutes: int, said: str | None) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(minutes=minutes))
     error = from_response(403, {"Date": date}, (MESSAGE % "").encode(), Failure.EXISTS)
@@ -98,7 +98,7 @@ def test_a_wrong_clock_is_named(minutes: int, said: str | None) -> None:
         assert f"this machine's clock is 40 minutes {said} that of the service" in error.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "seconds"),
     [
         ({"Retry-After": "7"}, 7.0),

@@ -88,7 +88,7 @@ def test_a_redirect_is_not_followed() -> None:
             assert caught.value.failure is Failure.REFUSED
 
 
-@pytest.mark.parametrize(
+@each_case(
     "more",
     [
         b"content-length: -5\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n",

@@ -123,7 +123,7 @@ def test_an_option_that_cannot_be_had_is_refused_by_name(name: str) -> None:
     assert settled("az://c/t", **given, **{name: "false"}).account == "acct"
 
 
-@pytest.mark.parametrize("name", [one.name for one in TABLE if one.use is Use.IGNORED])
+@each_case("name", [one.name for one in TABLE if one.use is Use.IGNORED])
 def test_an_option_that_changes_nothing_is_accepted(name: str) -> None:
     given = {"account_name": "acct", "account_key": SOME_KEY}
     assert settled("az://c/t", **given, **{name: "true"}) == settled("az://c/t", **given)

@@ -24,6 +24,7 @@ from lance_core.store.remote.client import Failure
 from lance_core_dynamodb.errors import request_error
 from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
+from tests.each_case import each_case
 from tests.patience import ends_within
 from tests.servers.moto import Moto, running_moto
 
@@ -176,7 +177,7 @@ def test_a_forked_child_uses_connections_of_its_own(
     assert rows.get_latest(base_uri) == entries[3]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("cause", "failure"),
     [
         (NewConnectionError(None, "refused"), Failure.UNSENT),  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from lance_core_dynamodb.options import named
 from lance_core_dynamodb.response import bound_responses
 from lance_core_dynamodb.schema import KEY_SCHEMA, KEY_TYPES
 from lance_core_dynamodb.store import DynamoManifestStore
+from tests.each_case import each_case
 from tests.patience import ends_within
 from tests.servers.raw import http, saying, trickling
 
@@ -32,8 +33,8 @@ DESCRIBED = http(
 ENTRY = ManifestEntry(1, "t/_versions/1.manifest-0", 7)
 
 
-@pytest.mark.parametrize("through", ["dynamodb_endpoint", "proxy_url"])
-@pytest.mark.parametrize("more", [b"x: ", b"content-length: 99\r\n\r\n"], ids=["head", "body"])
+@each_case("through", ["dynamodb_endpoint", "proxy_url"])
+@each_case("more", [b"x: ", b"content-length: 99\r\n\r\n"], ids=["head", "body"])
 def test_an_answer_that_trickles_is_given_up(more: bytes, through: str) -> None:
     slowly = trickling(b"HTTP/1.1 200 OK\r\n" + more)
     with saying(DESCRIBED, slowly, slowly, slowly) as server:

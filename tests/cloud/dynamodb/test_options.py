@@ -40,7 +40,7 @@ NOT_MEANT = [
 ]
 
 
-@pytest.mark.parametrize("uri", NOT_MEANT)
+@each_case("uri", NOT_MEANT)
 def test_a_url_that_does_not_name_exactly_the_table_is_refused(uri: str) -> None:
     with pytest.raises(InvalidInputError, match=r"ddbTableName|name of a DynamoDB table"):
         open_rows(parse_uri(uri), KEYS)
@@ -54,9 +54,7 @@ def test_a_name_that_is_no_tables_is_refused(name: str) -> None:
         named(name, KEYS)
 
 
-@pytest.mark.parametrize(
-    "name", ["abc", "a.b_c-D9", "arn:aws:dynamodb:eu-west-1:123456789012:table/commits"]
-)
+@each_case("name", ["abc", "a.b_c-D9", "arn:aws:dynamodb:eu-west-1:123456789012:table/commits"])
 def test_names_and_arns_name_a_table(name: str) -> None:
     assert settings_of(parse_uri(f"s3+ddb://b/t?ddbTableName={name}"), KEYS).table == name
 
@@ -66,7 +64,7 @@ def test_a_table_at_the_root_of_its_bucket_can_have_no_rows() -> None:
         open_rows(parse_uri("s3+ddb://bucket?ddbTableName=commits"), KEYS)
 
 
-@pytest.mark.parametrize("base_uri", ["", "x" * 2049, "data/\udcff"])
+@each_case("base_uri", ["", "x" * 2049, "data/\udcff"])
 def test_a_path_that_no_key_can_have_is_refused(base_uri: str) -> None:
     rows = DynamoManifestStore(named("commits", KEYS))
     for act in (lambda: rows.get(base_uri, 1), lambda: rows.delete(base_uri)):
@@ -126,7 +124,7 @@ def test_an_address_of_the_environment_is_checked_alike(monkeypatch: pytest.Monk
     assert named("commits", KEYS).access().endpoint == "http://localhost:8000"
 
 
-@pytest.mark.parametrize("prefix", ["", "aws_", "AWS_"])
+@each_case("prefix", ["", "aws_", "AWS_"])
 def test_options_have_all_names_that_pylance_knows(prefix: str) -> None:
     keys = {"access_key_id": "AK", "secret_access_key": "SK", "session_token": "T", "region": "r-1"}
     access = named("commits", {f"{prefix}{name}": text for name, text in keys.items()}).access()
@@ -282,9 +280,7 @@ def test_a_registered_session_signs_requests_in_its_region(
     assert asked_by(rows, recorder) == ("CK", "eu-west-2", False)
 
 
-@pytest.mark.parametrize(
-    "given", [KEYS, {"aws_profile": "p"}, {"aws_provider_scheme": "ecs"}], ids=str
-)
+@each_case("given", [KEYS, {"aws_profile": "p"}, {"aws_provider_scheme": "ecs"}], ids=str)
 def test_a_session_has_all_credentials(given: dict[str, str]) -> None:
     with pytest.raises(InvalidInputError, match="aws_session"):
         named("commits", {"aws_session": "mine", **given})

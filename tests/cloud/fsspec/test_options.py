@@ -49,7 +49,7 @@ def test_text_that_is_json_means_its_value(given: str, meant: object) -> None:
     assert arguments_of({"argument": given}) == {"argument": meant}
 
 
-@pytest.mark.parametrize("secret", ["123456", "true", "[1]", "null"])
+@each_case("secret", ["123456", "true", "[1]", "null"])
 def test_a_secret_is_text_whatever_it_looks_like(secret: str) -> None:
     assert arguments_of(wrap_secrets({"password": secret})) == {"password": secret}
 

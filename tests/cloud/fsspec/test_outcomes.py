@@ -269,7 +269,7 @@ def test_a_date_is_found_however_it_is_written(case: str) -> None:
     assert meta_of(mount, "object", {"size": 1, **entry}).last_modified == date
 
 
-@pytest.mark.parametrize("entry", [{}, {"mtime": "soon"}, {"mtime": 1e300}, {"date_time": (0,)}])
+@each_case("entry", [{}, {"mtime": "soon"}, {"mtime": 1e300}, {"date_time": (0,)}])
 def test_what_has_no_date_is_as_new_as_can_be(entry: dict[str, object]) -> None:
     mount = Mount(MemoryFileSystem(), "/", ForkSafeLock())
     seen = meta_of(mount, "object", {"size": 1, **entry}).last_modified

@@ -79,7 +79,7 @@ def test_an_answer_stands_for_a_failure(
     assert str(status) in error.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("header", "seconds"), [("3", 3.0), (" 120 ", 120.0), ("Mon, 1 Jan 2029", None), ("-1", None)]
 )
 def test_the_service_may_ask_to_wait(header: str, seconds: float | None) -> None:

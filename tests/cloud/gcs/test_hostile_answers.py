@@ -71,7 +71,7 @@ def test_an_answer_that_makes_no_sense_is_a_failure(answer: bytes, failure: Fail
     assert caught.value.failure is failure
 
 
-@pytest.mark.parametrize("length", [b"-5", b"\xb2", DIGITS])
+@each_case("length", [b"-5", b"\xb2", DIGITS])
 def test_a_length_that_is_none_is_not_believed(length: bytes) -> None:
     with answering(Says(PART + b"content-length: " + length + b"\r\n\r\nabc")) as client:
         assert client.get("key", ByteRange(5, 8)).data.to_pybytes() == b"abc"

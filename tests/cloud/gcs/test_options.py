@@ -91,7 +91,7 @@ def test_what_only_pylance_has_is_refused() -> None:
         read(use_opendal="true")
 
 
-@pytest.mark.parametrize("name", ["google_service_acount", "aws_region", "google_storage_endpoint"])
+@each_case("name", ["google_service_acount", "aws_region", "google_storage_endpoint"])
 def test_an_unknown_option_is_refused_by_name(name: str) -> None:
     with pytest.raises(InvalidInputError, match=name):
         lance_core.dataset("gs://bucket/table", storage_options={name: "value"})
@@ -116,7 +116,7 @@ def test_the_options_say_who_asks(given: dict[str, str], who: object) -> None:
     assert identity == who or (isinstance(who, type) and isinstance(identity, who))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "endpoint"),
     [
         ({}, "https://storage.googleapis.com"),
@@ -160,7 +160,7 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, str], text: str) -> No
         read(**given)
 
 
-@pytest.mark.parametrize("uri", ["gs:///path", "gs://me@bucket/a", "gs://Bucket", "gs://b/a?x=1"])
+@each_case("uri", ["gs:///path", "gs://me@bucket/a", "gs://Bucket", "gs://b/a?x=1"])
 def test_a_url_that_names_no_bucket_is_refused(uri: str) -> None:
     with pytest.raises(InvalidInputError):
         read(uri)
@@ -200,7 +200,7 @@ def test_a_key_is_read_from_a_file(tmp_path: Path, name: str) -> None:
     assert identity.key.reveal() == KEY
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("endpoint", "expected"),
     [
         ("https://storage.googleapis.com", Guarantee.YES),

@@ -24,6 +24,7 @@ from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import lance_object_stores
 from lance_core_gcs.uploads import CHUNK
 from tests.cloud.surfaces import everything
+from tests.each_case import each_case
 from tests.servers.gcs import GcsServer
 
 CANARY = "canary-8f1e"
@@ -74,9 +75,7 @@ def test_options_are_not_shown(
         assert CANARY not in text
 
 
-@pytest.mark.parametrize(
-    "name", ["google_storage_token", "google_service_account_key", "proxy_url"]
-)
+@each_case("name", ["google_storage_token", "google_service_account_key", "proxy_url"])
 def test_no_error_about_an_option_shows_a_secret(name: str) -> None:
     secret = f"x:{CANARY}@[" if name == "proxy_url" else CANARY
     misspelt = f"{name}x" if name.startswith("g") else "a"
@@ -86,7 +85,7 @@ def test_no_error_about_an_option_shows_a_secret(name: str) -> None:
     assert CANARY not in everything(caught.value)
 
 
-@pytest.mark.parametrize("value", [f"x:{CANARY}@[", f"http://me:{CANARY}@[", f"ftp://:{CANARY}@a"])
+@each_case("value", [f"x:{CANARY}@[", f"http://me:{CANARY}@[", f"ftp://:{CANARY}@a"])
 def test_no_error_about_a_proxy_shows_its_password(value: str) -> None:
     with pytest.raises(LanceError) as caught:
         lance_core.dataset("gs://bucket/a", storage_options={"proxy_url": value})

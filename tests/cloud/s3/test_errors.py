@@ -76,7 +76,7 @@ def test_an_unexplained_answer_to_head_may_be_about_expired_credentials() -> Non
     assert request_error(answer(400, "400", "GetObject")).failure is Failure.REFUSED
 
 
-@pytest.mark.parametrize(("told", "seconds"), [("7", 7.0), ("soon", None), ("-1", None)])
+@each_case(("told", "seconds"), [("7", 7.0), ("soon", None), ("-1", None)])
 def test_the_service_says_when_to_come_back(told: str, seconds: float | None) -> None:
     busy = answer(503, "SlowDown", **{"retry-after": told})
     assert request_error(busy).retry_after == seconds
@@ -152,7 +152,7 @@ SILENCE: dict[str, tuple[Exception, Failure]] = {
 }
 
 
-@pytest.mark.parametrize(("error", "failure"), SILENCE.values(), ids=SILENCE.keys())
+@each_case(("error", "failure"), SILENCE.values(), ids=SILENCE.keys())
 def test_silence_means(error: Exception, failure: Failure) -> None:
     found = request_error(error)
     assert found.failure is failure

@@ -15,6 +15,7 @@ from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.store import RemoteStore
 from lance_core_s3.response import bound_responses
 from tests.cloud.s3.places import opened
+from tests.each_case import each_case
 from tests.patience import ends_within
 from tests.servers.raw import Says, http, saying, slowly_taking, trickling
 
@@ -144,7 +145,7 @@ ANSWERS: dict[str, tuple[Callable[[RemoteStore], object], list[Says]]] = {
 }
 
 
-@pytest.mark.parametrize("said", ANSWERS)
+@each_case("said", ANSWERS)
 def test_what_makes_no_sense_ends_in_an_error_of_the_store(said: str) -> None:
     call, answers = ANSWERS[said]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -157,9 +158,7 @@ def test_what_makes_no_sense_ends_in_an_error_of_the_store(said: str) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
 
 
-@pytest.mark.parametrize(
-    "answer", [http(200), http(200, b"<html></html>"), http(503, b"upstream reset")]
-)
+@each_case("answer", [http(200), http(200, b"<html></html>"), http(503, b"upstream reset")])
 def test_a_write_that_somebody_else_answers_is_unknown(answer: Says) -> None:
     with saying(answer) as server:
         options: dict[str, Any] = KEYS | {"aws_endpoint": server.url}
@@ -167,7 +166,7 @@ def test_a_write_that_somebody_else_answers_is_unknown(answer: Says) -> None:
             create(store)
 
 
-@pytest.mark.parametrize("call", [get, names, upload])
+@each_case("call", [get, names, upload])
 def test_a_condition_that_nobody_set_is_not_unmet(call: Callable[[RemoteStore], object]) -> None:
     with saying(error(412, b"<Error><Code>PreconditionFailed</Code></Error>")) as server:
         options: dict[str, Any] = KEYS | {"aws_endpoint": server.url}
@@ -184,8 +183,8 @@ def test_names_that_no_path_has_are_none_of_the_store() -> None:
             assert [found.path for found in store.list("")] == ["a", "z%20"]
 
 
-@pytest.mark.parametrize("through", ["endpoint", "proxy_url"])
-@pytest.mark.parametrize(
+@each_case("through", ["endpoint", "proxy_url"])
+@each_case(
     ("call", "failure"), [(get, StoreError), (head, StoreError), (create, OutcomeUnknownError)]
 )
 def test_an_answer_whose_head_trickles_is_given_up(

@@ -85,7 +85,7 @@ def test_every_option_is_described_once() -> None:
     assert SPEC.undeclared_options(dict.fromkeys(NAMES, "x")) == []
 
 
-@pytest.mark.parametrize("option", [o for o in TABLE if o.use is Use.IGNORED], ids=lambda o: o.name)
+@each_case("option", [o for o in TABLE if o.use is Use.IGNORED], ids=lambda o: o.name)
 def test_what_is_ignored_changes_nothing(option: Any) -> None:
     assert settings(**{option.name: "sha256"}) == settings()
 
@@ -103,7 +103,7 @@ def test_secrets_are_wrapped_under_every_name() -> None:
             assert isinstance(SPEC.canonical_options({name: "x"})[canonical], Secret)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("environment", "given", "field", "expected"),
     [
         ({"AWS_REGION": "r"}, {}, "region", "r"),
@@ -167,7 +167,7 @@ def test_what_cannot_be_meant_is_refused_by_name(given: dict[str, str], named: s
     assert "hidden" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "uri", ["s3:///table", "s3://a", "s3://id:hidden@bucket/t", "s3://bucket:9000/t", "s3://-b-/t"]
 )
 def test_what_is_no_bucket_is_refused(uri: str) -> None:
@@ -186,7 +186,7 @@ def test_dynamodb_is_named_where_pylance_had_it_as_an_option() -> None:
         settings(aws_conditional_put="dynamo:table")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "url"),
     [
         ({"region": "eu-west-1"}, "https://bucket.s3.eu-west-1.amazonaws.com/k"),
@@ -205,7 +205,7 @@ def test_requests_go_to(given: dict[str, str], url: str) -> None:
     assert [request.url for request in requests] == [url]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "guaranteed"),
     [
         ({"region": "eu-west-1"}, Guarantee.YES),

@@ -14,6 +14,7 @@ from lance_core.store.base import ByteRange
 from lance_core.store.remote.client import RemoteClient, RequestError, UploadedPart
 from lance_core_s3.body import JOINED, Body, body_of
 from tests.cloud.s3.places import opened, seen_requests, store_of
+from tests.each_case import each_case
 from tests.servers.moto import Moto
 
 URI = "s3://bucket/table"
@@ -54,13 +55,13 @@ def header(request: AWSPreparedRequest, name: str) -> str | None:
     return value.decode() if isinstance(value, bytes) else value
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each_case("call", CALLS)
 def test_whoever_pays_says_so_in_every_request(call: str) -> None:
     assert header(request_of(call, request_payer="true"), "x-amz-request-payer") == "requester"
     assert header(request_of(call), "x-amz-request-payer") is None
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each_case("call", CALLS)
 def test_requests_are_signed_unless_that_is_skipped(call: str) -> None:
     signed = header(request_of(call), "Authorization")
     assert signed is not None
@@ -95,7 +96,7 @@ def test_a_listing_starts_at_what_xml_can_hold() -> None:
     assert requests[0].url.endswith("start-after=p%2Fa&encoding-type=url")
 
 
-@pytest.mark.parametrize("call", ["put", "put of much", "part"])
+@each_case("call", ["put", "put of much", "part"])
 def test_signatures_cover_bodies_unless_they_are_left_out(call: str) -> None:
     digest = hashlib.sha256(b"".join(SMALL if call == "put" else LARGE)).hexdigest()
     assert header(request_of(call), "x-amz-content-sha256") == digest
@@ -113,8 +114,8 @@ ENCRYPTION = "x-amz-server-side-encryption"
 SOURCE = "x-amz-copy-source-server-side-encryption"
 
 
-@pytest.mark.parametrize("call", ["put", "copy", "start"])
-@pytest.mark.parametrize(
+@each_case("call", ["put", "copy", "start"])
+@each_case(
     ("kind", "sent"),
     [("AES256", "AES256"), ("sse:kms", "aws:kms"), ("aws:kms:dsse", "aws:kms:dsse")],
 )
@@ -129,7 +130,7 @@ def test_what_is_made_is_encrypted_as_was_asked_for(call: str, kind: str, sent: 
         assert header(request, f"{ENCRYPTION}-bucket-key-enabled") == "true"
 
 
-@pytest.mark.parametrize("call", ["get", "head", "put", "start", "part", "copy"])
+@each_case("call", ["get", "head", "put", "start", "part", "copy"])
 def test_a_key_of_the_customer_goes_along(call: str) -> None:
     key = base64.b64encode(bytes(range(32))).decode()
     given = {"aws_server_side_encryption": "sse-c", "aws_sse_customer_key_base64": key}

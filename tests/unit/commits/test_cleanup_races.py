@@ -13,8 +13,6 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
-import pytest
-
 from lance_core.commits.cleanup.execution import clean
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import read_version
@@ -35,6 +33,7 @@ from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.operations import Restore, UpdateConfig, UpdateMap
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append
+from tests.each_case import each_case
 from tests.unit.commits.dated_table import ALL_BUT_ONE, Table, new_name, overwritten
 
 T = TypeVar("T")
@@ -131,7 +130,7 @@ def check(table: Table, act: Act, succeeded: bool) -> None:
     assert not any("lance-core-pin" in path for path in table.paths)
 
 
-@pytest.mark.parametrize("act", [restore, tag, commit, make_detached, clean_up])
+@each_case("act", [restore, tag, commit, make_detached, clean_up])
 def test_nothing_is_lost_wherever_a_cleanup_is_interrupted(act: Act) -> None:
     original = overwritten(4)
     number = 0
@@ -154,7 +153,7 @@ def test_nothing_is_lost_wherever_a_cleanup_is_interrupted(act: Act) -> None:
     assert successes > 5
 
 
-@pytest.mark.parametrize("act", [restore, commit, make_detached])
+@each_case("act", [restore, commit, make_detached])
 def test_what_stood_still_until_its_pin_lapsed_is_not_acknowledged_with_files_missing(
     act: Act,
 ) -> None:
@@ -179,7 +178,7 @@ def test_what_stood_still_until_its_pin_lapsed_is_not_acknowledged_with_files_mi
     assert True in outcomes
 
 
-@pytest.mark.parametrize("act", [restore, tag, commit, make_detached])
+@each_case("act", [restore, tag, commit, make_detached])
 def test_nothing_is_lost_wherever_a_cleanup_comes_in_between(act: Act) -> None:
     original = overwritten(4)
     number = 0
@@ -212,7 +211,7 @@ class Failing(StoreWrapper):
         return run()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("is_to_fail", "left"),
     [
         (lambda call: call.method == "list" and call.path == "_refs", [1, 2, 3, 4]),

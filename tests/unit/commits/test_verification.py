@@ -21,6 +21,7 @@ from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.table.transactions.operations import Append, Overwrite
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append, creation, history
+from tests.each_case import each_case
 from tests.virtual_time import VirtualTime
 
 T = TypeVar("T")
@@ -92,7 +93,7 @@ def test_fresh_files_of_a_fast_commit_cost_no_request() -> None:
     assert table.store.counts == {"list": 1, "get": 1, "put": 2}
 
 
-@pytest.mark.parametrize("age", [FRESH + 1, 8 * 86400.0, math.inf])
+@each_case("age", [FRESH + 1, 8 * 86400.0, math.inf])
 def test_files_that_are_not_fresh_are_looked_for_once(age: float) -> None:
     table = Table()
     transaction, path = table.written()
@@ -214,9 +215,7 @@ def test_a_slow_commit_that_nobody_overtook_is_acknowledged_after_two_more_looks
     assert table.store.counts == {"list": 4, "get": 2, "put": 2}
 
 
-@pytest.mark.parametrize(
-    ("usual", "seconds"), [(0.0, 0.1), (0.005, 0.1), (0.03, 0.3), (0.1, 1.0), (5.0, 1.0)]
-)
+@each_case(("usual", "seconds"), [(0.0, 0.1), (0.005, 0.1), (0.03, 0.3), (0.1, 1.0), (5.0, 1.0)])
 def test_an_attempt_is_slow_after_a_second_or_ten_times_the_usual(
     usual: float, seconds: float
 ) -> None:

@@ -44,7 +44,7 @@ def test_space_before_the_footer_is_allowed() -> None:
     assert parse_footer(GOOD.to_bytes(), SIZE + 100) == GOOD
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("version", "named"),
     [((0, 0), "0.1"), ((0, 2), "0.1"), ((2, 3), "2.3")],
 )
@@ -53,7 +53,7 @@ def test_a_version_that_cannot_be_read_is_named(version: tuple[int, int], named:
         parse_footer(packed(version=version), SIZE)
 
 
-@pytest.mark.parametrize("version", [(0, 4), (1, 0), (9999, 1), (0, 0xFFFF)])
+@each_case("version", [(0, 4), (1, 0), (9999, 1), (0, 0xFFFF)])
 def test_numbers_that_are_no_version_are_damage(version: tuple[int, int]) -> None:
     with pytest.raises(CorruptFileError) as caught:
         parse_footer(packed(version=version), SIZE)
@@ -61,7 +61,7 @@ def test_numbers_that_are_no_version_are_damage(version: tuple[int, int]) -> Non
     assert "version" in str(caught.value)
 
 
-@pytest.mark.parametrize("magic", [b"LAND", b"PAR1", b"\0\0\0\0"])
+@each_case("magic", [b"LAND", b"PAR1", b"\0\0\0\0"])
 def test_a_file_that_does_not_end_with_the_magic_bytes_is_refused(magic: bytes) -> None:
     with pytest.raises(CorruptFileError, match=r"footer\.magic"):
         parse_footer(packed(magic=magic), SIZE)

@@ -154,7 +154,7 @@ def test_a_writer_that_failed_leaves_nothing() -> None:
     assert list(store.list("")) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "columns",
     [{}, {"n": pa.array([1], pa.int32()), "m": ["x"]}, {"n": pa.array([1])}],
     ids=["too few columns", "too many columns", "another type"],

@@ -12,11 +12,12 @@ import pytest
 from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
 from lance_core.encodings.v0_1.page_table import PageTable
 from lance_core.schema import Schema
+from tests.each_case import each_case
 
 NAMES = ["null_count", "min_value", "max_value"]
 
 
-@pytest.mark.parametrize("twice", NAMES)
+@each_case("twice", NAMES)
 def test_a_name_that_is_there_twice_means_nothing(twice: str) -> None:
     (about,) = Schema.from_arrow(pa.schema([("x", pa.int64())])).fields
     members = [(name, pa.int64()) for name in (*NAMES, "other")]

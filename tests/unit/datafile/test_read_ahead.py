@@ -21,6 +21,7 @@ from lance_core.encodings.page import Column, Page
 from lance_core.errors import CorruptFileError, StoreError
 from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
+from tests.each_case import each_case
 
 BYTES = random.Random(0).randbytes(20_000)
 PAGES = {0: [(0, 300), (320, 5000)], 1: [(5056, 12000)], 2: [(12032, 12100), (15000, 16000)]}
@@ -95,7 +96,7 @@ def test_a_page_whose_buffers_are_apart_is_not_read_ahead() -> None:
     assert store.asked == [(12032, 12040), (15000, 15100)]
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 49), (60, 100), (200, 300)])
+@each_case(("start", "stop"), [(0, 49), (60, 100), (200, 300)])
 def test_a_page_of_which_few_rows_are_wanted_is_read_piece_by_piece(start: int, stop: int) -> None:
     store = Store()
     check(ahead_of(store, RowRange(start, stop)), (0, 10), (400, 500))

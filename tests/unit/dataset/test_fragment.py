@@ -177,7 +177,7 @@ def test_files_that_no_table_can_have_are_not_committed(uri: str, file: DataFile
     assert dataset.latest_version == 1
 
 
-@pytest.mark.parametrize("fragments", [["x"], [None], [{}]])
+@each_case("fragments", [["x"], [None], [{}]])
 def test_operations_take_fragments_only(fragments: list[FragmentMetadata]) -> None:
     with pytest.raises(TypeError, match="FragmentMetadata"):
         lance.LanceOperation.Append(fragments)

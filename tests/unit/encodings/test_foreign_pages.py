@@ -94,7 +94,7 @@ def check(found: StoredField) -> None:
         pass
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         {"values_per_block": 0},
@@ -186,7 +186,7 @@ def test_a_null_is_stored_as_the_value_before_it() -> None:
         without_nulls(pa.nulls(3, pa.int64()))
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=str)
+@each_case("version", VERSIONS, ids=str)
 def test_without_the_plugin_the_error_says_what_to_install(version: FileVersion) -> None:
     found = dataclasses.replace(stored(LISTS, version), registry=registry())
     wanted = r"field 'x\.item'.*'/example\.org/plain'.*pip install lance-core-plain"
@@ -194,7 +194,7 @@ def test_without_the_plugin_the_error_says_what_to_install(version: FileVersion)
         read(found)
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=str)
+@each_case("version", VERSIONS, ids=str)
 def test_a_page_described_by_a_message_of_others_is_not_taken_for_damage(
     version: FileVersion,
 ) -> None:

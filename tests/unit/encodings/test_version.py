@@ -36,19 +36,19 @@ def test_the_unstable_version_is_refused_clearly(selector: str) -> None:
         FileVersion.from_manifest("2.3")
 
 
-@pytest.mark.parametrize("selector", ["2.4", "", "two", "2.0.0"])
+@each_case("selector", ["2.4", "", "two", "2.0.0"])
 def test_an_unknown_selector_lists_the_known_ones(selector: str) -> None:
     with pytest.raises(InvalidInputError, match=r"known are 0\.1, 2\.0"):
         FileVersion.from_selector(selector)
 
 
-@pytest.mark.parametrize("alias", ["stable", "legacy", "0.3", "next", "2.4"])
+@each_case("alias", ["stable", "legacy", "0.3", "next", "2.4"])
 def test_a_manifest_has_no_aliases(alias: str) -> None:
     with pytest.raises(CorruptFileError, match="unknown file version"):
         FileVersion.from_manifest(alias)
 
 
-@pytest.mark.parametrize("version", FileVersion)
+@each_case("version", FileVersion)
 def test_what_is_written_is_read_back(version: FileVersion) -> None:
     assert FileVersion.from_footer(*version.footer) is version
     assert FileVersion.from_footer(*version.data_file) is version
@@ -62,12 +62,12 @@ def test_version_2_0_has_different_numbers_in_footer_and_manifest() -> None:
         assert FileVersion.from_footer(*pair) is FileVersion.V2_0
 
 
-@pytest.mark.parametrize("pair", [(0, 0), (0, 1), (0, 2)])
+@each_case("pair", [(0, 0), (0, 1), (0, 2)])
 def test_version_0_1_has_three_pairs(pair: tuple[int, int]) -> None:
     assert FileVersion.from_footer(*pair) is FileVersion.V0_1
 
 
-@pytest.mark.parametrize("pair", [(0, 4), (1, 0), (60000, 1)])
+@each_case("pair", [(0, 4), (1, 0), (60000, 1)])
 def test_garbled_numbers_are_corruption(pair: tuple[int, int]) -> None:
     with pytest.raises(CorruptFileError, match="unknown file version"):
         FileVersion.from_footer(*pair)

@@ -14,6 +14,7 @@ from lance_core.store.memory import MemoryStore
 from lance_core.store.uri import StoreUrl, parse_uri
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.sample_transactions import first_candidate
+from tests.each_case import each_case
 
 ROWS = MemoryManifestStore()
 URL = parse_uri("memory+kv://bucket/some/table.lance?kvTable=T")
@@ -103,9 +104,7 @@ def test_forgetting_reaches_the_rows_of_a_store_that_is_only_read() -> None:
     assert ROWS.get("some/table.lance", 1) is None
 
 
-@pytest.mark.parametrize(
-    "factory", ["not_there:at_all", "os:not_there", "os:path", lambda url, options: {}]
-)
+@each_case("factory", ["not_there:at_all", "os:not_there", "os:path", lambda url, options: {}])
 def test_a_manifest_store_that_cannot_be_made_is_named(factory: object) -> None:
     spec = as_commit_handler(ManifestStoreSpec("odd", "odd", factory))  # type: ignore[arg-type]
     with pytest.raises(PluginLoadError, match="'odd'"):

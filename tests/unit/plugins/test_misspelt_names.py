@@ -26,6 +26,7 @@ from lance_core.store.memory import MemoryStore
 from lance_core.store.secret import Secret
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
+from tests.each_case import each_case
 
 Register = Callable[[object, str], None]
 MakePlugin = Callable[..., SimpleNamespace]
@@ -118,7 +119,7 @@ def test_a_misspelt_parameter_of_a_url_is_refused(tmp_path: Path, uri: str) -> N
 # --- descriptors --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [True, "yes", 1, None])
+@each_case("given", [True, "yes", 1, None])
 def test_a_capability_is_a_guarantee(given: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"'put_if_absent' is .*write Guarantee.YES"):
         StoreCapabilities(put_if_absent=given)
@@ -164,7 +165,7 @@ def test_a_misspelt_plugin_in_the_environment_is_an_error(install: Install, vari
             manager.object_store("file")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("scheme", "text"),
     [
         ("s3e", "nearest name is 's3'"),

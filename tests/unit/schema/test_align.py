@@ -147,7 +147,7 @@ def required(name: str) -> pa.Field:
     return pa.field(name, pa.int64(), False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rows", "given", "wanted", "path"),
     [
         ([{"x": None}], pa.struct([("x", pa.int64())]), pa.struct([required("x")]), r"c\.x"),
@@ -190,7 +190,7 @@ def test_null_items_of_dictionaries_count_as_nulls_where_rows_use_them() -> None
     assert aligned(unused, unused.type, nullable=False).to_pylist() == ["a", "a"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("array", "wanted"),
     [
         (

@@ -96,7 +96,7 @@ def test_a_type_that_the_format_lacks_is_refused_by_path(arrow: pa.DataType) -> 
         schema_of(pa.field("outer", pa.struct([("a b", pa.list_(arrow))])))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "message"),
     [
         ([("a", pa.int8()), ("a", pa.int8())], "duplicate field name 'a'"),
@@ -157,7 +157,7 @@ def test_clustering_keys_are_read_from_metadata() -> None:
     assert field.unenforced_clustering_key_position == 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("field", "message"),
     [
         (pa.field("c", pa.int8(), metadata={PRIMARY: "true"}), "must not be nullable"),

@@ -43,7 +43,7 @@ def test_a_schema_comes_back_through_json_text() -> None:
     assert again.equals(SCHEMA, check_metadata=True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arrow",
     [pa.map_(pa.int8(), pa.int8()), pa.string_view(), pa.month_day_nano_interval()],
     ids=str,

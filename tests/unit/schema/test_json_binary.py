@@ -53,7 +53,7 @@ def test_keys_are_sorted_and_blanks_dropped() -> None:
     assert decode(encode(' { "b" : 1, "a" : [ ] } ')) == '{"a":[],"b":1}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kept"),
     [
         ("18446744073709551616", "1.8446744073709552e+19"),

@@ -63,7 +63,7 @@ def test_json_and_bfloat16_are_stored_as_binary() -> None:
     assert storage_type_of("fixed_size_list:lance.bfloat16:4") == pa.list_(pa.binary(2), 4)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "arrow"),
     [
         ("fixed_size_list:float:4", pa.list_(pa.float32(), 4)),

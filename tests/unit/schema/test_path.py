@@ -16,7 +16,7 @@ def test_every_path_comes_back(names: list[str]) -> None:
     assert parse_path(format_path(names)) == tuple(names)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "names"),
     [
         ("a", ("a",)),

@@ -66,7 +66,7 @@ def test_a_type_that_a_version_cannot_store_is_refused_by_path(
             check_storable(Schema.from_arrow(schema), version)
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
+@each_case("name", sorted(RESERVED_NAMES))
 def test_names_of_meta_columns_are_reserved_at_the_top(name: str) -> None:
     with pytest.raises(InvalidInputError, match=name):
         check_storable(Schema.from_arrow(pa.schema([(name, pa.int8())])), "2.0")

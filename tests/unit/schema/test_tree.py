@@ -52,7 +52,7 @@ def test_fields_are_found_by_path_and_id(path: str, id_: int) -> None:
     assert SCHEMA.field_by_path(SCHEMA.path_of(id_)) is found
 
 
-@pytest.mark.parametrize("path", ["nope", "s.nope", "a.x", "A", "l.x"])
+@each_case("path", ["nope", "s.nope", "a.x", "A", "l.x"])
 def test_missing_fields_are_none(path: str) -> None:
     assert SCHEMA.field_by_path(path) is None
 
@@ -89,13 +89,13 @@ def test_projection_takes_the_order_asked_for_and_merges_parts(
     assert projected.metadata == {"k": "v"}
 
 
-@pytest.mark.parametrize("path", ["nope", "s.nope", "a.x"])
+@each_case("path", ["nope", "s.nope", "a.x"])
 def test_projection_to_what_is_not_there_is_refused(path: str) -> None:
     with pytest.raises(InvalidInputError, match=path):
         SCHEMA.project(["a", path])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("unwanted", "expected"),
     [
         ([0], [("s", ["x", ("y", ["p", "q.r"])])]),
@@ -121,7 +121,7 @@ def test_equality_is_by_content_and_pickles_keep_it() -> None:
     assert pickle.loads(pickle.dumps(SCHEMA)) == SCHEMA
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("metadata", "packed", "blob"),
     [
         ({"packed": "True"}, True, False),

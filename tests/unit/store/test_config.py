@@ -60,7 +60,7 @@ def test_a_configuration_does_not_change() -> None:
     assert hash(config) == hash(StoreConfig("s3://b/x", {"other": "1"}))
 
 
-@pytest.mark.parametrize("options", [{"a": 1}, {"a": None}, {"a": b"x"}, {1: "a"}])
+@each_case("options", [{"a": 1}, {"a": None}, {"a": b"x"}, {1: "a"}])
 def test_options_are_texts(options: dict[str, str]) -> None:
     with pytest.raises(InvalidInputError):
         StoreConfig("s3://b/x", options)

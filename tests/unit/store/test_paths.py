@@ -63,7 +63,7 @@ def test_a_refusal_is_printable_and_short() -> None:
     assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("path", [None, 3, b"a", ["a"]])
+@each_case("path", [None, 3, b"a", ["a"]])
 def test_a_path_is_text(path: object) -> None:
     with pytest.raises(InvalidPathError, match="text"):
         check_path(path)  # type: ignore[arg-type]  # what is tested

@@ -142,7 +142,7 @@ def test_complaining_after_the_fact_does_not_count() -> None:
     assert probe(ReplacesAndComplains()).put_if_absent is Guarantee.NO
 
 
-@pytest.mark.parametrize("store", [LooksFirst(), KnowsItsOwn(), ForgetsConditions()])
+@each_case("store", [LooksFirst(), KnowsItsOwn(), ForgetsConditions()])
 def test_a_store_that_keeps_conditions_sometimes_is_found_out(store: MemoryStore) -> None:
     assert probe(store).put_if_absent is Guarantee.NO
     assert list_paths(store) == []

@@ -12,6 +12,7 @@ from lance_core.store.memory import MemoryStore
 from lance_core.store.secret import Secret
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
+from tests.each_case import each_case
 
 URL = parse_uri("memory://spec/x")
 
@@ -65,7 +66,7 @@ def test_a_factory_can_be_named() -> None:
     assert isinstance(spec.open(URL, {}), ObjectStore)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "no_such_module_x:f",

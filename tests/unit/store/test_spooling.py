@@ -93,7 +93,7 @@ def test_a_large_object_takes_no_memory() -> None:
     assert peak < 8 << 20
 
 
-@pytest.mark.parametrize("error", [StoreError("no"), OutcomeUnknownError("maybe"), KeyError("x")])
+@each_case("error", [StoreError("no"), OutcomeUnknownError("maybe"), KeyError("x")])
 def test_a_put_that_fails_is_not_repeated(error: Exception) -> None:
     writer = Failing(error).open_writer("object")
     writer.write(b"content")

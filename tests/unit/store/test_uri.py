@@ -144,7 +144,7 @@ def test_what_cannot_be_meant_is_refused(text: str) -> None:
         parse_uri(text)
 
 
-@pytest.mark.parametrize("uri", [None, 3, b"/x", ["x"]])
+@each_case("uri", [None, 3, b"/x", ["x"]])
 def test_a_uri_is_text_or_a_path(uri: object) -> None:
     with pytest.raises(InvalidInputError):
         parse_uri(uri)  # type: ignore[arg-type]  # what is tested
@@ -170,7 +170,7 @@ SECRET_URIS = [
 ]
 
 
-@pytest.mark.parametrize("text", SECRET_URIS)
+@each_case("text", SECRET_URIS)
 def test_a_shown_url_hides_what_may_be_secret(text: str) -> None:
     url = parse_uri(text)
     assert "S3CRET" not in f"{url} {url!r} {url!s:>5}"
@@ -202,7 +202,7 @@ def test_an_error_hides_what_may_be_secret(text: str, flaw: str) -> None:
     assert "S3CRET" not in str(caught.value)
 
 
-@pytest.mark.parametrize("host", ["user:S3CRET", "user:", "user:S3", "me@user:S3", "[::1]:S3"])
+@each_case("host", ["user:S3CRET", "user:", "user:S3", "me@user:S3", "[::1]:S3"])
 def test_a_password_that_seems_to_be_a_port_is_refused_unseen(host: str) -> None:
     with pytest.raises(InvalidInputError, match="%2F") as caught:
         parse_uri(f"s3://{host}/CRET/%2F@host/x")

@@ -19,6 +19,7 @@ from lance_core.table.manifest.file import (
 from lance_core.table.transactions.apply import CommitFacts, apply
 from lance_core.table.transactions.operations import Append, Overwrite
 from lance_core.table.transactions.transaction import Transaction
+from tests.each_case import each_case
 
 V2_FILE = {"file_major_version": 0, "file_minor_version": 3, "column_indices": [0]}
 LEGACY_FILE = {"file_major_version": 0, "file_minor_version": 0}
@@ -44,7 +45,7 @@ def append(base: ManifestFile, major: int, minor: int) -> ManifestFile:
     return apply(base, Transaction(5, "u", operation), FACTS)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("files", "flags", "expected"),
     [
         ([LEGACY_FILE], 0, "0.1"),

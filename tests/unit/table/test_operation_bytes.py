@@ -14,6 +14,7 @@ from lance_core._pb import file_pb2, transaction_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.table.transactions.operations import UnknownOperation, UpdateConfig, UpdateMap
 from lance_core.table.transactions.transaction import Transaction
+from tests.each_case import each_case
 
 UNKNOWN = bytes.fromhex("fa07036e6577")
 OPERATIONS = [
@@ -162,7 +163,7 @@ def _unknown_mode(message: transaction_pb2.Transaction) -> None:
     message.update.MergeFromString(b"\x38\x07")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "damage",
     [_index_without_id, _rewritten_without_id, _replacement_without_file, _unknown_mode],
 )

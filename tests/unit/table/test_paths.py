@@ -41,7 +41,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("version", "scheme", "path"),
     [
         (1, NamingScheme.V1, "_versions/1.manifest"),

@@ -68,26 +68,26 @@ def test_what_could_lead_elsewhere_is_no_name(name: str) -> None:
     assert recorded_branch(name) is None
 
 
-@pytest.mark.parametrize("name", [None, 5, b"a", ["a"], object()])
+@each_case("name", [None, 5, b"a", ["a"], object()])
 def test_what_is_no_text_is_no_name(name: Any) -> None:
     for check in (check_tag_name, check_branch_name):
         with pytest.raises(InvalidRefError, match="not text"):
             check(name)
 
 
-@pytest.mark.parametrize("name", [".a", "a.", "a/b", "a.lock"])
+@each_case("name", [".a", "a.", "a/b", "a.lock"])
 def test_tags_have_no_dots_at_their_ends_and_one_segment(name: str) -> None:
     with pytest.raises(InvalidRefError):
         check_tag_name(name)
 
 
-@pytest.mark.parametrize("name", ["main", "a/b.lock", "a.lock"])
+@each_case("name", ["main", "a/b.lock", "a.lock"])
 def test_names_that_branches_must_not_have_are_refused(name: str) -> None:
     with pytest.raises(InvalidRefError):
         check_branch_name(name)
 
 
-@pytest.mark.parametrize("name", ["a/data", "a/_versions", "a/b/_deletions", "é"])
+@each_case("name", ["a/data", "a/_versions", "a/b/_deletions", "é"])
 def test_new_branches_do_not_lie_among_files_of_others(name: str) -> None:
     assert check_branch_name(name) == name  # other writers may have made it
     with pytest.raises(InvalidRefError):
@@ -101,7 +101,7 @@ def test_names_of_tags_lead_to_their_files_and_back(name: str) -> None:
     assert name_of_tag_file(f"{name}.json") == name
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "file"),
     [("a", "a.json"), ("a/b", "a%2Fb.json"), (".a", ".a.json"), ("é/1", "%C3%A9%2F1.json")],
 )
@@ -155,7 +155,7 @@ def test_members_that_are_not_known_stay() -> None:
     assert json.loads(tag.to_json()) == stored
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "time_ns"),
     [
         ("2026-11-21T02:41:16+01:00", 1795225276_000_000_000),

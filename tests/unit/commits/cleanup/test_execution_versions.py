@@ -76,7 +76,7 @@ def test_what_the_policy_says_must_all_hold(policy: CleanupPolicy, left: list[in
     assert report.files_removed == dict.fromkeys(counts, len(gone))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arguments", [{"retain_versions": 0}, {"versions": frozenset()}, {"delete_rate_limit": 0}]
 )
 def test_a_policy_that_makes_no_sense_is_refused(arguments: dict[str, object]) -> None:
@@ -216,9 +216,7 @@ def test_a_deadline_that_was_lowered_counts_for_those_who_did_not_see_that() -> 
     assert table.versions == [2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("text", "left"), [("inf", [1, 2, 3]), ("1e300", [1, 2, 3]), ("nan", [3]), ("-5", [3])]
-)
+@each_case(("text", "left"), [("inf", [1, 2, 3]), ("1e300", [1, 2, 3]), ("nan", [3]), ("-5", [3])])
 def test_a_strange_deadline_stops_nothing_but_removals(text: str, left: list[int]) -> None:
     table = overwritten(3)
     head = read_version(table.store, table.handler.locate(3))

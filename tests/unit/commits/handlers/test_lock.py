@@ -43,6 +43,7 @@ from lance_core.testing.stores.faulty import (
     ResponseLost,
 )
 from lance_core.testing.stores.tracing import TracingStore
+from tests.each_case import each_case
 from tests.virtual_time import VirtualTime
 
 PLAIN = StoreCapabilities(strong_reads=Guarantee.YES, put_if_absent=Guarantee.NO)
@@ -199,7 +200,7 @@ def writer(store: ObjectStore, time: VirtualTime) -> ExclusiveWriter:
     return ExclusiveWriter(store, time.environment, request_lifetime=60.0)
 
 
-@pytest.mark.parametrize("fault", [RequestLost(), ResponseLost(), LandsLate()])
+@each_case("fault", [RequestLost(), ResponseLost(), LandsLate()])
 def test_one_lost_answer_is_settled_before_the_lock_is_left(fault: Fault) -> None:
     faulty = FaultyStore(plain_store(), [FaultRule(fault, "put", nth=1)])
     time, candidate = VirtualTime(), first_candidate()

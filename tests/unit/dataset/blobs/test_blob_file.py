@@ -41,7 +41,7 @@ def blob(buffer_size: int = 512 * 1024) -> tuple[lance.BlobFile, Counting]:
     return lance.BlobFile(BlobSource(store, "file", 6, len(PAYLOAD)), buffer_size), store
 
 
-@pytest.mark.parametrize("buffer_size", [0, 1, 7, 100, 1 << 20])
+@each_case("buffer_size", [0, 1, 7, 100, 1 << 20])
 def test_a_blob_reads_as_the_same_bytes_in_memory_do(buffer_size: int) -> None:
     file, _ = blob(buffer_size)
     plain = io.BytesIO(PAYLOAD)

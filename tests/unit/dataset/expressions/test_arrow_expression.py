@@ -102,7 +102,7 @@ def test_an_expression_can_be_a_value() -> None:
     assert value.evaluate(DATA).to_pylist() == [2, 4, None, 8]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expression", "why"),
     [
         (pc.field("nope") > 1, "No match for FieldRef.Name"),

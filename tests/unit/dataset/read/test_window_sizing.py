@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pyarrow as pa
-import pytest
 
 from lance_core.dataset.read.plan import Span
 from lance_core.dataset.read.window_sizing import WindowBytes, WindowSizer, fixed_bytes
@@ -40,7 +39,7 @@ def test_windows_have_no_more_rows_than_they_may() -> None:
     assert sizes(sizer, 300, 1) == [8, 64, *[96] * 2, 36]
 
 
-@pytest.mark.parametrize(("width", "expected"), [(10, 16), (100, 8), (300, 8), (1000, 4)])
+@each_case(("width", "expected"), [(10, 16), (100, 8), (300, 8), (1000, 4)])
 def test_windows_have_the_rows_of_a_batch_up_to_the_ceiling(width: int, expected: int) -> None:
     sizer = WindowSizer(2, 10_000, unit=8, bytes_=WindowBytes(160, 4000))
     assert sizes(sizer, 200, width)[3] == expected

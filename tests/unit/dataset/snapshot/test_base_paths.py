@@ -18,6 +18,7 @@ from lance_core.errors import BasePathRefusedError, CorruptFileError, LanceError
 from lance_core.plugins import open_store
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import StoreUrl
+from tests.each_case import each_case
 from tests.table_surgery import edit_manifest
 
 TABLE = pa.table({"x": [1, 2, 3]})
@@ -267,7 +268,7 @@ def test_permissions_add_up() -> None:
     assert known_places(allowing(more, ["yes"])) == ["yes"]
 
 
-@pytest.mark.parametrize("path", ["/a/b", "/", "s3://bucket/a b", "file:///x", "memory://m/x"])
+@each_case("path", ["/a/b", "/", "s3://bucket/a b", "file:///x", "memory://m/x"])
 def test_absolute_places_are_base_paths(path: str) -> None:
     assert str(parse_base(path)).endswith(path.removeprefix("file://"))
 

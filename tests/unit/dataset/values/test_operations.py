@@ -162,9 +162,7 @@ def test_data_overlays_are_not_committed(uri: str) -> None:
     assert lance.dataset(uri).version == 1
 
 
-@pytest.mark.parametrize(
-    "given", [(5,), ("x", 5), ("x", None, False, -1), ("x", None, False, 1 << 32)]
-)
+@each_case("given", [(5,), ("x", 5), ("x", None, False, -1), ("x", None, False, 1 << 32)])
 def test_base_paths_that_make_no_sense_are_refused(given: tuple[object, ...]) -> None:
     with pytest.raises(InvalidInputError):
         lance.DatasetBasePath(*given)  # type: ignore[arg-type]

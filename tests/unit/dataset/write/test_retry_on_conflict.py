@@ -24,6 +24,7 @@ from lance_core.errors import (
     InvalidInputError,
     RetryableCommitConflictError,
 )
+from tests.each_case import each_case
 from tests.virtual_time import VirtualTime
 
 RETRIES = ConflictRetries(CONFLICT_RETRIES, 30.0)
@@ -112,9 +113,7 @@ def test_other_errors_end_the_change(snapshot: Snapshot, error: Exception) -> No
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize(
-    ("retries", "timeout"), [(-1, None), (1.5, None), (1, timedelta(seconds=-1)), (1, 30)]
-)
+@each_case(("retries", "timeout"), [(-1, None), (1.5, None), (1, timedelta(seconds=-1)), (1, 30)])
 def test_limits_that_make_no_sense_are_refused(retries: int, timeout: timedelta | None) -> None:
     with pytest.raises(InvalidInputError):
         ConflictRetries.of(retries, timeout)

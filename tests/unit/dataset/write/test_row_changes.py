@@ -23,6 +23,7 @@ from lance_core.errors import (
 from lance_core.fragment import RowChangeCommit, RowChanges
 from lance_core.table.transactions.operations import Update
 from lance_core.table.transactions.transaction import Transaction
+from tests.each_case import each_case
 
 UPDATE_I, UPDATE_S, DELETE, INSERT = range(4)
 ACTIONS: list[Collection[str] | None] = [{"i"}, ["s"], None, ("i", "s")]
@@ -172,7 +173,7 @@ def test_bad_changes_leave_nothing(
     assert (table.latest_version, files(path)) == (2, before)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"new_fragments": 3}', "null"])
+@each_case("text", ["", "{}", "[]", '{"new_fragments": 3}', "null"])
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="changes of rows"):
         RowChanges.from_json(text)

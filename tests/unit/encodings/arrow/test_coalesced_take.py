@@ -56,7 +56,7 @@ def test_a_range_for_each_group_of_close_values() -> None:
     assert ranges == [ByteRange(100, 264)]
 
 
-@pytest.mark.parametrize("gap", GAPS)
+@each_case("gap", GAPS)
 def test_bits_are_picked(gap: int) -> None:
     bits = np.unpackbits(DATA[5:], bitorder="little")
     for count in (1, 9, 300):

@@ -17,6 +17,7 @@ from lance_core.encodings.arrow.memory_pool import (
     memory_pool,
     release_unused,
 )
+from tests.each_case import each_case
 
 _FREED = """
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +45,7 @@ with ThreadPoolExecutor(1) as pool:
 """
 
 
-@pytest.mark.parametrize("count", [0, 1, 1 << 10, 1 << 20])
+@each_case("count", [0, 1, 1 << 10, 1 << 20])
 def test_an_array_has_as_many_elements_as_asked_for(count: int) -> None:
     array = empty(count, np.int32)
     array[:] = 7

@@ -8,6 +8,7 @@ import pytest
 from lance_core.encodings.arrow.ordered_rows import reorder
 from lance_core.encodings.decoding import Decoding
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 from tests.sequences import sequence
 
 ROWS = sequence([5, 9, 1, 9])
@@ -32,15 +33,13 @@ def test_a_sequence_has_its_rows_as_often_as_asked_for() -> None:
     assert ROWS.moved(0) is ROWS
 
 
-@pytest.mark.parametrize(
-    "arrays", [[["a", "b", "c"]], [["a"], ["b", "c"]], [["a"], [], ["b", "c"]]], ids=str
-)
+@each_case("arrays", [[["a", "b", "c"]], [["a"], ["b", "c"]], [["a"], [], ["b", "c"]]], ids=str)
 def test_distinct_rows_are_brought_in_order(arrays: list[list[str]]) -> None:
     found = ordered([pa.array(values, pa.string()) for values in arrays])
     assert pa.chunked_array(found).to_pylist() == ["b", "c", "a", "c"]
 
 
-@pytest.mark.parametrize("arrays", [[], [[1, 2]], [[1], [2]], [[1, 2, 3, 4]], [[1, 2], [3, 4]]])
+@each_case("arrays", [[], [[1, 2]], [[1], [2]], [[1, 2, 3, 4]], [[1, 2], [3, 4]]])
 def test_more_or_fewer_rows_are_refused(arrays: list[list[int]]) -> None:
     with pytest.raises(CorruptFileError, match="instead of 3"):
         ordered([pa.array(values, pa.int64()) for values in arrays])

@@ -18,7 +18,7 @@ def spans(begin: int, ends: list[int], valid: list[bool] | None = None) -> Spans
     return Spans(begin, np.array(ends, np.int64), None if valid is None else np.array(valid))
 
 
-@pytest.mark.parametrize("type_", TYPES)
+@each_case("type_", TYPES)
 def test_bytes_are_shared_and_offsets_start_at_0(type_: pa.DataType) -> None:
     data = pa.py_buffer(b"abccd")
     (array,) = variable_arrays(type_, spans(10, [11, 11, 15], [True, False, True]), data, True)
@@ -29,7 +29,7 @@ def test_bytes_are_shared_and_offsets_start_at_0(type_: pa.DataType) -> None:
     assert array.buffers()[2].address == data.address
 
 
-@pytest.mark.parametrize("ends", [[3, 2, 5], [9, 12, 15], [-1, 2, 5]])
+@each_case("ends", [[3, 2, 5], [9, 12, 15], [-1, 2, 5]])
 def test_ends_must_ascend(ends: list[int]) -> None:
     begin = 10 if ends[0] == 9 else 0
     with pytest.raises(CorruptFileError, match="do not ascend"):
@@ -60,7 +60,7 @@ def test_a_value_that_offsets_do_not_reach_is_refused(monkeypatch: pytest.Monkey
         single_value(pa.binary(), data, False, True)
 
 
-@pytest.mark.parametrize("text", ["", "ascii", "ä€𝄞", "\0\x7f"])
+@each_case("text", ["", "ascii", "ä€𝄞", "\0\x7f"])
 def test_utf8_is_accepted(text: str) -> None:
     data = text.encode()
     check_utf8(np.array([0, len(data)]), pa.py_buffer(data))

@@ -10,6 +10,7 @@ import pytest
 
 import lance_core
 from lance_core.encodings.arrow.take import filter_rows, take_rows
+from tests.each_case import each_case
 
 _ROWS = 120
 
@@ -32,7 +33,7 @@ def _shapes(rows: int) -> dict[str, pa.Array]:
     }
 
 
-@pytest.mark.parametrize("shape", _shapes(1))
+@each_case("shape", _shapes(1))
 def test_of_arrays_and_tables_the_right_rows_are_chosen(shape: str) -> None:
     array = _shapes(_ROWS)[shape]
     values, rows = array.to_pylist(), [7, 3, 99, 3]

@@ -17,6 +17,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.fsst_decode import escaped_places
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 SYMBOLS = (b"hello", b"world", b"lo", b"h", b"12345678")
 
@@ -52,7 +53,7 @@ def test_an_inactive_table_has_no_symbols() -> None:
     assert not parse_table(stored).active
 
 
-@pytest.mark.parametrize(
+@each_case(
     "stored",
     [
         b"",
@@ -78,7 +79,7 @@ def test_codes_become_symbols_and_escapes_bytes() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("codes", "escapes"),
     [
         (b"", []),
@@ -92,7 +93,7 @@ def test_every_second_255_of_a_run_is_meant(codes: bytes, escapes: list[int]) ->
     assert escaped_places(np.frombuffer(codes, np.uint8)).tolist() == escapes
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("codes", "ends"),
     [(b"\x00\xff", [2]), (b"\xff\x01", [1, 2]), (b"\x00\xff\xff\xff\x01", [4, 5])],
 )
@@ -101,7 +102,7 @@ def test_a_string_cut_in_an_escape_is_corruption(codes: bytes, ends: list[int]) 
         decoded(SYMBOLS, codes, ends)
 
 
-@pytest.mark.parametrize("code", [5, 100, 254])
+@each_case("code", [5, 100, 254])
 def test_a_code_without_a_symbol_is_corruption(code: int) -> None:
     with pytest.raises(CorruptFileError, match="no symbol among 5"):
         decoded(SYMBOLS, bytes([0, code]), [2])
@@ -114,7 +115,7 @@ def test_the_longest_symbol_is_taken() -> None:
     )
 
 
-@pytest.mark.parametrize("texts", [[], [b""], [b"", b""], [b"\xff" * 300], [bytes(range(256)) * 3]])
+@each_case("texts", [[], [b""], [b"", b""], [b"\xff" * 300], [bytes(range(256)) * 3]])
 def test_strings_come_back_whatever_the_symbols(texts: list[bytes]) -> None:
     for symbols in ((), SYMBOLS, (b"\xff",), (b"\xff\xff\xff", b"\0")):
         codes, ends = encoded(symbols, texts)
@@ -141,7 +142,7 @@ def test_symbols_that_are_found_shorten_the_text() -> None:
     assert decoded(symbols, codes, ends) == texts
 
 
-@pytest.mark.parametrize("period", [4, 16, 25, 100])
+@each_case("period", [4, 16, 25, 100])
 def test_texts_that_repeat_themselves_in_turn_are_all_in_the_sample(period: int) -> None:
     chance = np.random.default_rng(period)
     texts = [b"word %d " % (n % period) * int(chance.integers(33, 100)) for n in range(8000)]

@@ -44,7 +44,7 @@ def test_random_bytes_are_found_in_their_frames(size: int) -> None:
     assert blocks.sizes.tolist() == [len(value) for value in values]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "values",
     [
         [b"a" * 5000],

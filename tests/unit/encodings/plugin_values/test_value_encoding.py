@@ -97,7 +97,7 @@ def test_a_type_that_is_not_accepted_is_refused() -> None:
 ITEM = pa.field("y", pa.int64(), metadata=ASKED)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "type_",
     [pa.list_(pa.int64()), pa.struct([("y", pa.int64())]), pa.map_(pa.int64(), pa.int64())],
     ids=str,
@@ -113,7 +113,7 @@ def test_members_of_a_packed_struct_cannot_ask_for_an_encoding() -> None:
         check_value_encodings(packed, REGISTRY)
 
 
-@pytest.mark.parametrize("type_", [pa.list_(ITEM), pa.struct([ITEM]), pa.int64()], ids=str)
+@each_case("type_", [pa.list_(ITEM), pa.struct([ITEM]), pa.int64()], ids=str)
 def test_fields_at_any_depth_can_ask_for_an_encoding(type_: pa.DataType) -> None:
     found = field(type_, None if pa.types.is_nested(type_) else ASKED)
     check_value_encodings(found, REGISTRY)

@@ -6,7 +6,6 @@ import decimal
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +46,7 @@ def test_a_bound_of_strings_that_were_cut_before_they_were_compared_is_mended(
     assert mended is None or mended.encode() >= max(raw)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [(b"ab", b"ac"), (b"a\xff", b"b\x00"), (b"\xff\xff", None), (b"", None)],
 )
@@ -55,7 +54,7 @@ def test_bytes_are_counted_up(value: bytes, expected: bytes | None) -> None:
     assert above_bytes(value) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [("ab", "ac"), ("a\x7f", "b\x7f"), ("aé", "aê"), ("\x7f", None), ("", None)],
 )

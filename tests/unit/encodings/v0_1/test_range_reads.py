@@ -14,6 +14,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v0_1.range_reads import Fetched, fetch
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 DATA = np.random.default_rng(5).bytes(9000)
 
@@ -40,7 +41,7 @@ def test_pieces_and_all_of_them_joined_are_the_bytes_there(
     assert found.joined().to_pybytes() == b"".join(expected)
 
 
-@pytest.mark.parametrize("place", [(-1, 5), (5, 4), (0, 9001), (1 << 62, (1 << 62) + 1)])
+@each_case("place", [(-1, 5), (5, 4), (0, 9001), (1 << 62, (1 << 62) + 1)])
 def test_places_outside_of_the_file_are_refused(place: tuple[int, int]) -> None:
     with pytest.raises(CorruptFileError, match="bytes"):
         fetched([(0, 4), place])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.v0_1.selection import BatchSelection, merged, select
+from tests.each_case import each_case
 
 EDGES = np.array([0, 3, 3, 10, 14])
 
@@ -17,7 +17,7 @@ def listed(selection: BatchSelection) -> list[tuple[int, int, int]]:
     return list(zip(*(part.tolist() for part in selection), strict=True))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("start", "stop", "expected"),
     [
         (0, 14, [(0, 0, 3), (2, 0, 7), (3, 0, 4)]),

@@ -19,6 +19,7 @@ from lance_core.encodings.v2_0.selection import few_distinct
 from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.testing.stored_array import StoredArray
 from lance_core.testing.stored_field import StoredField
+from tests.each_case import each_case
 
 Store = Callable[..., StoredField]
 KEYS = pa.dictionary(pa.int8(), pa.string())
@@ -83,7 +84,7 @@ def test_items_are_asked_for_once(store: Store) -> None:
     assert field.asked == 1  # the first time, ends and bytes of the items took two rounds
 
 
-@pytest.mark.parametrize("rows", [99, 100, 5000, 50_000])
+@each_case("rows", [99, 100, 5000, 50_000])
 def test_few_distinct_strings_get_a_dictionary(rows: int) -> None:
     assert (few_distinct(pa.array(["a", None] * (rows // 2 + 1))[:rows], 100) is None) == (
         rows < 100

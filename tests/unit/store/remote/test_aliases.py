@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lance_core.store.remote.settings import ALIASES, OPTIONS, aliases
+from tests.each_case import each_case
 
 
-@pytest.mark.parametrize("prefix", ["aws_", "azure_", "google_"])
+@each_case("prefix", ["aws_", "azure_", "google_"])
 def test_every_option_is_known_by_the_prefix_and_by_its_other_names(prefix: str) -> None:
     names = aliases(prefix)
     assert names.keys() == {f"{prefix}{name}" for name in OPTIONS | ALIASES.keys()} | ALIASES.keys()

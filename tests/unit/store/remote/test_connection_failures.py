@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from urllib3.exceptions import NewConnectionError
 
 from lance_core.store.remote.client import Failure
@@ -10,7 +9,7 @@ from lance_core.store.remote.connection_failures import is_unconnected, retry_af
 from tests.each_case import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "failure"),
     [
         ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate of canary", Failure.REFUSED),
@@ -40,6 +39,6 @@ def test_only_seconds_are_waited_for(header: str, seconds: float | None) -> None
     assert retry_after(header) == seconds
 
 
-@pytest.mark.parametrize("header", [None, "", "999999", "Thu, 01 Jan 2026 00:00:00 GMT"])
+@each_case("header", [None, "", "999999", "Thu, 01 Jan 2026 00:00:00 GMT"])
 def test_no_seconds_are_no_wait(header: str | None) -> None:
     assert retry_after(header) is None

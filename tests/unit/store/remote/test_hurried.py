@@ -13,10 +13,11 @@ from lance_core.store.remote.store import RemoteStore
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.testing.sample_transactions import first_candidate
 from lance_core.testing.stores.tracing import TracingStore
+from tests.each_case import each_case
 from tests.unit.store.remote.scripted import Fails, ScriptedClient, Time
 
 
-@pytest.mark.parametrize(("seconds", "last"), [(60.0, 25.0), (35.0, 0.0), (1.0, 0.0)])
+@each_case(("seconds", "last"), [(60.0, 25.0), (35.0, 0.0), (1.0, 0.0)])
 def test_a_hurried_store_sends_nothing_that_could_arrive_late(seconds: float, last: float) -> None:
     time = Time(1.0)
     client = ScriptedClient()

@@ -13,6 +13,7 @@ from lance_core.store.functions import list_paths
 from lance_core.store.remote.client import ListingPage, RemoteObject
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing.memory_client import MemoryClient
+from tests.each_case import each_case
 
 NOW = datetime.now(UTC)
 
@@ -89,7 +90,7 @@ def test_pages_that_say_nothing_new_end(keys: Sequence[str]) -> None:
         list_paths(RemoteStore(Goes(), ""))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "pages", [(["b", "a"],), (["a", "a"],), (["a", "c"], ["b"])], ids=["page", "twice", "pages"]
 )
 def test_names_that_come_out_of_order_are_an_error(pages: Sequence[Sequence[str]]) -> None:

@@ -52,7 +52,7 @@ def test_booleans_have_many_spellings(text: str, value: bool) -> None:
     assert take_boolean({"allow_http": text}, "allow_http") is value
 
 
-@pytest.mark.parametrize("text", ["", "ja", "2", "truee"])
+@each_case("text", ["", "ja", "2", "truee"])
 def test_what_is_no_boolean_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="'allow_http' must be 'true' or 'false'"):
         take_boolean({"allow_http": text}, "allow_http")

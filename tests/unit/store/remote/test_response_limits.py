@@ -28,7 +28,7 @@ class Body(io.BytesIO):
         return super().read(min(size or 0, self.most))
 
 
-@pytest.mark.parametrize(("length", "most"), [(0, 3), (10, 3), (MAX_RESPONSE, 1 << 30)])
+@each_case(("length", "most"), [(0, 3), (10, 3), (MAX_RESPONSE, 1 << 30)])
 def test_what_comes_in_pieces_is_put_together(length: int, most: int) -> None:
     content = bytes(range(10)) * (length // 10) + bytes(length % 10)
     assert read_response(Body(content, most)) == content
@@ -44,7 +44,7 @@ def test_no_more_is_read_than_an_answer_has() -> None:
     assert positions == [MAX_RESPONSE + PIECE]
 
 
-@pytest.mark.parametrize("length", [0, 10, 1 << 16, (1 << 16) + 1, 3 * PIECE + 5])
+@each_case("length", [0, 10, 1 << 16, (1 << 16) + 1, 3 * PIECE + 5])
 def test_content_has_as_many_bytes_as_announced(length: int) -> None:
     content = bytes(i % 251 for i in range(length))
     assert read_content(io.BytesIO(content + b"more"), length).to_pybytes() == content
@@ -88,7 +88,7 @@ def test_a_body_within_its_limit_is_read_and_its_connection_kept(
     assert response.calls[-1] == "release"
 
 
-@pytest.mark.parametrize("announced", [None, 25, 1 << 60])
+@each_case("announced", [None, 25, 1 << 60])
 def test_of_a_longer_body_one_byte_more_is_read(announced: int | None) -> None:
     response = Response(bytes(25), announced)
     assert read_pooled(response, 20) == bytes(21)

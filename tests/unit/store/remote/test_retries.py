@@ -12,6 +12,7 @@ from lance_core.errors import OutcomeUnknownError, StoreError
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
+from tests.each_case import each_case
 from tests.unit.store.remote.scripted import Time
 
 
@@ -44,7 +45,7 @@ def busy(retry_after: float | None = None) -> RequestError:
     return RequestError(Failure.BUSY, "503 SlowDown", retry_after)
 
 
-@pytest.mark.parametrize("drawn", [0.0, 0.25, 0.999])
+@each_case("drawn", [0.0, 0.25, 0.999])
 def test_pauses_are_drawn_below_a_limit_that_doubles(drawn: float) -> None:
     time = Time(drawn)
     service = Service(time, *[busy()] * 10)
@@ -62,9 +63,7 @@ def test_a_request_is_not_sent_earlier_than_the_service_asks_for() -> None:
     assert time.pauses == pytest.approx([7.05, 0.1, 0.2])
 
 
-@pytest.mark.parametrize(
-    ("kind", "attempts"), [("read", 1 + 10 + 3), ("write", 1 + 10), ("prepare", 1 + 10)]
-)
+@each_case(("kind", "attempts"), [("read", 1 + 10 + 3), ("write", 1 + 10), ("prepare", 1 + 10)])
 def test_the_number_of_attempts_is_limited(kind: str, attempts: int) -> None:
     time = Time(0.0)
     service = Service(time, *[busy()] * 99)
@@ -83,7 +82,7 @@ def test_no_retries_means_none(retries: int) -> None:
     assert service.sent == 1 + retries
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1.0, 25.0])
+@each_case("seconds", [0.0, 1.0, 25.0])
 def test_nothing_is_sent_after_the_deadline(seconds: float) -> None:
     time = Time(1.0)
     service = Service(time, *[busy()] * 999, seconds=seconds)

@@ -20,6 +20,7 @@ from lance_core.store.remote.client import Failure, RequestError, UploadedPart
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing.memory_client import CAPABILITIES, MemoryClient
+from tests.each_case import each_case
 from tests.unit.store.remote.scripted import Fails, ScriptedClient, Time
 
 MIB = 1 << 20
@@ -56,7 +57,7 @@ class Sink(MemoryClient):
         assert [part.number for part in parts] == list(range(1, len(self.lengths) + 1))
 
 
-@pytest.mark.parametrize("piece", [1000, 70_000, 3 * MIB, 20 * MIB])
+@each_case("piece", [1000, 70_000, 3 * MIB, 20 * MIB])
 def test_an_upload_takes_little_memory_however_long_it_is(piece: int) -> None:
     client = Sink()
     total = 256 * MIB if piece > 1000 else 48 * MIB
@@ -99,7 +100,7 @@ def test_parts_keep_to_what_the_service_takes() -> None:
     assert client.most_at_once == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("length", "requests"),
     [
         (0, ["put"]),

@@ -129,7 +129,7 @@ def test_a_file_maps_fields_to_columns_but_not_unused_ones() -> None:
     assert dataclasses.replace(FILE, fields=(-2,), column_indices=(0,)).columns() == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "columns"),
     [((0, 1), (0,)), ((0,), ()), ((0, 0), (0, 1)), ((0, 1), (2, 2)), ((0,), (-5,))],
 )

@@ -140,7 +140,7 @@ def test_fragments_are_not_decoded_before_they_are_looked_at() -> None:
         manifest[0]
 
 
-@pytest.mark.parametrize("minor", [1, 2, 9])
+@each_case("minor", [1, 2, 9])
 def test_any_minor_version_and_anything_in_front_is_accepted(minor: int) -> None:
     file = parse_manifest_file(file_of(minimal(), b"something else", minor))
     assert file == parse_manifest_file(file_of(minimal()))
@@ -183,8 +183,8 @@ def test_broken_framing_is_named(data: bytes, error: type[Exception], text: str)
         parse_manifest_file(data, "_versions/1.manifest")
 
 
-@pytest.mark.parametrize("name", ["index_section", "transaction_section"])
-@pytest.mark.parametrize("position", [1, 1 << 40])
+@each_case("name", ["index_section", "transaction_section"])
+@each_case("position", [1, 1 << 40])
 def test_a_section_outside_of_the_file_is_corrupt(name: str, position: int) -> None:
     message = minimal()
     setattr(message, name, position)
@@ -243,7 +243,7 @@ DICTIONARIES = {
 }
 
 
-@pytest.mark.parametrize("values", DICTIONARIES.values(), ids=DICTIONARIES)
+@each_case("values", DICTIONARIES.values(), ids=DICTIONARIES)
 def test_dictionary_values_of_a_0_1_table_are_kept_in_each_manifest_file(values: pa.Array) -> None:
     data = serialize_manifest_file(with_dictionary(values))
     for _ in range(2):
@@ -268,7 +268,7 @@ def test_a_0_1_table_is_not_written_without_the_values_of_its_dictionaries() -> 
         serialize_manifest_file(with_dictionary(None))
 
 
-@pytest.mark.parametrize("change", ["offset", "length", "bytes"])
+@each_case("change", ["offset", "length", "bytes"])
 def test_dictionary_values_that_do_not_fit_the_file_are_refused(change: str) -> None:
     data = bytearray(serialize_manifest_file(with_dictionary(pa.array(["a", "b"]))))
     if change == "bytes":

@@ -109,7 +109,7 @@ def test_segments_that_contradict_themselves_are_corrupt(segment: rowids_pb2.U64
         RowIdSequence.from_bytes(sequence(segment), 2)
 
 
-@pytest.mark.parametrize("segment", [range_(0, 1 << 63), range_(0, (1 << 64) - 1), range_(0, 4)])
+@each_case("segment", [range_(0, 1 << 63), range_(0, (1 << 64) - 1), range_(0, 4)])
 def test_a_sequence_of_another_length_is_corrupt_and_never_expanded(
     segment: rowids_pb2.U64Segment,
 ) -> None:

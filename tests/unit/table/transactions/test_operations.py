@@ -179,7 +179,7 @@ def test_what_does_not_fit_the_table_is_refused(operation: Operation) -> None:
         commit(table(), operation)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "operation",
     [Append(()), Merge((), SCHEMA), Project(SCHEMA), Restore(1), UpdateConfig(UpdateMap({}))],
 )
@@ -480,7 +480,7 @@ def test_metadata_of_a_member_is_changed_where_it_is() -> None:
 VECTOR = IndexDetails("/lance.index.pb.VectorIndexDetails")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("parts", "kept"),
     [
         ((index(0, 0),), 1),
@@ -498,7 +498,7 @@ def test_of_indices_that_cover_nothing_the_definition_stays(
     assert len(parse_index_section(after.index_section)) == kept
 
 
-@pytest.mark.parametrize(
+@each_case(
     "operation",
     [
         Delete((UNKNOWN_DELETED,), (), ""),

@@ -178,7 +178,7 @@ def test_every_operation_of_the_message_is_known() -> None:
         assert OperationKind.UNKNOWN not in kinds, arm
 
 
-@pytest.mark.parametrize("number", [116, 201, 127])
+@each_case("number", [116, 201, 127])
 def test_an_operation_from_the_future_is_unknown_and_kept(number: int) -> None:
     tag = bytes([(number * 8 + 2) & 0x7F | 0x80, (number * 8 + 2) >> 7])
     data = Message(read_version=3, uuid="u").SerializeToString() + tag + b"\x02\x08\x01"

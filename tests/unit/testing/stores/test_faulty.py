@@ -68,7 +68,7 @@ def test_a_fault_says_what_it_did(method: str, fault: Fault) -> None:
     assert [injected.call.method for injected in store.injected] == [method]
 
 
-@pytest.mark.parametrize("method", WRITES)
+@each_case("method", WRITES)
 def test_a_late_call_lands_when_told_to(method: str) -> None:
     store = faulty(FaultRule(LandsLate(), method))
     with pytest.raises(OutcomeUnknownError):

@@ -8,6 +8,7 @@ from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
 from lance_core.testing.stores.throttled import ThrottledStore
+from tests.each_case import each_case
 
 
 def test_requests_take_latency_and_bytes_their_time() -> None:
@@ -38,7 +39,7 @@ def test_without_limits_nothing_waits() -> None:
     assert bytes(store.get("x")) == b"1"
 
 
-@pytest.mark.parametrize("limits", [(-1.0, None), (0.0, 0.0), (0.0, -5.0)])
+@each_case("limits", [(-1.0, None), (0.0, 0.0), (0.0, -5.0)])
 def test_limits_make_sense(limits: tuple[float, float | None]) -> None:
     with pytest.raises(InvalidInputError):
         ThrottledStore(MemoryStore(), *limits)

@@ -139,7 +139,7 @@ def test_members_are_searched_in_ascending_values() -> None:
         assert (members[found.members] == searched[found.rows]).all()
 
 
-@pytest.mark.parametrize("kind", [pa.list_(pa.int32()), pa.list_(pa.int8(), 2), pa.struct([])])
+@each_case("kind", [pa.list_(pa.int32()), pa.list_(pa.int8(), 2), pa.struct([])])
 def test_other_types_are_refused(kind: pa.DataType) -> None:
     with pytest.raises(UnsupportedFeatureError, match="cannot be keys of a merge"):
         KeyIndex([pa.chunked_array([pa.array([], kind)])])

@@ -8,11 +8,12 @@ import pytest
 from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.errors import CorruptFileError, InvalidInputError
+from tests.each_case import each_case
 
 pack, unpack = NUMPY.pack_fastlanes, NUMPY.unpack_fastlanes
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
+@each_case("bits", WIDTHS)
 def test_what_was_packed_comes_back(bits: int) -> None:
     chance = np.random.default_rng(bits)
     for packed_bits in range(bits + 1):
@@ -40,7 +41,7 @@ def test_values_of_full_width_are_only_reordered() -> None:
     assert words[32:64].tolist() == list(range(128, 160))
 
 
-@pytest.mark.parametrize(("width", "bits", "size"), [(3, 8, 383), (9, 8, 1152), (3, 12, 384)])
+@each_case(("width", "bits", "size"), [(3, 8, 383), (9, 8, 1152), (3, 12, 384)])
 def test_chunks_that_do_not_fit_are_corruption(width: int, bits: int, size: int) -> None:
     with pytest.raises(CorruptFileError):
         unpack(np.zeros(size, np.uint8), width, bits, 1)

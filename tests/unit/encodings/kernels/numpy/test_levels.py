@@ -55,7 +55,7 @@ def test_levels_of_rows_are_accepted() -> None:
     check_levels(None, DEFINITION, 0, LEAST)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("repetition", "definition"),
     [
         ([0, 0], [0, 0]),
@@ -76,7 +76,7 @@ def test_levels_are_counted_between_edges() -> None:
     assert rank_levels(DEFINITION, 1, np.array([0, 3, 3, 6])).tolist() == [3, 0, 2]
 
 
-@pytest.mark.parametrize("edges", [[], [-1, 2], [0, 7], [3, 2]])
+@each_case("edges", [[], [-1, 2], [0, 7], [3, 2]])
 def test_edges_that_cannot_be_are_corruption(edges: list[int]) -> None:
     with pytest.raises(CorruptFileError):
         rank_levels(DEFINITION, 1, np.array(edges, np.int64))

@@ -40,7 +40,7 @@ def test_values_make_the_same_array_again(array: pa.Array, start: int) -> None:
     assert again.equals(part)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "array",
     [
         pa.array([[1], [2, 3]]),

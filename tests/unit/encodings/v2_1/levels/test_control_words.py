@@ -14,6 +14,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.v2_1.levels.control_words import ControlWords
 from lance_core.encodings.v2_1.levels.repdef import layer_kinds
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 
 LISTS = layer_kinds((REPDEF_NULLABLE_ITEM, REPDEF_NULL_AND_EMPTY_LIST))
 # Rows [1, None], None, [], [3] as u16 behind control words of 1 + 2 bits.
@@ -49,7 +50,7 @@ def test_lengths_stand_before_values_that_are_there(repeats: int) -> None:
     assert found.starts[0] == 5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "edges"),
     [
         (FIXED, [0, 5, 7, 8, 11]),

@@ -25,6 +25,7 @@ from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
 from lance_core.encodings.v2_1.pages.base import LeafPart
 from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.errors import CorruptFileError
+from tests.each_case import each_case
 from tests.examples import examples
 from tests.strategies import nullable_arrays, nullable_types
 
@@ -115,7 +116,7 @@ def levels(kinds: list[int], rep: list[int] | None, definition: list[int] | None
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kinds", "rep", "definition"),
     [
         ([REPDEF_NULLABLE_ITEM], None, [0, 2]),
@@ -133,13 +134,13 @@ def test_levels_that_contradict_their_layers_are_damage(
         check_levels(levels(kinds, rep, definition), NUMPY)
 
 
-@pytest.mark.parametrize("kinds", [(), (0,), (7,), (1,) * 300])
+@each_case("kinds", [(), (0,), (7,), (1,) * 300])
 def test_kinds_of_layers_that_do_not_exist_are_damage(kinds: tuple[int, ...]) -> None:
     with pytest.raises(CorruptFileError):
         layer_kinds(kinds)
 
 
-@pytest.mark.parametrize("hidden", [[7, 8], [], None])
+@each_case("hidden", [[7, 8], [], None])
 def test_lists_that_a_null_struct_hides_are_of_a_layer_with_nulls(hidden: list[int] | None) -> None:
     """pylance cannot read them otherwise. The level still says that it is the struct."""
     lists = pa.array([[1, 2], hidden, [3]], pa.list_(pa.int32()))
@@ -153,7 +154,7 @@ def test_lists_that_a_null_struct_hides_are_of_a_layer_with_nulls(hidden: list[i
     assert leaf.values.to_pylist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("own", [None, [False, False, False], [False, True, False]])
+@each_case("own", [None, [False, False, False], [False, True, False]])
 def test_members_that_a_null_struct_hides_are_of_a_layer_with_nulls(own: list[bool] | None) -> None:
     """pylance returns what their slots hold otherwise. The level says that it is the struct."""
     numbers = pa.array([1, 2, 3], mask=None if own is None else np.array(own))

@@ -24,7 +24,7 @@ def test_a_page_is_allowed_in_files_of_the_versions_that_have_it(number: int, ve
             check_page(case.layout, (), FileVersion(version))
 
 
-@pytest.mark.parametrize("by", [1, 8, 32, 63])
+@each_case("by", [1, 8, 32, 63])
 def test_buffers_start_at_multiples_of_64(by: int) -> None:
     page = values(CompressiveEncoding(flat={"bits_per_value": 64}))("2.1")
     check_page(page, (ByteRange(0, 3), ByteRange(64, 99)), FileVersion.V2_1)

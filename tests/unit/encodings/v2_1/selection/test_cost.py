@@ -12,6 +12,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.v2_1.codecs.base import Place, Target, encode
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.selection.cost import Integers, byte_entropy
+from tests.each_case import each_case
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 chance = np.random.default_rng(3)
@@ -64,7 +65,7 @@ def test_runs_are_taken_just_where_they_are_no_larger(
     assert not found.runs_beat(runs - 1, in_chunks)
 
 
-@pytest.mark.parametrize("bits", [1, 24, 128])
+@each_case("bits", [1, 24, 128])
 def test_other_widths_are_no_integers(bits: int) -> None:
     assert Integers.of(FixedWidth(pa.py_buffer(bytes(64)), bits, 4), NUMPY) is None
 
@@ -83,7 +84,7 @@ def test_a_threshold_is_a_part_of_the_values() -> None:
     assert not found.passes(float("nan"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "entropy"),
     [(np.zeros(9), 0.0), (np.arange(64), 6 / 8), (np.arange(256) << 8, 6 / 8)],
 )

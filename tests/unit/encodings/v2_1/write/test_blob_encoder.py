@@ -92,7 +92,7 @@ def test_levels_of_null_structs_are_told_apart_from_null_blobs() -> None:
     assert stored.tolist() == [[1 << 16, 0], [2 << 16, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("kind", [pa.list_, pa.large_list, lambda item: pa.map_(pa.string(), item)])
+@each_case("kind", [pa.list_, pa.large_list, lambda item: pa.map_(pa.string(), item)])
 def test_blobs_of_version_1_in_lists_are_refused(kind: Any) -> None:
     field = pa.field("l", kind(V1.with_name("value")))
     version = FileVersion.V2_2 if pa.types.is_map(field.type) else FileVersion.V2_1

@@ -131,7 +131,7 @@ def test_one_value_throughout_is_stored_once_in_2_2(array: pa.Array, buffers: in
         assert "constant" not in names(store(array, version="2.1"))
 
 
-@pytest.mark.parametrize("other", [[0.0, -0.0], [1.0, 2.0], [float("nan"), 1.0]])
+@each_case("other", [[0.0, -0.0], [1.0, 2.0], [float("nan"), 1.0]])
 def test_values_that_differ_in_a_bit_are_not_one(other: list[float]) -> None:
     assert names(store(pa.array(other))) == ["mini_block"]
     late = pa.array([7] * 3000 + [8])

@@ -43,7 +43,7 @@ def test_the_last_chunk_has_the_values_that_remain(large: bool) -> None:
     assert table.chunks_of(RowIndices(np.array([0, 1036])), NUMPY).tolist() == [0, 2]
 
 
-@pytest.mark.parametrize(("row", "chunks"), [(0, [0]), (1, [0, 1, 2]), (2, [2]), (3, [2])], ids=str)
+@each_case(("row", "chunks"), [(0, [0]), (1, [0, 1, 2]), (2, [2]), (3, [2])], ids=str)
 def test_a_row_is_in_all_chunks_that_its_levels_are_in(row: int, chunks: list[int]) -> None:
     assert lists().chunks_of(RowRange(row, row + 1), NUMPY).tolist() == chunks
     assert lists().chunks_of(RowIndices(np.array([row])), NUMPY).tolist() == chunks

@@ -6,7 +6,6 @@ import decimal
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.version import FileVersion
@@ -77,7 +76,7 @@ def test_single_rows_are_those_that_were_written(name: str, version: str) -> Non
         assert found.to_pylist() == array[row : row + 1].to_pylist(), row
 
 
-@pytest.mark.parametrize("name", ["integers", "few integers", "words", "structs"])
+@each_case("name", ["integers", "few integers", "words", "structs"])
 def test_a_row_of_damaged_chunks_is_a_typed_error_or_a_list(name: str) -> None:
     field = stored(ARRAYS[name], "2.2")
     whole = field.data

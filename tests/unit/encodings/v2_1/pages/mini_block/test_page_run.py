@@ -116,7 +116,7 @@ def test_rows_of_many_pages_are_those_that_were_written(
         assert pa.concat_arrays(found).to_pylist() == expected.to_pylist()
 
 
-@pytest.mark.parametrize("name", ["integers", "lists", "lists of structs", *DICTIONARIES])
+@each_case("name", ["integers", "lists", "lists of structs", *DICTIONARIES])
 def test_pages_that_are_alike_give_one_array_in_one_round(name: str) -> None:
     field = stored(ARRAYS[name])
     assert len(field.read(RowRange(0, ROWS))) == 1
@@ -145,8 +145,8 @@ def test_pages_that_differ_in_their_encoding_are_read_apart() -> None:
     assert values[160:240].to_pylist() == [5] * 80
 
 
-@pytest.mark.parametrize("name", ["integers", "lists"])
-@pytest.mark.parametrize("part", [0, 1], ids=["words", "chunks"])
+@each_case("name", ["integers", "lists"])
+@each_case("part", [0, 1], ids=["words", "chunks"])
 def test_damage_is_reported_at_the_page_that_has_it(name: str, part: int) -> None:
     field = stored(ARRAYS[name])
     damaged = field.columns[0].pages[6].buffers[part]
