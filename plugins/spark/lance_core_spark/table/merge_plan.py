@@ -55,8 +55,8 @@ class MergeSource:
 
     def computed(self) -> MergeSource:
         """The same rows, kept by Spark: computing them again could give them other ids."""
-        kept = self.frame.localCheckpoint()
-        return MergeSource(kept, kept.count())
+        kept = self.frame.localCheckpoint(eager=False)
+        return MergeSource(kept, kept.count())  # The job that counts the rows keeps them.
 
     @property
     def names(self) -> list[str]:
