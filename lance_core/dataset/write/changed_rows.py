@@ -181,7 +181,27 @@ def _integers(piece: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
 
 
 def _some(piece: pa.Table, numbers: Int64s) -> pa.Table:
-    return piece if len(numbers) == piece.num_rows else take_rows(piece, from_numpy(numbers))
+    if len(numbers) == piece.num_rows:
+        return piece
+    # Arrow takes no values of views.
+    plain = pa.schema([field.with_type(_without_views(field.type)) for field in piece.schema])
+    return take_rows(piece if plain == piece.schema else piece.cast(plain), from_numpy(numbers))
+
+
+def _without_views(type_: pa.DataType) -> pa.DataType:
+    """The type with strings and binary values in place of views of them."""
+    types = pa.types
+    if types.is_string_view(type_):
+        return pa.string()
+    if types.is_binary_view(type_):
+        return pa.binary()
+    if types.is_struct(type_):
+        return pa.struct([one.with_type(_without_views(one.type)) for one in type_])
+    of_list = (types.is_list, pa.list_), (types.is_large_list, pa.large_list)
+    for is_kind, made in of_list:
+        if is_kind(type_):
+            return made(type_.value_field.with_type(_without_views(type_.value_type)))
+    return type_
 
 
 def _column(new: pa.Table, field: Field) -> pa.Array:

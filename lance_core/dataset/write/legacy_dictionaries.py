@@ -7,10 +7,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
-from lance_core.schema import Schema
+from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lance_core.schema import Field, Schema
 from lance_core.schema.align import align_batch
-from lance_core.schema.dictionary_values import dictionaries, held, values_of, with_values
+from lance_core.schema.dictionary_values import (
+    dictionaries,
+    held,
+    is_dictionary,
+    values_of,
+    with_values,
+)
 
 
 def with_dictionaries(
@@ -54,3 +60,51 @@ def _chained(
 ) -> Iterator[pa.RecordBatch]:
     yield from first
     yield from rest
+
+
+def in_dictionaries(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    """``batch`` with the values of dictionary columns as keys of the table's dictionaries.
+
+    Raises `SchemaMismatchError` for a value that is not in the dictionary of its column.
+    """
+    for field in schema.fields:
+        place = batch.schema.get_field_index(field.name)
+        if place < 0 or not is_dictionary(field):
+            continue
+        try:
+            keys = in_dictionary(batch.column(place), field)
+        except InvalidInputError as error:
+            raise SchemaMismatchError(f"column {field.name!r}: {error}") from error
+        batch = batch.set_column(place, field.name, keys)
+    return batch
+
+
+def in_dictionary(array: pa.Array, field: Field) -> pa.Array:
+    """``array``, of values or with any dictionary, as keys of the dictionary of ``field``.
+
+    Raises `InvalidInputError` for values of another type, and for one that is not in the
+    dictionary.
+    """
+    import pyarrow.compute as pc
+
+    kind, known = field.storage_type, field.dictionary_values
+    if known is None:
+        raise InvalidInputError("the dictionary of the table is not known")
+    if pa.types.is_dictionary(array.type):
+        array = _of_type(array.dictionary, kind.value_type).take(array.indices)
+    array = _of_type(array, kind.value_type)
+    indices = pc.index_in(array, known)
+    if indices.null_count > array.null_count:
+        raise InvalidInputError(
+            "a value is not in the dictionary of the table, which is of file version 0.1 and has "
+            "one dictionary for all rows of a column"
+        )
+    return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), known)
+
+
+def _of_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """``array`` as the type ``kind``, which must be its own but for nulls and views."""
+    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    if array.type != kind and not pa.types.is_null(array.type) and views.get(array.type) != kind:
+        raise InvalidInputError(f"expected values of type {kind}, got {array.type}")
+    return array.cast(kind)

@@ -22,7 +22,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.deletions import write_deletions
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.dataset.write.fragment_writer import BlobOptions, WriteOptions, write_fragments
-from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
+from lance_core.dataset.write.legacy_dictionaries import in_dictionaries, with_dictionaries
 from lance_core.encodings.decoding import RowIndices
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
@@ -52,7 +52,8 @@ def write_rows(
     schema = schema or snapshot.schema
     version = version or snapshot.storage_version
     if version is FileVersion.V0_1:
-        reader = pa.RecordBatchReader.from_batches(schema.to_arrow(), batches)
+        known = (in_dictionaries(batch, snapshot.schema) for batch in batches)
+        reader = pa.RecordBatchReader.from_batches(schema.to_arrow(), known)
         batches, schema = with_dictionaries(reader, schema)
     blobs = BlobOptions.of_moved_rows(snapshot.manifest.base_paths)
     options = WriteOptions(FileOptions(version), blobs=blobs)

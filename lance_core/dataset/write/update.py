@@ -17,6 +17,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
+from lance_core.dataset.write.legacy_dictionaries import in_dictionary
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
 from lance_core.encodings.version import FileVersion
@@ -155,24 +156,9 @@ class _NewColumn:
 
     def _encoded(self, array: pa.Array, version: FileVersion) -> pa.Array:
         """``array`` with a dictionary; in files of version 0.1 that of the table."""
-        kind = self.field.storage_type
-        if version is not FileVersion.V0_1:
-            return array.dictionary_encode().cast(kind)
-        known = self.field.dictionary_values
-        if known is None:
-            raise UnsupportedFeatureError(
-                f"column {self.field.name!r}: dictionaries in files of version 0.1 cannot be "
-                "updated"
-            )
-        import pyarrow.compute as pc
-
-        indices = pc.index_in(array, known)
-        if indices.null_count > array.null_count:
-            raise InvalidInputError(
-                "a value is not in the dictionary of the table, which is of file version 0.1 and "
-                "has one dictionary for all rows of a column"
-            )
-        return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), known)
+        if version is FileVersion.V0_1:
+            return in_dictionary(array, self.field)
+        return array.dictionary_encode().cast(self.field.storage_type)
 
 
 def _new_column(snapshot: Snapshot, name: str, sql: str) -> _NewColumn:

@@ -372,3 +372,92 @@ def test_kept_columns_are_read_in_pieces(
     assert sum(sizes) > 18 << 20
     assert max(sizes) <= 14 << 20
     assert table.to_table(columns=["i"]).sort_by("i")["i"].to_pylist() == list(range(1, count + 1))
+
+
+@pytest.mark.parametrize("version", ["0.1", "2.2"])
+def test_views_of_text_are_values(tmp_path: Path, version: str) -> None:
+    words = {
+        "w": pa.array(["a", "b"]),
+        "l": pa.array([["a"], ["b"]]),
+        "s": pa.array([{"t": "a", "b": b"1"}, {"t": "b", "b": b"2"}]),
+    }
+    path = str(tmp_path / "t.lance")
+    table = lance.write_dataset(
+        pa.table({"i": [1, 2], **words}), path, data_storage_version=version
+    )
+    view = pa.string_view()
+    kinds = {"w": view, "l": pa.list_(view), "s": pa.struct({"t": view, "b": pa.binary_view()})}
+    new = {name: pa.array(words[name].to_pylist()[::-1], kind) for name, kind in kinds.items()}
+    rows = pa.record_batch(
+        {"_rowaddr": pa.array([0, None], pa.uint64()), "_action": [0, 1], "i": [5, 6], **new}
+    )
+    actions = [set(words), {"i", *words}]
+    table.change_rows(lambda one: [one.write_row_changes([rows], actions)])
+    expected = {1: "b", 2: "b", 6: "a"}
+    for row in table.to_table().to_pylist():
+        word = expected[row["i"]]
+        assert (row["w"], row["l"], row["s"]["t"]) == (word, [word], word)
+
+
+VIEWS = pa.DictionaryArray.from_arrays(
+    pa.array([1, 0], pa.int8()), pa.array(["b", "a"], pa.string_view())
+)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pa.array(["a", "b"]),
+        pa.array(["a", "b"], pa.string_view()),
+        pa.array(["a", "b"]).dictionary_encode(),
+        VIEWS,
+    ],
+    ids=lambda given: str(given.type)[:24],
+)
+def test_new_values_get_keys_of_the_dictionary_of_a_0_1_table(
+    tmp_path: Path, given: pa.Array
+) -> None:
+    table = _with_words(tmp_path)
+    rows = pa.record_batch(
+        {
+            "_rowaddr": pa.array([1, None], pa.uint64()),
+            "_action": [0, 0],
+            "i": [20, 30],
+            "word": given,
+        }
+    )
+    table.change_rows(lambda one: [one.write_row_changes([rows], [{"i", "word"}])])
+    expected = [(1, "b"), (3, "b"), (20, "a"), (30, "b")]
+    for found in (table, pylance.dataset(table.uri)):
+        both = found.to_table().to_pydict()
+        assert sorted(zip(both["i"], both["word"], strict=True)) == expected
+
+
+def test_rows_without_a_dictionary_column_are_inserted_into_a_0_1_table(tmp_path: Path) -> None:
+    table = _with_words(tmp_path)
+    rows = pa.record_batch({"_rowaddr": pa.array([None], pa.uint64()), "_action": [0], "i": [9]})
+    table.change_rows(lambda one: [one.write_row_changes([rows], [{"i"}])])
+    # The first value of the dictionary stands for null, as in every file of version 0.1.
+    assert table.to_table(filter="i = 9")["word"].to_pylist() == ["b"]
+    merge = table.merge_insert("i").when_matched_update_all().when_not_matched_insert_all()
+    merge.execute(pa.table({"i": [2, 7]}))
+    assert table.to_table(filter="i in (2, 7)")["word"].to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("given", [pa.array(["c"]), pa.array([7])], ids=["unknown", "type"])
+def test_values_outside_of_the_dictionary_of_a_0_1_table_are_refused(
+    tmp_path: Path, given: pa.Array
+) -> None:
+    table = _with_words(tmp_path)
+    before = files(Path(table.uri))
+    columns = {"_rowaddr": pa.array([0], pa.uint64()), "_action": [0], "word": given}
+    rows = pa.record_batch(columns)
+    with pytest.raises(SchemaMismatchError, match="column 'word'"):
+        table.change_rows(lambda one: [one.write_row_changes([rows], [{"word"}])])
+    assert files(Path(table.uri)) == before
+
+
+def _with_words(folder: Path) -> lance.LanceDataset:
+    words = pa.array(["b", "a", "b"]).dictionary_encode()
+    rows = pa.table({"i": [1, 2, 3], "word": words})
+    return lance.write_dataset(rows, str(folder / "t.lance"), data_storage_version="0.1")
