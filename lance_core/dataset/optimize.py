@@ -142,7 +142,8 @@ class DatasetOptimizer:
         rows become one segment; with 0, the new rows become a segment of their own. From 2 on,
         segments are merged even if no rows are new. ``index_names``: only these; a name without an
         index, and an index of an unknown type, lead to a warning. ``retrain``: build each index
-        again from all rows, as one segment. All indices are committed at once; without anything to
+        again from all rows, as one segment; if its files cannot be read, with default parameters
+        and an `IndexWarning`. All indices are committed at once; without anything to
         do nothing is committed.
 
         Raises `InvalidTypeError`, `InvalidInputError` for a negative number, `CorruptFileError` and

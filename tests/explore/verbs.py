@@ -15,9 +15,11 @@ import itertools
 import sys
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from multiprocessing import get_context
 from typing import Any
 from unittest import mock
@@ -28,11 +30,13 @@ import pyarrow.compute as pc
 import lance_core as lance
 from lance_core.errors import CommitConflictError, LanceError
 from lance_core.store.memory import MemoryStore
+from lance_core.table.indices.index_metadata import parse_index_section
 
 Call = Callable[[lance.LanceDataset], object]
-Content = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...], str]
-"""Columns with types, rows in the order of their keys, and the config."""
+Content = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...], str, tuple[str, ...]]
+"""Columns with types, rows in the order of their keys, the config, and the names of indices."""
 
+FOLDERS = ("data", "_deletions", "_indices")
 CALLS = ("delete", "get", "head", "list", "list_names", "put")
 START = pa.table({"k": [1, 2, 3, 4, 5, 6], "n": [1, 2, 3, 4, 5, 6], "s": list("abcdef")})
 
@@ -61,6 +65,11 @@ def _compact(dataset: lance.LanceDataset, mode: str) -> None:
     dataset.optimize.compact_files(compaction_mode=mode, materialize_deletions_threshold=0.0)
 
 
+def _clean_up(dataset: lance.LanceDataset) -> None:
+    with warnings.catch_warnings(action="ignore"):  # of versions that are too young
+        dataset.cleanup_old_versions(older_than=timedelta(0))
+
+
 VERBS: dict[str, Call] = {
     "append": lambda dataset: dataset.insert(_rows(20, 21)),
     "append some columns": lambda dataset: dataset.insert(_rows(22).select(["k", "n"])),
@@ -85,6 +94,18 @@ VERBS: dict[str, Call] = {
     "overwrite": lambda dataset: lance.write_dataset(_rows(30), dataset, mode="overwrite"),
     "compact": lambda dataset: _compact(dataset, "reencode"),
     "compact by copying": lambda dataset: _compact(dataset, "try_binary_copy"),
+    "compact and defer": lambda dataset: dataset.optimize.compact_files(
+        materialize_deletions_threshold=0.0, defer_index_remap=not dataset.has_stable_row_ids
+    ),
+    "create an index": lambda dataset: dataset.create_scalar_index("s", "BTREE", name="new"),
+    "index again": lambda dataset: dataset.create_scalar_index("k", "BTREE", name="old"),
+    "drop an index": lambda dataset: dataset.drop_index("old"),
+    "optimize": lambda dataset: dataset.optimize.optimize_indices(),
+    "optimize and add segments": lambda dataset: dataset.optimize.optimize_indices(
+        num_indices_to_merge=0
+    ),
+    "retrain": lambda dataset: dataset.optimize.optimize_indices(retrain=True),
+    "clean up": _clean_up,
     "configure": lambda dataset: dataset.update_config({"a": "1"}),
 }
 
@@ -97,7 +118,8 @@ def content(dataset: lance.LanceDataset) -> Content:
     names = sorted(table.column_names)
     columns = tuple(f"{name}: {table.schema.field(name).type}" for name in names)
     config = {key: value for key, value in dataset.config().items() if key == "a"}
-    return columns, tuple(tuple(row[name] for name in names) for row in rows), str(config)
+    indices = tuple(sorted(index.name for index in dataset.describe_indices()))
+    return columns, tuple(tuple(row[name] for name in names) for row in rows), str(config), indices
 
 
 @dataclass
@@ -136,9 +158,11 @@ class Interruption:
 
 
 def new_table(stable: bool) -> str:
-    """The address of a table of two fragments."""
+    """The address of a table of three fragments, of which an index covers the first two."""
     uri = f"memory://{uuid.uuid4()}/table"
-    lance.write_dataset(START, uri, max_rows_per_file=3, enable_stable_row_ids=stable)
+    dataset = lance.write_dataset(START, uri, max_rows_per_file=2, enable_stable_row_ids=stable)
+    segment = dataset.create_index_uncommitted("k", "BTREE", name="old", fragment_ids=[0, 1])
+    dataset.commit_existing_index_segments("old", "k", [segment])
     return uri
 
 
@@ -197,7 +221,20 @@ class Pair:
         if is_refused and not isinstance(error, CommitConflictError):
             return f"{error!r} is no conflict"
         dataset.validate()
-        return leftovers(dataset)
+        return wrong_answers(dataset) or leftovers(dataset)
+
+
+def wrong_answers(dataset: lance.LanceDataset) -> str:
+    """Conditions for which indices do not find the rows of a scan."""
+    wrong = []
+    for index in dataset.describe_indices():
+        (column,) = index.field_names
+        conditions = [f"{column} = {value!r}" for value in START[column].to_pylist()]
+        for text in (*conditions, f"{column} IS NOT NULL", f"{column} IS NULL"):
+            scanned = dataset.to_table(filter=text, use_scalar_index=False)
+            if dataset.to_table(filter=text) != scanned:
+                wrong.append(text)
+    return f"indices do not answer {', '.join(wrong)}" if wrong else ""
 
 
 def leftovers(dataset: lance.LanceDataset) -> str:
@@ -205,13 +242,14 @@ def leftovers(dataset: lance.LanceDataset) -> str:
     store = dataset.snapshot.root.store
     named: set[str] = set()
     for described in dataset.versions():
-        for fragment in dataset.checkout_version(
-            described["version"]
-        ).snapshot.file.manifest.fragments:
+        snapshot = dataset.checkout_version(described["version"]).snapshot
+        for index in parse_index_section(snapshot.file.index_section):
+            named |= {f"_indices/{index.uuid}/{file.path}" for file in index.files}
+        for fragment in snapshot.file.manifest.fragments:
             named |= {f"data/{file.path}" for file in fragment.files}
             if fragment.deletion_file is not None:
                 named.add(fragment.deletion_file.store_path(fragment.id))
-    there = {meta.path for folder in ("data", "_deletions") for meta in store.list(folder)}
+    there = {meta.path for folder in FOLDERS for meta in store.list(folder)}
     return f"files of no version: {sorted(there - named)}" if there - named else ""
 
 

@@ -26,7 +26,13 @@ from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.retry_on_conflict import retry_on_conflict
-from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.errors import (
+    CorruptFileError,
+    IndexWarning,
+    InvalidInputError,
+    InvalidTypeError,
+    ObjectNotFoundError,
+)
 from lance_core.index.base import IndexPart
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
@@ -99,16 +105,30 @@ class _Change:
             covered |= covered_now(snapshot, one)
         uuid = writer.environment.new_uuid()
         draft = segment_draft(snapshot, spec, source.name, source.fields[0], covered, uuid)
-        parts = index_parts(snapshot, self.merged, spec)
-        if not parts:
-            parts = (IndexPart(open_index(snapshot, source, spec), NoRows()),)
+        parts = index_parts(snapshot, self.merged, spec) or self._parameters(snapshot)
         fragments = [snapshot.fragment(id_) for id_ in self.fragments]
         total = sum(map(snapshot.live_rows, fragments))
         lineage = snapshot.schema.lineage(snapshot.schema.path_of(source.fields[0]))
         with progress_bar(f"index {source.name}", total) as advance:
             writer = replace(writer, advance=advance)
-            rows = writer.rows(draft, lineage, fragments) if fragments else None
-            return writer.write(draft, lambda output: index_type(spec).merge(parts, rows, output))
+            rows = writer.rows(draft, lineage, fragments)
+            if not parts:
+                return writer.write(draft, lambda output: index_type(spec).build(rows, {}, output))
+            new = rows if fragments else None
+            return writer.write(draft, lambda output: index_type(spec).merge(parts, new, output))
+
+    def _parameters(self, snapshot: Snapshot) -> tuple[IndexPart, ...]:
+        """A part without rows that has the parameters; none, with a warning, if it is damaged."""
+        try:
+            return (IndexPart(open_index(snapshot, self.source, self.spec), NoRows()),)
+        except (CorruptFileError, ObjectNotFoundError) as error:
+            name = shortened(self.source.name)
+            warnings.warn(
+                f"index {name} gets default parameters, because its own cannot be read: {error}",
+                IndexWarning,
+                stacklevel=2,
+            )
+            return ()
 
 
 def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change]:

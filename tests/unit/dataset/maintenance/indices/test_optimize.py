@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import lance_core as lance
 from lance_core.dataset.read.stored_indices import indices_of
 from lance_core.dataset.values.index import Index
 from lance_core.dataset.values.operations import LanceOperation
-from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.errors import IndexWarning, InvalidInputError, InvalidTypeError, LanceError
 from lance_core.index.queries import IsNull
 from tests.unit.dataset.maintenance.indices.index_tables import (
     KIND,
@@ -81,6 +83,37 @@ def test_rows_that_a_compaction_without_remap_has_moved_are_found(uri: str) -> N
     assert coverage(dataset, "x_idx") == [[4, 5]]
     values = [3, 4, 50, 103]
     assert found(dataset, "x_idx", values) == stored(dataset, values)
+
+
+KINDS = ("BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER", "NGRAM", "LABEL_LIST")
+
+
+@pytest.mark.parametrize("damage", ["gone", "empty", "garbage"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_index_with_damaged_files_is_built_again(tmp_path: Path, kind: str, damage: str) -> None:
+    column = {"NGRAM": "t", "LABEL_LIST": "l"}.get(kind, "x")
+    texts, lists = [f"text {n}" for n in range(60)], [[n, n + 1] for n in range(60)]
+    rows = pa.table({"x": range(60), "t": texts, "l": lists})
+    dataset = lance.write_dataset(rows, str(tmp_path), max_rows_per_file=30)
+    dataset.create_scalar_index(column, kind, name="only")
+    dataset = lance.write_dataset(rows.slice(0, 9), dataset, mode="append")
+    for file in (tmp_path / "_indices").glob("*/*"):
+        if damage == "gone":
+            file.unlink()
+        else:
+            file.write_bytes(b"" if damage == "empty" else bytes(range(256)) * 9)
+    with pytest.raises(LanceError):
+        dataset.optimize.optimize_indices()
+    version = dataset.version
+    with pytest.warns(IndexWarning, match="index 'only' gets default parameters"):
+        dataset.optimize.optimize_indices(retrain=True)
+    assert dataset.version == version + 1
+    assert coverage(dataset, "only") == [[0, 1, 2]]
+    condition = {"t": "contains(t, 'text 7')", "l": "array_has(l, 8)"}.get(column, "x = 7")
+    assert "@only(" in dataset.scanner(filter=condition).explain_plan()
+    expected = dataset.to_table(filter=condition, use_scalar_index=False)
+    assert dataset.to_table(filter=condition) == expected
+    assert expected["x"].to_pylist() == ([7, 8, 7, 8] if column == "l" else [7, 7])
 
 
 def test_an_index_that_nobody_knows_is_kept_and_said_to_be_unknown(uri: str) -> None:
