@@ -229,7 +229,8 @@ def wrong_answers(dataset: lance.LanceDataset) -> str:
     wrong = []
     for index in dataset.describe_indices():
         (column,) = index.field_names
-        conditions = [f"{column} = {value!r}" for value in START[column].to_pylist()]
+        values = range(1, 10) if column == "k" else ("a", "b", "c", "d", "e", "f", "new")
+        conditions = [f"{column} = {value!r}" for value in values]
         for text in (*conditions, f"{column} IS NOT NULL", f"{column} IS NULL"):
             scanned = dataset.to_table(filter=text, use_scalar_index=False)
             if dataset.to_table(filter=text) != scanned:

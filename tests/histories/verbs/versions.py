@@ -95,20 +95,26 @@ def _merged(
 
 @dataclass(frozen=True)
 class Compact(Reference):
-    """Small files become one; ``by`` is who does it in both copies, None for one library each."""
+    """Small files become one; ``by`` is who does it in both copies, None for one library each.
+
+    ``is_deferred``: indices keep the old addresses, which the fragment-reuse index translates.
+    """
 
     mode: str
     by: str | None
+    is_deferred: bool
 
     @classmethod
     def draw(cls, draw: Draw, history: History) -> Self:
         mode = draw(st.sampled_from(["reencode", "try_binary_copy"]))
-        return cls(mode, draw(st.sampled_from([None, "lance_core", "lance"])))
+        by = draw(st.sampled_from([None, "lance_core", "lance"]))
+        return cls(mode, by, is_deferred=not history.stable and draw(st.booleans()))
 
     def apply(self, table: Table) -> Any:
         library = {None: table.library, "lance_core": lance_core, "lance": pylance}[self.by]
         dataset = Table(library, table.uri, table.branch).open()
-        dataset.optimize.compact_files(compaction_mode=self.mode)
+        options = {"defer_index_remap": True} if self.is_deferred else {}
+        dataset.optimize.compact_files(compaction_mode=self.mode, **options)
         return dataset.version
 
     def refer(self, history: History, result: Any) -> None:
