@@ -125,7 +125,7 @@ def _is_followed(
     transaction = find_transaction(store, successor)
     if transaction is None:
         return False
-    if _is_made_of(successor, transaction, ours, change):
+    if _is_made_of(successor, transaction, ours, change) or _removes_index(transaction, change):
         return True
     return doubt is Doubt.PROMPT and not _contradicts(store, successor, transaction, ours, change)
 
@@ -197,6 +197,16 @@ def _hides(store: ObjectStore, later: Version, ours: Version, change: _Change) -
         return True
     transaction = find_transaction(store, later)
     return transaction is not None and isinstance(transaction.operation, Overwrite | Restore)
+
+
+def _removes_index(transaction: Transaction, change: _Change) -> bool:
+    """True if ``transaction`` removes an index that ``change`` added: its writer has read it."""
+    operation = transaction.operation
+    if not isinstance(operation, CreateIndex):
+        return False
+    removed = {str(index.uuid) for index in operation.removed_indices}
+    added = (file for file in change.files if file.kind is ReferenceKind.INDEX)
+    return any(file.path.rpartition("/")[2] in removed for file in added)
 
 
 def _is_made_of(

@@ -160,7 +160,9 @@ class Interruption:
 def new_table(stable: bool) -> str:
     """The address of a table of three fragments, of which an index covers the first two."""
     uri = f"memory://{uuid.uuid4()}/table"
-    dataset = lance.write_dataset(START, uri, max_rows_per_file=2, enable_stable_row_ids=stable)
+    dataset = lance.write_dataset(START.slice(0, 3), uri, enable_stable_row_ids=stable)
+    for start, stop in ((3, 5), (5, 6)):
+        dataset.insert(START.slice(start, stop - start))
     segment = dataset.create_index_uncommitted("k", "BTREE", name="old", fragment_ids=[0, 1])
     dataset.commit_existing_index_segments("old", "k", [segment])
     return uri

@@ -18,11 +18,13 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
 from lance_core.table.fragments.deletion import encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
+from lance_core.table.indices.index_metadata import IndexMetadata
 from lance_core.table.manifest.file import serialize_manifest_file
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import NamingScheme, manifest_path
 from lance_core.table.transactions.apply import CommitFacts, apply
 from lance_core.table.transactions.operations import (
+    CreateIndex,
     Delete,
     Operation,
     Overwrite,
@@ -175,6 +177,23 @@ def test_of_what_was_changed_again_a_prompt_or_slow_version_is_continued() -> No
         table.follow(ours, then)
         found = [table.is_continued(ours, doubt) for doubt in EVERY]
         assert found == [True, True, False]
+
+
+def test_a_version_whose_index_the_next_one_removes_is_continued() -> None:
+    first, second = (IndexMetadata(IMPATIENT.new_uuid(), name, (0,)) for name in "ab")
+    for removed in (first, second):
+        table = Table()
+        table.base = table.follow(table.base, lambda *_: CreateIndex((second,)))
+        made = table.follow(table.base, lambda *_: CreateIndex((first,)))
+        table.follow(made, lambda *_, one=removed: CreateIndex((), (one,)))
+        assert table.is_continued(made, Doubt.PROMPT)
+        assert table.is_continued(made, Doubt.SLOW)
+    table = Table()
+    table.base = table.follow(table.base, lambda *_: CreateIndex((second,)))
+    table.follow(table.base, reserving, lambda *_: CreateIndex((), (second,)))
+    table.remove(table.base.location.version + 1)
+    late = table.publish_late(lambda *_: CreateIndex((first,)))
+    assert not any(table.is_continued(late, doubt) for doubt in EVERY)
 
 
 def test_deletions_that_the_newest_version_lacks_show_nothing() -> None:
