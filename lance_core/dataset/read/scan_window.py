@@ -55,6 +55,10 @@ SPARSE = 96
 """If at most one row in `SPARSE` satisfies the filter, one read may get the other columns for
 several windows: the fixed cost of a read then exceeds the cost of its rows."""
 
+AT_ONCE_BYTES = 256 << 10
+"""Maximum bytes of the other columns that are read together with the filter's columns for rows that
+indices returned: decoding them takes less time than a second read, and than a second request."""
+
 GROUP_BYTES = 1 << 20
 """Bytes of the columns that are decoded for all rows and filtered together."""
 
@@ -111,6 +115,8 @@ class Window:
             # I/O-bound windows are read concurrently; windows with blobs are sized by their bytes.
             is_free = not (snapshot.is_io_bound or described_blobs(snapshot, rest))
             self._may_wait = is_free and not self._early
+            self._others = rest
+            self._other_bytes = self._bytes_at_once(rest)
 
     @cached_property
     def nothing(self) -> pa.Table:
@@ -158,13 +164,17 @@ class Window:
             data = self._first(span.source, projection.fields, projection.meta, rows)
             self._sizer.observe(span.num_rows, data.nbytes)
             return FoundRows(self._projected(data), _edges(span.source, rows))
-        tested = self._tested_of(span, rows)
+        size = self._other_bytes
+        is_whole = size is not None and len(rows) * size <= AT_ONCE_BYTES
+        tested = self._tested_of(span, rows, self._others if is_whole else ())
         mask = self._mask(tested)
         if not mask.any():
             return FoundRows(self.nothing)
         number = np.flatnonzero(mask)
         kept = tested if len(number) == len(rows) else take_rows(tested, from_numpy(number))
         passed = _subset(rows, number)
+        if is_whole:
+            return FoundRows(self._projected(kept), _edges(span.source, passed))
         if self._may_wait and len(number) * SPARSE <= len(rows):
             return PendingRows(span.source, passed.numbers, kept)
         data = self._materialised(span.source, passed, kept)
@@ -197,9 +207,17 @@ class Window:
             yield
         release_unused()
 
-    def _tested_of(self, span: Span, rows: Rows) -> pa.Table:
-        """The columns that the filter needs, for ``rows``."""
-        tested = self._first(span.source, self._tested, self._tested_meta, rows)
+    def _bytes_at_once(self, rest: tuple[Field, ...]) -> int | None:
+        """The bytes of a row of ``rest``; None to never read it with the filter's columns."""
+        if not self._plan.has_chosen_rows or self._plan.late is not None or self._rest_meta:
+            return None
+        if not {field.name for field in rest}.isdisjoint(field.name for field in self._tested):
+            return None
+        return fixed_bytes(rest)
+
+    def _tested_of(self, span: Span, rows: Rows, others: tuple[Field, ...] = ()) -> pa.Table:
+        """The columns that the filter needs, and ``others``, for ``rows``."""
+        tested = self._first(span.source, self._tested + others, self._tested_meta, rows)
         self._sizer.observe(span.num_rows, tested.nbytes)
         return tested
 

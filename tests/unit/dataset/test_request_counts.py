@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -212,3 +212,26 @@ def test_a_commit_of_given_fragments_looks_for_each_of_their_files_once(client: 
     made = lance.LanceDataset.commit(table, operation, read_version=1)
     assert made.count_rows() == 4
     assert client.counts == {"put": 2, "list_page": 1, "get": 1, "head": 3}
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_few_rows_of_an_index_are_read_with_all_columns_at_once(
+    client: Client, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = {"id": np.arange(ROWS), "x": np.random.default_rng(3).random(ROWS)}
+    uri = f"counted://service/{uuid.uuid4()}"
+    dataset = lance.write_dataset(pa.table(columns), uri, data_storage_version=version)
+    dataset.create_scalar_index("id", "ZONEMAP")
+    calls: list[str] = []
+    get_ranges = RemoteStore.get_ranges
+
+    def counted(self: RemoteStore, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        calls.append(path)
+        return get_ranges(self, path, ranges)
+
+    monkeypatch.setattr(RemoteStore, "get_ranges", counted)
+    for _ in range(2):  # the first time, also the index and the ends of files are read
+        calls.clear()
+        found = dataset.to_table(columns=["x"], filter="id BETWEEN 9000 AND 9003")
+    assert len(calls) == 1
+    assert found == dataset.take([9000, 9001, 9002, 9003], ["x"])
