@@ -59,13 +59,12 @@ class ColumnParser:
     are parsed once and shared, since most pages of a file have the same encoding.
     """
 
-    __slots__ = ("_column_encodings", "_data_end", "_page_encodings", "_version")
+    __slots__ = ("_data_end", "_page_encodings", "_version")
 
     def __init__(self, version: FileVersion, data_end: int) -> None:
         self._version = version
         self._data_end = data_end
         self._page_encodings: dict[bytes, PageEncoding] = {}
-        self._column_encodings: dict[bytes, PageEncoding] = {}
 
     def parse(self, raw: bytes) -> Column:
         """Parse a serialized ``ColumnMetadata``.
@@ -90,7 +89,7 @@ class ColumnParser:
         buffers = ()
         if message.buffer_offsets or message.buffer_sizes:
             buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
-        return Column(tuple(pages), buffers, self._column_encoding(message.encoding))
+        return Column(tuple(pages), buffers, _column_encoding(_raw(message.encoding)))
 
     def parse_files(self, raw: Sequence[bytes]) -> PageLists:
         """Parse the serialized ``ColumnMetadata`` of a column in each of several files.
@@ -101,7 +100,7 @@ class ColumnParser:
         known: dict[bytes, int] = {}
         first = _column_metadata(raw[0]).encoding
         column_encoding = first.direct.encoding
-        found = PageLists([], [], [], [], [], [], [], self._column_encoding(first))
+        found = PageLists([], [], [], [], [], [], [], _column_encoding(_raw(first)))
         num_pages, encodings, kinds, num_rows, num_buffers, offsets, sizes, _ = found
         for one in raw:  # a few bytecodes for each page: this is most of the cost of a small file
             message = _column_metadata(one)
@@ -136,19 +135,8 @@ class ColumnParser:
             raise CorruptFileError("the bytes are not a valid Encoding message") from error
 
     def _page_encoding(self, encoding: Encoding) -> PageEncoding:
-        url, value = _direct(encoding)
-        if url != self._version.page_encoding_url and url.startswith(_FORMAT_URL):
-            raise CorruptFileError(f"a page of a {self._version} file is encoded as {url!r}")
-        parsed = parse_page_encoding(self._version, url, value)
-        self._page_encodings[encoding.direct.encoding] = parsed
-        return parsed
-
-    def _column_encoding(self, encoding: Encoding) -> PageEncoding:
-        raw = encoding.direct.encoding
-        parsed = self._column_encodings.get(raw)
-        if parsed is None:
-            parsed = parse_column_encoding(*_direct(encoding))
-            self._column_encodings[raw] = parsed
+        raw = _raw(encoding)
+        parsed = self._page_encodings[raw] = _page_encoding(self._version, raw)
         return parsed
 
     def _ranges(self, offsets: Sequence[int], sizes: Sequence[int]) -> tuple[ByteRange, ...]:
@@ -176,15 +164,38 @@ def _column_metadata(raw: bytes) -> ColumnMetadata:
         raise CorruptFileError("the bytes are not a valid ColumnMetadata message") from error
 
 
-def _direct(encoding: Encoding) -> tuple[str, bytes]:
-    """Type URL and value of an encoding that is stored in the column metadata."""
+@lru_cache(maxsize=256)
+def _page_encoding(version: FileVersion, raw: bytes) -> PageEncoding:
+    """The encoding of a page. Cached: different files have many encodings in common."""
+    url, value = _type_and_value(raw)
+    if url != version.page_encoding_url and url.startswith(_FORMAT_URL):
+        raise CorruptFileError(f"a page of a {version} file is encoded as {url!r}")
+    return parse_page_encoding(version, url, value)
+
+
+@lru_cache(maxsize=16)
+def _column_encoding(raw: bytes) -> PageEncoding:
+    """The encoding of a column; nearly all columns have the same one."""
+    return parse_column_encoding(*_type_and_value(raw))
+
+
+def _raw(encoding: Encoding) -> bytes:
+    """The serialized ``Any`` of an encoding that is stored in the column metadata."""
+    raw = encoding.direct.encoding
+    if raw:
+        return raw
     location = encoding.WhichOneof("location")
     if location == "indirect":
         raise UnsupportedFeatureError("encodings stored outside of the metadata are not supported")
     if location != "direct":
         raise CorruptFileError("the encoding is missing")
+    return raw
+
+
+def _type_and_value(raw: bytes) -> tuple[str, bytes]:
+    """Type URL and value of a serialized ``Any``."""
     try:
-        message = AnyMessage.FromString(encoding.direct.encoding)
+        message = AnyMessage.FromString(raw)
     except DecodeError as error:
         raise CorruptFileError("the encoding is not a valid Any message") from error
     if not message.type_url:

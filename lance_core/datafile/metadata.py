@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from google.protobuf.message import DecodeError, Message
@@ -172,8 +173,7 @@ class FileMetadata:
         Raises `CorruptFileError`, with the offset of the schema buffer.
         """
         try:
-            stored = _parsed(StoredSchema, self._descriptor.schema)
-            return Schema.from_proto(stored.fields, stored.metadata)
+            return _schema(self._descriptor.schema)
         except CorruptFileError as error:
             raise error.at(offset=self.global_buffers[0].start) from error
 
@@ -301,6 +301,13 @@ def _descriptor(raw: memoryview, position: int) -> DescriptorFrame:
         return _parsed(DescriptorFrame, bytes(raw))
     except CorruptFileError as error:
         raise error.at(offset=position) from error
+
+
+@lru_cache(maxsize=16)
+def _schema(data: bytes) -> Schema:
+    """The schema of a file. Cached: many files have the same one, such as those of indices."""
+    stored = _parsed(StoredSchema, data)
+    return Schema.from_proto(stored.fields, stored.metadata)
 
 
 def _parsed(kind: type[M], data: bytes) -> M:

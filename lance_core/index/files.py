@@ -42,8 +42,11 @@ class IndexFileReader:
 
     def __init__(self, reader: FileReader) -> None:
         self._reader = reader
-        self._fields = {field.name: field for field in reader.schema.fields}
-        self._columns = column_of(reader.schema.fields, reader.version)
+        schema, version = reader.schema, reader.version
+        self._fields = schema.tops
+        self._columns = schema.derived(
+            f"columns {version}", lambda: column_of(schema.fields, version)
+        )
 
     @property
     def path(self) -> str:
@@ -91,7 +94,7 @@ class IndexFileReader:
             raise CorruptFileError(str(error), self._reader.path) from None
 
     def _table(self, names: Sequence[str] | None, rows: object) -> pa.Table:
-        wanted = list(self._fields) if names is None else names
+        wanted = self._reader.schema.names if names is None else names
         for name in wanted:
             if name not in self._fields:
                 raise CorruptFileError("the column is missing", self._reader.path, field=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -35,8 +36,9 @@ _old_files: LruCache[tuple[str, str], tuple[IndexFile, ...]] = LruCache(256)
 """The files of indices without details."""
 
 
+@lru_cache(maxsize=64)
 def index_type(spec: IndexTypeSpec) -> IndexType:
-    """The implementation of an index type. Raises `PluginLoadError`."""
+    """The implementation of an index type, which has no state. Raises `PluginLoadError`."""
     found: IndexType = resolve_factory(spec.factory, f"index type {spec.name!r}")()
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -166,10 +167,12 @@ def fragment_bitmap(ids: Iterable[int]) -> BitMap:
     return BitMap([id_ for id_ in ids if id_ < 1 << 32], optimize=False)
 
 
+@lru_cache(maxsize=4)
 def parse_index_section(data: bytes | None) -> tuple[IndexMetadata, ...]:
     """The indices of a serialized ``IndexSection``; empty for None.
 
-    Raises `CorruptFileError` if ``data`` is not an ``IndexSection``.
+    Cached: most versions have the indices of the version before, and parsing them takes longer than
+    a lookup. Raises `CorruptFileError` if ``data`` is not an ``IndexSection``.
     """
     if data is None:
         return ()

@@ -203,6 +203,14 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
     if isinstance(known, _Tree) and known.is_of(field, column_of):
         known.expect()
         return known
+    if first is field and 0 <= number < len(columns):  # nearly all fields: needs no walk
+        column = LeafColumn.of(columns[number], field.storage_type, field.name)
+        root = Node(field.storage_type, is_leaf=True)
+        leaf = _Leaf(column, 1)
+        tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,))
+        tree.expect()
+        column.tree = tree
+        return tree
     leaves: list[LeafColumn] = []
     root = _node(field, column_of, columns, field.name, leaves, 0)
     paths = tuple(root.paths())
