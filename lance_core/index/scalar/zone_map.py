@@ -147,7 +147,7 @@ class ZoneMap(IndexType):
         return _write(output, summary, rows_per_zone, use_seeds, nulls)
 
     def open(self, folder: IndexFolder, details: bytes) -> OpenZoneMap:
-        """Reads the zones."""
+        """Reads the zones and their bounds."""
         return OpenZoneMap(folder, _parse_details(details))
 
     def merge(
@@ -170,37 +170,37 @@ class ZoneMap(IndexType):
 
 
 class OpenZoneMap(OpenIndex):
-    """An opened zone map; its zones are in memory."""
+    """An opened zone map; its zones and their bounds are in memory."""
 
     def __init__(self, folder: IndexFolder, details: index_old_pb2.ZoneMapIndexDetails) -> None:
         self.details = details
         self._kind = folder.kind
         self._file = folder.reader(FILE)
         self._file_bytes = folder.sizes.get(FILE, 0)
-        self.summary = self._read()
-        self._bounds = self._make_bounds()
-
-    def _make_bounds(self) -> ZoneBounds:
-        summary = self.summary
+        names = ["min", "max"] if is_compared(self._kind) else []
+        kinds = dict.fromkeys(names, self._kind) | ZONE_COLUMNS
+        check_columns(self._file.schema, kinds | _COUNT_COLUMNS, FILE)
+        has_nans = pa.types.is_floating(self._kind)
+        table = self._file.read([*kinds, "nan_count"] if has_nans else list(kinds))
+        self._zones = read_zones(table, FILE)
+        if names:
+            self._least, self._greatest = (table[name].combine_chunks() for name in names)
+        else:
+            self._least = self._greatest = no_bounds(self._kind, len(table))
+        nans = np.zeros(len(table), np.bool_)
+        if has_nans:
+            nans = column_values(table, "nan_count", FILE) > 0
         try:
-            return ZoneBounds.of(summary.least, summary.greatest, summary.nans > 0)
+            self._bounds = ZoneBounds.of(self._least, self._greatest, nans)
         except CorruptFileError as error:
             raise error.at(FILE) from error
 
-    def _read(self) -> _Summary:
-        kinds = _COUNT_COLUMNS | ZONE_COLUMNS
-        if is_compared(self._kind):
-            kinds = {"min": self._kind, "max": self._kind} | kinds
-        check_columns(self._file.schema, kinds, FILE)
-        table = self._file.read(list(kinds))
-        if is_compared(self._kind):
-            least, greatest = (table[name].combine_chunks() for name in ("min", "max"))
-        else:
-            least = greatest = no_bounds(self._kind, len(table))
-        nulls, nans = (column_values(table, name, FILE) for name in _COUNT_COLUMNS)
-        return _Summary(
-            read_zones(table, FILE), least, greatest, nulls.astype(np.int64), nans.astype(np.int64)
-        )
+    @cached_property
+    def summary(self) -> _Summary:
+        """The zones with all their statistics; few queries need the counts of nulls and NaN."""
+        table = self._file.read(list(_COUNT_COLUMNS))
+        nulls, nans = (column_values(table, n, FILE).astype(np.int64) for n in _COUNT_COLUMNS)
+        return _Summary(self._zones, self._least, self._greatest, nulls, nans)
 
     @property
     def rows_per_zone(self) -> int:
@@ -224,16 +224,15 @@ class OpenZoneMap(OpenIndex):
     @property
     def nbytes(self) -> int:
         """Bytes in memory: the zones, and at most the file's size for the null rows."""
-        summary = self.summary
-        values: int = summary.least.nbytes + summary.greatest.nbytes
-        return summary.zones.nbytes + 3 * values + 64 * len(summary.zones) + self._file_bytes
+        values: int = self._least.nbytes + self._greatest.nbytes
+        return self._zones.nbytes + 3 * values + 64 * len(self._zones) + self._file_bytes
 
     def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
         """Compares the bounds of all zones with the query."""
         if isinstance(query, IsNull):
             return self._null_rows(with_nulls)
         found = self._bounds.may_match(query)
-        return SearchResult(self.summary.zones.rows(found), num_pages=len(found))
+        return SearchResult(self._zones.rows(found), num_pages=len(found))
 
     def _null_rows(self, with_nulls: bool) -> SearchResult:
         if self.null_rows is not None:
@@ -241,11 +240,11 @@ class OpenZoneMap(OpenIndex):
         if self.details.has_null_bitmap:
             raise CorruptFileError("the file has no bitmap of null rows", FILE)
         found = self.summary.nulls > 0
-        return SearchResult(self.summary.zones.rows(found), num_pages=len(found))
+        return SearchResult(self._zones.rows(found), num_pages=len(found))
 
     def statistics(self) -> Mapping[str, Any]:
         """The number of zones, and their rows."""
-        return {"num_zones": len(self.summary.zones), "rows_per_zone": self.rows_per_zone}
+        return {"num_zones": len(self._zones), "rows_per_zone": self.rows_per_zone}
 
     def prewarm(self) -> None:
         """Read the null rows."""
