@@ -53,21 +53,19 @@ def indices(report: Report, folder: Path, version: str, quick: bool) -> None:
     """Time builds, each in a fresh copy of the table, and reads of a table that pylance indexed."""
     rows = 500_000 if quick else 5_000_000
     path = folder / f"indices-{version}"
-    table = _numbers(rows)
+    table = numbers(rows)
     _write(table, path, version)
     for label, (column, kind) in KINDS.items():
         _time_build(report, path, f"{version} build {label}, {rows:,} rows", column, kind, quick)
     for column, kind in KINDS.values():
         lance.dataset(str(path)).create_scalar_index(column, kind)
-    _time_reads(report, path, version, READS, _values(table, rows), quick)
+    _time_reads(report, path, version, READS, condition_values(table, rows), quick)
     shutil.rmtree(path)
-    texts = _texts(rows // 10)
-    _write(texts, path, version)
+    table = texts(rows // 10)
+    _write(table, path, version)
     _time_build(report, path, f"{version} build NGRAM, {rows // 10:,} rows", "text", "NGRAM", quick)
     lance.dataset(str(path)).create_scalar_index("text", "NGRAM")
-    some = texts["text"][len(texts) // 3].as_py()
-    values = {"part": some[6:16], "start": some[:9]}
-    _time_reads(report, path, version, TEXT_READS, values, quick)
+    _time_reads(report, path, version, TEXT_READS, text_parts(table), quick)
     shutil.rmtree(path)
 
 
@@ -117,7 +115,7 @@ def _without_cache(read: Callable[[Any], pa.Table]) -> Callable[[Any], pa.Table]
     return first
 
 
-def _values(table: pa.Table, rows: int) -> dict[str, object]:
+def condition_values(table: pa.Table, rows: int) -> dict[str, object]:
     """Literals of the conditions, with the shares of rows that the ranges have."""
     numbers = table["random"].to_numpy()
     return {
@@ -130,11 +128,17 @@ def _values(table: pa.Table, rows: int) -> dict[str, object]:
     }
 
 
+def text_parts(table: pa.Table) -> dict[str, object]:
+    """Literals of `TEXT_READS` for a table of `texts`."""
+    some = table["text"][len(table) // 3].as_py()
+    return {"part": some[6:16], "start": some[:9]}
+
+
 def _write(table: pa.Table, path: Path, version: str) -> None:
     lance.write_dataset(table, str(path), data_storage_version=version)
 
 
-def _numbers(rows: int) -> pa.Table:
+def numbers(rows: int) -> pa.Table:
     """A column for each kind; ``random`` and ``other`` have each number below ``rows`` once."""
     rng = np.random.default_rng(18)
     random = rng.permutation(rows)
@@ -155,7 +159,7 @@ def _numbers(rows: int) -> pa.Table:
     )
 
 
-def _texts(rows: int) -> pa.Table:
+def texts(rows: int) -> pa.Table:
     """Rows of eight words, each with a number in base 36."""
     rng = np.random.default_rng(19)
     words = np.array(

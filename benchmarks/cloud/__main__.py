@@ -10,13 +10,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.cloud import requests, times, uploads
+from benchmarks.cloud import lookups, requests, times, uploads
 from benchmarks.cloud.counting import counting_proxy
 from benchmarks.cloud.places import PLACES, forget_clouds
 from benchmarks.machine import describe
 from benchmarks.report import Report
 
-GROUPS = ("requests", "times", "uploads")
+GROUPS = ("requests", "times", "lookups", "uploads")
 
 
 def main() -> int:
@@ -38,6 +38,8 @@ def main() -> int:
                 requests.requests(report, place, proxy, arguments.quick)
             if "times" in groups:
                 times.times(report, place, proxy, arguments.delay / 1000, arguments.quick)
+            if "lookups" in groups:
+                lookups.lookups(report, place, proxy, arguments.delay / 1000, arguments.quick)
             if "uploads" in groups:
                 uploads.memory(report, place, proxy, arguments.quick)
     if arguments.json:

@@ -63,13 +63,13 @@ def requests(report: Report, place: Place, proxy: CountingProxy, quick: bool) ->
     peer.write(TABLE, data, max_rows_per_file=rows // FRAGMENTS)
     for name, library in chosen.items():
         library.write(name, one_row(data))
-    counting = _Counting(report, place, proxy, chosen)
+    counting = Counting(report, place, proxy, chosen)
     counting.count("open", lambda library: library.open(TABLE), OPEN)
     counting.appends(data)
     counting.reads(rows)
 
 
-class _Counting:
+class Counting:
     """Counts the requests of both libraries, one operation after another."""
 
     def __init__(
