@@ -119,20 +119,18 @@ def searchable(keys: pa.Array) -> npt.NDArray[Any]:
 class SortedValues:
     """Ascending values without nulls, which are searched by bisection."""
 
-    __slots__ = ("keys",)
+    __slots__ = ("keys", "nbytes")
 
     def __init__(self, values: pa.Array) -> None:
-        self.keys = searchable(sort_keys(values))
+        keys = sort_keys(values)
+        self.keys = searchable(keys)
+        self.nbytes = int(self.keys.nbytes)
+        """Approximate bytes in memory."""
+        if self.keys.dtype == object:
+            self.nbytes += int(keys.nbytes) + 33 * len(keys)
 
     def __len__(self) -> int:
         return len(self.keys)
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate bytes in memory."""
-        if self.keys.dtype == object:
-            return int(self.keys.nbytes + sum(map(len, self.keys.tolist())) + 33 * len(self))
-        return self.keys.nbytes
 
     @property
     def is_ascending(self) -> bool:

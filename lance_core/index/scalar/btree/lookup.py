@@ -38,12 +38,11 @@ class PageLookup:
     def __init__(self, folder: IndexFolder) -> None:
         name = _lookup_name(folder)
         reader = self._reader = folder.reader(name)
-        table = reader.read(["min", "max", "null_count"]).combine_chunks()
+        table = reader.read(["min", "max", "null_count"])
         self.num_pages = table.num_rows
         self.batch_size = _batch_size(reader.metadata)
         self.files = _page_files(name, reader.metadata, self.num_pages)
-        columns = [_only_chunk(column) for column in table.columns]
-        self.minima, self.maxima, null_counts = columns
+        self.minima, self.maxima, null_counts = (one.combine_chunks() for one in table.columns)
         for column in (self.minima, self.maxima):
             if column.type != folder.kind:
                 raise CorruptFileError(f"the bounds are of type {column.type}, not {folder.kind}")
@@ -131,10 +130,6 @@ class PageLookup:
         lower, upper = self._lower.keys, self._upper.keys
         if (lower > upper[shift:]).any() or (upper[:-1] > lower[1 - shift :]).any():
             raise CorruptFileError("the bounds of the pages are not in ascending order")
-
-
-def _only_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks()
 
 
 def _numbers(column: pa.Array) -> npt.NDArray[np.uint32]:
