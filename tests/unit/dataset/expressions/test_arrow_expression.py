@@ -108,8 +108,8 @@ def test_an_expression_can_be_a_value() -> None:
         (pc.field("nope") > 1, "No match for FieldRef.Name"),
         (pc.field("st", "nope") > 1, "No match for FieldRef.Nested"),
         (s > 1, "no kernel matching"),
-        (s, "not boolean but string"),
-        (a + 1, "not boolean but int64"),
+        (s, "does not return a boolean but string"),
+        (a + 1, "does not return a boolean but int64"),
     ],
     ids=str,
 )
