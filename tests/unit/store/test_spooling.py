@@ -122,7 +122,7 @@ def test_nothing_is_published_once_a_write_failed(monkeypatch: pytest.MonkeyPatc
     store, file = Whole(), Full()
     monkeypatch.setattr(spooling, "TemporaryFile", lambda: file)
     writer = store.open_writer("object")
-    with pytest.raises(StoreError, match="no room on this machine for 'object'"):
+    with pytest.raises(StoreError, match="'object' cannot be buffered"):
         writer.write(bytes(2000))
     with pytest.raises(InvalidInputError, match="incomplete"):
         writer.close()
