@@ -28,15 +28,18 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     """
     if batch.num_rows and not schema.fields:
         raise SchemaMismatchError(f"{batch.num_rows} rows without columns cannot be stored")
-    columns = []
-    for field in schema.fields:
-        index = batch.schema.get_field_index(field.name)
-        if index < 0:
-            raise SchemaMismatchError(f"the data has no column {format_path([field.name])}")
-        column = to_storage(batch.column(index), field)
-        check_nulls(column, field)
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, schema=schema.storage_schema())
+    storage, given = schema.storage_schema(), batch.schema
+    is_same = given.equals(storage)
+    columns = batch.columns if is_same else []
+    for place, field in enumerate(schema.fields):
+        if not is_same:
+            index = given.get_field_index(field.name)
+            if index < 0:
+                raise SchemaMismatchError(f"the data has no column {format_path([field.name])}")
+            columns.append(to_storage(batch.column(index), field))
+        if field.children or not field.nullable:
+            check_nulls(columns[place], field)
+    return pa.RecordBatch.from_arrays(columns, schema=storage)
 
 
 def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa.Array:

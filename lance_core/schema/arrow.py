@@ -36,6 +36,16 @@ def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[s
         raise UnsupportedFeatureError(
             f"field {format_path(path[:5])}… is nested deeper than {MAX_NESTING} levels"
         )
+    text = _plain_type(field)
+    if text is not None:
+        return Field(
+            name=field.name,
+            logical_type=text,
+            nullable=field.nullable,
+            id=next(ids),
+            parent_id=parent_id,
+            encoding=logical_type.encoding_of(text),
+        )
     metadata = _decoded(field, path)
     storage = extension.storage_of(field.type)
     text = _logical_type(storage, metadata, path)
@@ -61,6 +71,13 @@ def _field(field: pa.Field, ids: Iterator[int], parent_id: int, parents: tuple[s
         unenforced_primary_key_position=position,
         unenforced_clustering_key_position=_position(metadata, _CLUSTERING_KEY_POSITION),
     )
+
+
+def _plain_type(field: pa.Field) -> str | None:
+    """The logical type of a field without metadata, children and dictionary; else None."""
+    if field.metadata or extension.is_extension(field.type) or pa.types.is_dictionary(field.type):
+        return None
+    return logical_type.logical_type_of(field.type)
 
 
 def _child_fields(storage: pa.DataType) -> list[pa.Field]:

@@ -149,6 +149,8 @@ def upgraded(schema: pa.Schema) -> pa.Schema:
 
 
 def _upgraded(field: pa.Field) -> pa.Field:
+    if field.metadata is None and not field.type.num_fields:
+        return field
     metadata = dict(field.metadata or {})
     if extension.is_extension(field.type):
         return field

@@ -219,6 +219,8 @@ class Field:
 
     def with_changed_children(self, change: Callable[[Field], Field]) -> Field:
         """This field with ``change`` applied to its children; itself if no child changes."""
+        if not self.children:
+            return self
         children = tuple(map(change, self.children))
         is_same = all(new is old for new, old in zip(children, self.children, strict=True))
         return self if is_same else self.with_children(children)

@@ -40,10 +40,15 @@ def check_storable(schema: Schema, version: str) -> None:
     """
     if version not in _VERSIONS:
         raise UnsupportedFeatureError(f"files of version {version!r} cannot be written")
+    storable = set()
     for field in schema.fields:
         if field.name in RESERVED_NAMES:
             raise InvalidInputError(f"column name {field.name!r} is reserved")
-        check_field(field, version)
+        is_plain = not (field.children or field.metadata)
+        if not is_plain or field.logical_type not in storable:
+            check_field(field, version)
+        if is_plain:
+            storable.add(field.logical_type)
 
 
 def check_field(field: Field, version: str, parents: tuple[str, ...] = ()) -> None:

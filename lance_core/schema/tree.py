@@ -91,7 +91,9 @@ class Schema:
 
     def storage_schema(self) -> pa.Schema:
         """The schema of the arrays that files hold: no extension types, no metadata."""
-        return pa.schema([field.storage_field() for field in self.fields])
+        return self.derived(
+            "storage", lambda: pa.schema([field.storage_field() for field in self.fields])
+        )
 
     @property
     def names(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -107,7 +107,7 @@ def write_fragments(
     Without rows there are no fragments. After a failure the files written so far are removed,
     because no transaction references them yet.
     """
-    schema = replace(schema, fields=tuple(map(given_to_files, schema.fields)))
+    schema = schema.with_changed_fields(given_to_files)
     with (
         discard_on_failure(root) as files,
         _FragmentWriter(root, schema, options, files.data) as writer,
