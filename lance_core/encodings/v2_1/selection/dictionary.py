@@ -33,6 +33,8 @@ _BLOCKS, _PER_BLOCK = 32, 128
 _LEAST_SAMPLE = 1024
 _UNIQUE_RATIO = 0.98
 _LONG = 512
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,10 +47,11 @@ class ValuesWithDictionary:
 
 
 def as_dictionary(
-    array: pa.Array, options: FieldOptions, context: EncodeContext
+    array: pa.Array, options: FieldOptions, context: EncodeContext, is_sampled: bool = False
 ) -> ValuesWithDictionary | None:
     """``array`` with a dictionary, if a dictionary is likely to reduce its size; else None.
 
+    ``is_sampled``: True if `never_has_dictionary` returned False for the values themselves.
     Supports variable-width and 128-bit values, from 2.2 on also 64-bit values. Raises
     `InvalidInputError` for a size ratio that is not above 0 and at most 1.
     """
@@ -66,7 +69,9 @@ def as_dictionary(
     most_items = min(values.count // divisor, _MOST_ITEMS)
     if not most_items or values.count * _INDEX_BYTES > most_bytes:
         return None
-    if _seems_unique(values, most_items) or _is_too_large(values, most_items, most_bytes):
+    if not is_sampled and _seems_unique(values, most_items):
+        return None
+    if _is_too_large(values, most_items, most_bytes):
         return None
     indices, items = distinct(values)
     size = _size(items) + values.count * _INDEX_BYTES
@@ -75,8 +80,13 @@ def as_dictionary(
     return ValuesWithDictionary(indices, items, items.count)
 
 
-def never_has_dictionary(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
-    """For each row of 64-bit ``values``, if `as_dictionary` without options returns None."""
+def never_has_dictionary(
+    values: npt.NDArray[np.unsignedinteger], are_marks: bool = False
+) -> npt.NDArray[np.bool_]:
+    """For each row of 64-bit ``values``, if `as_dictionary` without options returns None.
+
+    ``are_marks``: ``values`` are `text_marks`; then the result may be False for such a row, too.
+    """
     count = values.shape[1]
     most_bytes = int(count * values.itemsize * _SIZE_RATIO)
     most_items = min(count // _DIVISOR, _MOST_ITEMS)
@@ -90,8 +100,23 @@ def never_has_dictionary(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray
         return never
     found = _num_distinct(values)
     never = found > most_items
-    never |= found * values.itemsize + count * _INDEX_BYTES > most_bytes
+    if not are_marks:
+        never |= found * values.itemsize + count * _INDEX_BYTES > most_bytes
     return never
+
+
+def text_marks(
+    data: npt.NDArray[np.uint8], starts: Int64Array, lengths: Int64Array
+) -> npt.NDArray[np.uint64]:
+    """Numbers made of the length and the last 8 bytes of texts: equal for equal texts.
+
+    ``data`` has at least 8 bytes after the last text.
+    """
+    words = np.ndarray(len(data) - 7, "<u8", data, strides=(1,))  # from each byte on
+    marks = words[starts + np.maximum(lengths - 8, 0)]
+    marks &= _MASKS[np.minimum(lengths, 8)]
+    marks ^= lengths.astype(np.uint64) * _MIX
+    return marks
 
 
 def _num_distinct(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.int64]:

@@ -18,7 +18,7 @@ from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
-from lance_core.encodings.v2_1.codecs.values import VariableWidth
+from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.pages.constant.writer import constant_of
 from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
 from lance_core.encodings.v2_1.selection.blocks import encode_block
@@ -26,10 +26,10 @@ from lance_core.encodings.v2_1.selection.dictionary import (
     ValuesWithDictionary,
     as_dictionary,
     never_has_dictionary,
+    text_marks,
 )
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS, FieldOptions
 from lance_core.encodings.v2_1.selection.structure import NARROW
-from lance_core.encodings.v2_1.selection.values import longest
 from lance_core.encodings.v2_1.write.group_pages import (
     GroupValues,
     fixed_values,
@@ -250,27 +250,30 @@ class _Group:
 
     def _dictionaries(self, chosen: npt.NDArray[np.bool_]) -> dict[int, ValuesWithDictionary]:
         """By place, the values of those ``chosen`` columns that get a dictionary."""
-        places = np.flatnonzero(chosen).tolist()
-        arrays = [self._columns[place].values for place in places]
-        found = [as_dictionary(array, NO_OPTIONS, self._context) for array in arrays]
-        return {place: one for place, one in zip(places, found, strict=True) if one is not None}
+        found = {}
+        is_sampled = not is_variable(self._type)
+        for place in np.flatnonzero(chosen).tolist():
+            array = self._columns[place].values
+            one = as_dictionary(array, NO_OPTIONS, self._context, is_sampled)
+            if one is not None:
+                found[place] = one
+        return found
 
     def _text_pages(self, usable: npt.NDArray[np.bool_]) -> dict[int, EncodedPage]:
-        texts: dict[int, VariableWidth] = {}
-        for place in np.flatnonzero(usable).tolist():
-            column = self._columns[place]
-            values = values_of(column.values)
-            assert isinstance(values, VariableWidth)
-            is_short = longest(values) < NARROW
-            if is_short and self._is_new:
-                is_short = constant_of(column.values, column.valid) is None
-            if is_short:
-                texts[place] = values
-            else:
-                usable[place] = False
-        coded = self._dictionaries(usable)
+        texts = [as_variable(values_of(column.values)) for column in self._columns]
+        offsets = np.array([one.offsets for one in texts], np.int64)
+        lengths = np.diff(offsets, axis=1)
+        usable &= lengths.max(axis=1) < NARROW
+        data = np.concatenate([*(one.octets() for one in texts), np.zeros(8, np.uint8)])
+        bases = offsets[:, -1].cumsum() - offsets[:, -1]
+        marks = text_marks(data, offsets[:, :-1] + bases[:, None], lengths)
+        if self._is_new:
+            for place in np.flatnonzero(usable & self._are_constant(marks)).tolist():
+                column = self._columns[place]
+                usable[place] = constant_of(column.values, column.valid) is None
+        coded = self._dictionaries(usable & ~never_has_dictionary(marks, are_marks=True))
         pages = self._coded_pages(coded)
-        places = [place for place in texts if place not in coded]
+        places = [place for place in np.flatnonzero(usable).tolist() if place not in coded]
         if places:
             chosen = text_values([texts[p] for p in places], self._type, self._context)
             pages |= self._stored(places, chosen)

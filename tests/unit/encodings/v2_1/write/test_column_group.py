@@ -164,6 +164,15 @@ def test_columns_that_become_large_leave_the_group(monkeypatch: pytest.MonkeyPat
     assert together == _written(table, FileVersion.V2_2)
 
 
+@pytest.mark.parametrize("rows", [900, 9000])
+def test_columns_of_different_texts_are_not_searched_for_items(
+    monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    columns = {f"c{n}": pa.array([f"{n} of text {row}" for row in range(rows)]) for n in range(40)}
+    monkeypatch.setattr(column_group, "as_dictionary", None)
+    assert _written(pa.table(columns).slice(0, min(rows, 4000)), FileVersion.V2_2)
+
+
 def test_all_kinds_of_small_columns_are_encoded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(2)
     columns = {}
