@@ -169,6 +169,8 @@ class Field:
     def _nested_type(self, children: list[pa.Field]) -> pa.DataType:
         """The Arrow type of this field with the given Arrow child fields."""
         text = self.logical_type
+        if not children and (simple := logical_type.SIMPLE.get(text)):
+            return simple
         if self.is_struct:
             return pa.struct(children)
         if text in logical_type.LISTS:

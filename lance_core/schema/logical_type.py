@@ -26,7 +26,7 @@ MAX_FIXED_SIZE_LIST_NESTING = 32
 _MAX_INT32 = (1 << 31) - 1
 _UNITS = ("s", "ms", "us", "ns")
 
-_SIMPLE: Mapping[str, pa.DataType] = {
+SIMPLE: Mapping[str, pa.DataType] = {
     "null": pa.null(),
     "bool": pa.bool_(),
     "int8": pa.int8(),
@@ -53,9 +53,9 @@ _SIMPLE: Mapping[str, pa.DataType] = {
     **{f"duration:{unit}": pa.duration(unit) for unit in _UNITS},
 }
 _TEXT_OF: Mapping[pa.DataType, str] = {
-    **{arrow: text for text, arrow in _SIMPLE.items()},
+    **{arrow: text for text, arrow in SIMPLE.items()},
 }
-_DICTIONARY_VALUES = frozenset(text for text in _SIMPLE if ":" not in text)
+_DICTIONARY_VALUES = frozenset(text for text in SIMPLE if ":" not in text)
 _DICTIONARY_KEYS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 
@@ -69,7 +69,7 @@ def storage_type_of(text: str) -> pa.DataType:
 
 
 def _parse(text: str, depth: int) -> pa.DataType:
-    simple = _SIMPLE.get(text)
+    simple = SIMPLE.get(text)
     if simple is not None:
         return simple
     if text == JSON:
@@ -140,7 +140,7 @@ def _dictionary(text: str, parameters: str) -> pa.DataType:
         raise UnsupportedFeatureError(
             f"dictionaries with values of type {value[:80]!r} are not supported"
         )
-    return pa.dictionary(_SIMPLE[key], _SIMPLE[value])
+    return pa.dictionary(SIMPLE[key], SIMPLE[value])
 
 
 _PARSERS: Mapping[str, Callable[[str, str], pa.DataType]] = {

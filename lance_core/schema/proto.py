@@ -5,7 +5,7 @@ A file lists all fields of the tree depth first; each message has the id of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -29,6 +29,9 @@ def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
     that is not earlier in the list, or a tree deeper than 100 levels, and the errors of
     `Field.storage_type` for types.
     """
+    messages = list(messages)
+    if _are_leaves(messages):
+        return tuple([_checked(_field_from_proto(message, ()), ()) for message in messages])
     top = _Node(None, 0, [])
     nodes = {UNASSIGNED: top}
     last = top
@@ -43,6 +46,13 @@ def fields_from_proto(messages: Iterable[file_pb2.Field]) -> tuple[Field, ...]:
         if message.id != UNASSIGNED:
             last = nodes[message.id] = node
     return tuple(_built(node, ()) for node in top.children)
+
+
+def _are_leaves(messages: Sequence[file_pb2.Field]) -> bool:
+    """True if all fields are valid top-level fields without children; wide tables have these."""
+    ids = [message.id for message in messages]
+    are_valid = len(set(ids)) == len(ids) and min(ids, default=0) >= 0
+    return are_valid and {message.parent_id for message in messages} <= {UNASSIGNED}
 
 
 class _Node(NamedTuple):
@@ -72,18 +82,24 @@ def _built(node: _Node, parents: tuple[str, ...]) -> Field:
     assert node.message is not None
     path = (*parents, node.message.name)
     members = tuple(_built(child, path) for child in node.children)
-    field = _field_from_proto(node.message, members)
+    return _checked(_field_from_proto(node.message, members), parents)
+
+
+def _checked(field: Field, parents: tuple[str, ...]) -> Field:
+    """``field`` below ``parents``; raises the errors of its type with the path of the field."""
     try:
         _ = field.storage_type
     except CorruptFileError as error:
-        raise CorruptFileError(error.reason, field=format_path(path)) from error
+        path = format_path((*parents, field.name))
+        raise CorruptFileError(error.reason, field=path) from error
     except UnsupportedFeatureError as error:
-        raise UnsupportedFeatureError(f"field {format_path(path)}: {error}") from error
+        path = format_path((*parents, field.name))
+        raise UnsupportedFeatureError(f"field {path}: {error}") from error
     return field
 
 
 def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> Field:
-    metadata = decode_metadata(message.metadata)
+    metadata = decode_metadata(message.metadata) if message.metadata else {}
     if message.extension_name:
         metadata[extension.NAME_KEY] = message.extension_name
     place = message.dictionary

@@ -6,10 +6,12 @@ Merging these bytes into a message with the known fields restores the stored mes
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
+    from google.protobuf.unknown_fields import UnknownFieldSet
 
 
 def unknown_fields(message: Message) -> bytes:
@@ -20,9 +22,14 @@ def unknown_fields(message: Message) -> bytes:
 
 def has_unknown_fields(message: Message) -> bool:
     """True if ``message`` itself has unknown fields."""
+    return len(_unknown_field_set()(message)) > 0
+
+
+@lru_cache(maxsize=1)
+def _unknown_field_set() -> type[UnknownFieldSet]:
     from google.protobuf.unknown_fields import UnknownFieldSet
 
-    return len(UnknownFieldSet(message)) > 0
+    return UnknownFieldSet
 
 
 def without_known(message: Message, keep: frozenset[str] = frozenset()) -> bytes:
