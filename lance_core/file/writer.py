@@ -76,7 +76,9 @@ class LanceFileWriter:
             return None
         self.closed = True
         if self._writer is None:
-            raise InvalidInputError("no schema was given and no data: the file cannot be written")
+            raise InvalidInputError(
+                "no schema and no data were given. Schema is unknown and file cannot be created"
+            )
         result = self._writer.finish()
         self.size_bytes = result.size_bytes
         return result.num_rows

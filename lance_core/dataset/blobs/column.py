@@ -14,10 +14,10 @@ class BlobColumn:
 
     def __init__(self, blob_column: pa.Array | pa.ChunkedArray) -> None:
         if not isinstance(blob_column, pa.Array | pa.ChunkedArray):
-            raise ValueError(f"a binary array was expected, got {type(blob_column)}")
+            raise ValueError(f"Expected a binary array, got {type(blob_column)}")
         kind = blob_column.type
         if not (pa.types.is_large_binary(kind) or pa.types.is_binary(kind)):
-            raise ValueError(f"a binary array was expected, got {kind}")
+            raise ValueError(f"Expected a binary array, got {kind}")
         self.blob_column = blob_column
 
     def __iter__(self) -> Iterator[IO[bytes] | None]:
