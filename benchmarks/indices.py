@@ -16,7 +16,7 @@ from benchmarks.measure import Action, interleaved
 from benchmarks.pair import MODULES, Pair
 from benchmarks.report import Report
 from benchmarks.workloads import WORDS
-from lance_core.dataset.snapshot.snapshot import open_indices
+from lance_core.dataset.snapshot.session import open_indices
 
 BUILD_BAR = 0.7
 SEARCH_BAR = 1.0

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.sort_keys import ColumnOrdering
     from lance_core.dataset.scanner import LanceScanner, TaggedRecordBatch
     from lance_core.dataset.scanner_builder import ScannerBuilder
-    from lance_core.dataset.snapshot.snapshot import Session
+    from lance_core.dataset.snapshot.session import Session
     from lance_core.dataset.statistics import DataStatistics, FieldStatistics, LanceStats
     from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig
     from lance_core.dataset.values.base_path import DatasetBasePath

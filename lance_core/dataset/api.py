@@ -52,7 +52,7 @@ def dataset(
     storage_options = hide_secrets(storage_options)
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.snapshot import open_table, versions
-    from lance_core.dataset.snapshot.snapshot import Session
+    from lance_core.dataset.snapshot.session import Session
 
     commit_lock = options.pop("commit_lock", None)
     allow_base_paths = options.pop("allow_base_paths", None)

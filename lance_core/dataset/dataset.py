@@ -16,7 +16,7 @@ from lance_core.dataset.maintenance_methods import MaintenanceMethods
 from lance_core.dataset.read_methods import ReadMethods
 from lance_core.dataset.schema_methods import SchemaMethods
 from lance_core.dataset.snapshot import open_table
-from lance_core.dataset.snapshot.snapshot import Session
+from lance_core.dataset.snapshot.session import Session
 from lance_core.dataset.statistics import LanceStats
 from lance_core.on_demand import lazy_module
 from lance_core.schema import LanceSchema

@@ -37,7 +37,7 @@ HOMES = {
     "DataStatistics": "lance_core.dataset.statistics",
     "FieldStatistics": "lance_core.dataset.statistics",
     "LanceStats": "lance_core.dataset.statistics",
-    "Session": "lance_core.dataset.snapshot.snapshot",
+    "Session": "lance_core.dataset.snapshot.session",
     "AutoCleanupConfig": "lance_core.dataset.values.auto_cleanup_options",
     "DatasetBasePath": "lance_core.dataset.values.base_path",
     "DataFile": "lance_core.dataset.values.fragment_metadata",

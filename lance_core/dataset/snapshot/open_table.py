@@ -14,14 +14,8 @@ from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.history import Version, check_number, read_latest, read_version
 from lance_core.commits.refs import get_tag
 from lance_core.dataset.snapshot.base_paths import allowing
-from lance_core.dataset.snapshot.snapshot import (
-    HasSnapshot,
-    Session,
-    Snapshot,
-    TableRoot,
-    Target,
-    checked_session,
-)
+from lance_core.dataset.snapshot.session import Session, checked_session
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,

@@ -14,7 +14,8 @@ from lance_core.commits.handlers.lock import CommitLock
 from lance_core.commits.options import CommitOptions
 from lance_core.datafile.file_output import DEFAULT_VERSION, FileOptions
 from lance_core.dataset.snapshot import open_table
-from lance_core.dataset.snapshot.snapshot import HasSnapshot, Session, Snapshot, TableRoot, Target
+from lance_core.dataset.snapshot.session import Session
+from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
 from lance_core.dataset.values.auto_cleanup_options import AutoCleanupConfig, auto_cleanup_keys
 from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata

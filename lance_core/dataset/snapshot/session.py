@@ -1,0 +1,110 @@
+"""`Session`: the caches of opened tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.concurrency.lru_cache import LruCache
+from lance_core.datafile.reader import FileReader
+from lance_core.datafile.small_files import CAPACITY, SmallFiles
+from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.store.base import ObjectStore
+from lance_core.table.row_ids.row_ids import RowIdSequence
+from lance_core.table.row_ids.row_versions import RowVersions
+
+if TYPE_CHECKING:
+    from lance_core.datafile.joined_files import JoinedFiles
+    from lance_core.index.base import OpenIndex
+
+MAX_READER_BYTES = 256 << 20
+"""Maximum bytes of the footers and page tables of data files that a session caches."""
+
+MAX_JOINED_BYTES = 64 << 20
+"""Maximum bytes of the metadata of joined data files that a session caches."""
+
+MAX_DELETION_BYTES = 128 << 20
+"""Maximum bytes of offsets of deleted rows that a session caches."""
+
+MAX_ROW_ID_BYTES = 128 << 20
+"""Maximum bytes of row ids, and of row versions, that a session caches."""
+
+MAX_INDEX_BYTES = 512 << 20
+"""Maximum bytes that the open indices of this process keep in memory."""
+
+
+def _nbytes(item: Any) -> int:
+    return int(item.nbytes)
+
+
+open_indices: LruCache[tuple[ObjectStore, str], OpenIndex] = LruCache(
+    MAX_INDEX_BYTES, _nbytes, made_once=True
+)
+"""The open indices of this process by store and uuid.
+
+A store has the credentials with which an index is read later, so others cannot share the index.
+"""
+
+
+class Session:
+    """Caches of metadata and of open indices, which datasets with the same session share.
+
+    A dataset that is opened without a session has one of its own, with the index cache of the
+    process (512 MiB). ``index_cache_size_bytes``: the limit of an index cache of this session only.
+    ``metadata_cache_size_bytes``: the limit of each cache of metadata (of data files, deleted rows,
+    row ids and row versions); 0 caches none. An item larger than a limit is cached alone.
+    """
+
+    def __init__(
+        self,
+        index_cache_size_bytes: int | None = None,
+        metadata_cache_size_bytes: int | None = None,
+    ) -> None:
+        for limit in (index_cache_size_bytes, metadata_cache_size_bytes):
+            if limit is not None and (not isinstance(limit, int) or limit < 0):
+                raise InvalidInputError(f"a cache size is a number of bytes, got {limit!r}")
+
+        def limited(default: int) -> int:
+            given = metadata_cache_size_bytes
+            return default if given is None else min(default, given)
+
+        def cache(limit: int) -> LruCache[Any, Any]:
+            return LruCache(limited(limit), _nbytes, made_once=True)
+
+        self.indices = open_indices
+        if index_cache_size_bytes is not None:
+            self.indices = LruCache(index_cache_size_bytes, _nbytes, made_once=True)
+        # Stores and base paths belong to the keys: sessions may serve several tables.
+        self.readers: LruCache[tuple[ObjectStore, str | None, str, int | None], FileReader] = cache(
+            MAX_READER_BYTES
+        )
+        self.joined: LruCache[tuple[ObjectStore, str | None, tuple[str, ...]], JoinedFiles] = cache(
+            MAX_JOINED_BYTES
+        )
+        self.small_files = SmallFiles(limited(CAPACITY))
+        self.deletions: LruCache[tuple[ObjectStore, str | None, str], npt.NDArray[np.uint32]] = (
+            cache(MAX_DELETION_BYTES)
+        )
+        self.row_ids: LruCache[bytes, RowIdSequence] = cache(MAX_ROW_ID_BYTES)
+        self.row_versions: LruCache[bytes, RowVersions] = cache(MAX_ROW_ID_BYTES)
+
+    def size_bytes(self) -> int:
+        """An estimate of the bytes in the caches; indices count as if they were loaded."""
+        metadata = (self.readers, self.joined, self.deletions, self.row_ids, self.row_versions)
+        caches = (*metadata, self.small_files.cache, self.indices)
+        return sum(cache.total for cache in caches)
+
+    def is_same_as(self, other: Session) -> bool:
+        """True if both are the same caches."""
+        return self is other
+
+
+def checked_session(given: object) -> Session:
+    """The session that a user gave, a new one for None. Raises `InvalidTypeError`."""
+    if given is None:
+        return Session()
+    if not isinstance(given, Session):
+        raise InvalidTypeError(f"a session is a Session, got {given!r}")
+    return given
