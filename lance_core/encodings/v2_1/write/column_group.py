@@ -89,6 +89,7 @@ class SmallColumns:
         self._widths = np.array(widths, np.int64)
         self._sizes = np.zeros(len(numbers), np.int64)
         self._batches: list[pa.RecordBatch] = []
+        self._num_rows = 0
 
     def add(self, batch: pa.RecordBatch) -> dict[int, Sequence[pa.Array]]:
         """Append a batch of all fields; returns the arrays, by field, that do not wait here."""
@@ -98,7 +99,8 @@ class SmallColumns:
             sizes[place] = batch.column(int(self.numbers[place])).nbytes
         self._sizes += sizes
         stay = self._sizes <= self._limit
-        if rows + sum(one.num_rows for one in self._batches) > self._limit:
+        self._num_rows += rows
+        if self._num_rows > self._limit:
             stay[:] = False
         leave: dict[int, Sequence[pa.Array]] = {}
         if not stay.all():
