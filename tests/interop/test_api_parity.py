@@ -75,7 +75,8 @@ def said(value: Any) -> Any:
     if name in ("BaseOperation", "Stored"):
         return "an operation without a class"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        # Fields that only lance-core has are left out of the repr.
+        parts = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.repr}
         return name, {key: said(part) for key, part in parts.items() if key not in _CHANCE}
     if isinstance(value, list | tuple):
         return [said(item) for item in value]
