@@ -47,7 +47,7 @@ def test_settings_are_options_or_parameters_in_any_case(name: str) -> None:
 
 def test_a_setting_of_two_values_is_refused() -> None:
     url = parse_uri(f"memory+sql://bucket/t?sqlUrl={POSTGRES}")
-    with pytest.raises(InvalidInputError, match="two values"):
+    with pytest.raises(InvalidInputError, match="given twice"):
         settings_of(url, {"sqlUrl": "postgresql://other/db"})
 
 

@@ -366,7 +366,7 @@ def test_columns_may_have_any_name(uri: str, name: str) -> None:
         (
             lambda d: upsert(d).when_matched_update_all("source.w").execute(NEW),
             MergeError,
-            "not true or false",
+            "does not return a boolean",
         ),
         (
             lambda d: upsert(d).when_not_matched_by_source_delete("zz > 1"),

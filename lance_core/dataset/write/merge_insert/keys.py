@@ -208,9 +208,7 @@ class _Structs:
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         if not column.type.num_fields:
-            raise UnsupportedFeatureError(
-                "merge_insert does not support structs without fields as keys"
-            )
+            raise UnsupportedFeatureError("structs without fields cannot be keys of a merge")
         rows = _valid_rows(column)
         self._index = KeyIndex(_children(column, rows))
 
