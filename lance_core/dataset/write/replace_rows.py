@@ -20,6 +20,7 @@ from lance_core.errors import RetryableCommitConflictError
 from lance_core.schema.lance_schema import stored_schema
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.manifest.feature_flags import check_writable
+from lance_core.table.manifest.manifest_draft import max_fragment_id
 from lance_core.table.transactions.operations import Append, Merge, Update
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _with_columns(
     with discard_on_failure(snapshot.root) as files:
         written = deletions.write_deletions(snapshot, rows, environment, keeps_fragments=True)
         files.deletions += written.updated
-        highest = snapshot.manifest.max_fragment_id
+        highest = max_fragment_id(snapshot.manifest)
         first = 0 if highest is None else highest + 1
         new = [replace(one, id=id_) for id_, one in enumerate(appended.operation.fragments, first)]
         changed = {one.id: one for one in written.updated}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import lance as pylance
@@ -15,6 +16,8 @@ from lance_core.errors import (
     RetryableCommitConflictError,
 )
 from lance_core.fragment import FragmentMetadata, write_fragments
+from lance_core.schema import LanceSchema
+from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
 
 ROWS = pa.table({"id": range(6), "day": ["a", "a", "b", "b", "c", "c"]})
 
@@ -107,3 +110,15 @@ def test_other_conditions_are_refused(uri: str, where: str) -> None:
     with pytest.raises(InvalidInputError):
         lance_core.dataset(uri).replace_rows(where, [])
     assert lance_core.dataset(uri).version == 1
+
+
+def test_new_columns_in_a_table_without_a_highest_fragment_id(uri: str) -> None:
+    (path,) = Path(uri, "_versions").glob("*.manifest")
+    file = parse_manifest_file(path.read_bytes())
+    old = replace(file, manifest=replace(file.manifest, max_fragment_id=None))
+    path.write_bytes(serialize_manifest_file(old))
+    dataset = lance_core.dataset(uri)
+    schema = LanceSchema.from_pyarrow(dataset.schema.append(pa.field("more", pa.int64())))
+    dataset.replace_rows("day = 'b'", new_rows(uri, "b", 7), schema=schema)
+    assert [one.fragment_id for one in dataset.get_fragments()] == [0, 1, 2]
+    assert ids(uri) == [0, 1, 4, 5, 7]
