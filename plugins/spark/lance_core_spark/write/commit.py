@@ -42,7 +42,7 @@ def commit_write(plan: WritePlan, fragments: Sequence[FragmentMetadata]) -> None
 
 
 def _append_to_new(plan: WritePlan, fragments: Sequence[FragmentMetadata]) -> None:
-    """Append the rows of a new table to the one that another writer has created meanwhile.
+    """Append the rows to a table that another writer created during this write.
 
     The files have the fields of the plan, so the other table must have the same ones.
     """

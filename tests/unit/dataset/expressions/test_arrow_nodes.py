@@ -1,4 +1,4 @@
-"""Arrow expressions in the form of SQL conditions: what is read of them, and what is not known."""
+"""Translation of Arrow expressions to SQL conditions: supported parts, and unknown ones."""
 
 from __future__ import annotations
 
