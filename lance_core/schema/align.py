@@ -13,9 +13,9 @@ from lance_core.schema.json_binary import encode_json
 from lance_core.schema.path import format_path
 from lance_core.schema.rebuild import visible_children, with_children
 from lance_core.schema.tree import Schema
+from lance_core.schema.views import without_views
 
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
-_VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
 
 
 def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
@@ -64,7 +64,7 @@ def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa
         return _nested(array, field, path)
     if pa.types.is_fixed_size_list(wanted):
         return _fixed_size_list(array, wanted, path)
-    if array.type == _VIEWS.get(wanted):
+    if without_views(array.type) == wanted:
         return array.cast(wanted)
     raise _mismatch(array.type, wanted, path)
 
@@ -129,8 +129,7 @@ def _dictionary(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa
     values = array.dictionary
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
-    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
-        values = values.cast(wanted.value_type)
+    values = values.cast(without_views(values.type))
     if array.indices.type != wanted.index_type or values.type != wanted.value_type:
         raise _mismatch(array.type, wanted, path)
     return pa.DictionaryArray.from_arrays(array.indices, values, ordered=False)

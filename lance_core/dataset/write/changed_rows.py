@@ -20,6 +20,7 @@ from lance_core.errors import InvalidInputError, MergeError
 from lance_core.schema import Field
 from lance_core.schema.align import to_storage
 from lance_core.schema.blob import given_to_files
+from lance_core.schema.views import without_views
 from lance_core.suggestions import hint
 
 ACTION = "_action"
@@ -184,24 +185,8 @@ def _some(piece: pa.Table, numbers: Int64s) -> pa.Table:
     if len(numbers) == piece.num_rows:
         return piece
     # Arrow takes no values of views.
-    plain = pa.schema([field.with_type(_without_views(field.type)) for field in piece.schema])
+    plain = pa.schema([field.with_type(without_views(field.type)) for field in piece.schema])
     return take_rows(piece if plain == piece.schema else piece.cast(plain), from_numpy(numbers))
-
-
-def _without_views(type_: pa.DataType) -> pa.DataType:
-    """The type with strings and binary values in place of views of them."""
-    types = pa.types
-    if types.is_string_view(type_):
-        return pa.string()
-    if types.is_binary_view(type_):
-        return pa.binary()
-    if types.is_struct(type_):
-        return pa.struct([one.with_type(_without_views(one.type)) for one in type_])
-    of_list = (types.is_list, pa.list_), (types.is_large_list, pa.large_list)
-    for is_kind, made in of_list:
-        if is_kind(type_):
-            return made(type_.value_field.with_type(_without_views(type_.value_type)))
-    return type_
 
 
 def _column(new: pa.Table, field: Field) -> pa.Array:

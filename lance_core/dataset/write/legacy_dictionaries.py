@@ -17,6 +17,7 @@ from lance_core.schema.dictionary_values import (
     values_of,
     with_values,
 )
+from lance_core.schema.views import without_views
 
 
 def with_dictionaries(
@@ -104,7 +105,6 @@ def in_dictionary(array: pa.Array, field: Field) -> pa.Array:
 
 def _of_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """``array`` as the type ``kind``, which must be its own but for nulls and views."""
-    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    if array.type != kind and not pa.types.is_null(array.type) and views.get(array.type) != kind:
+    if not pa.types.is_null(array.type) and without_views(array.type) != kind:
         raise InvalidInputError(f"expected values of type {kind}, got {array.type}")
     return array.cast(kind)

@@ -26,7 +26,7 @@ from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.write.changed_rows import Action, ChangedRows
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
-from lance_core.dataset.write.merge_insert.inserted_keys import KeyBits
+from lance_core.dataset.write.merge_insert.inserted_keys import FILTER_BYTES, KeyBits
 from lance_core.dataset.write.merge_insert.plan import primary_key
 from lance_core.dataset.write.merge_insert.target import by_fragment, ids_at
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
@@ -88,10 +88,18 @@ class RowChanges:
                 for id_, rows in tree["affected_rows"].items()
             }
             keys = base64.b64decode(tree["inserted_keys"], validate=True)
-            tree["inserted_keys"] = zlib.decompress(keys)
+            tree["inserted_keys"] = _unpacked_filter(keys)
             return RowChanges(**tree)
         except (zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
             raise InvalidInputError(f"not the JSON form of changes of rows: {error}") from error
+
+
+def _unpacked_filter(packed: bytes) -> bytes:
+    """The bits of a key filter, or nothing; raises `ValueError` for another size."""
+    bits = zlib.decompressobj().decompress(packed, FILTER_BYTES + 1)
+    if len(bits) not in (0, FILTER_BYTES):
+        raise ValueError(f"a filter of keys must have {FILTER_BYTES} bytes")
+    return bits
 
 
 class RowChangeCounts(TypedDict):

@@ -30,7 +30,9 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.transactions.operations.key_filter import BloomKeys, KeyExistenceFilter
 
 _BLOCK_WORDS = 8
-_FILTER_BYTES = 1 << 15
+FILTER_BYTES = 1 << 15
+"""The size of the bits of a filter."""
+
 _FILTER_ITEMS, _FILTER_PROBABILITY = 8192, 0.00057
 """The parameters of all filters: only filters with equal parameters are comparable."""
 
@@ -130,7 +132,7 @@ class KeyBits:
         self._ids = tuple(field.id for field in fields)
         self.names = [field.name for field in fields]
         self._is_filtered = all(field.storage_type in _FILTERED for field in fields)
-        self._words = np.zeros((_FILTER_BYTES // (4 * _BLOCK_WORDS), _BLOCK_WORDS), np.uint32)
+        self._words = np.zeros((FILTER_BYTES // (4 * _BLOCK_WORDS), _BLOCK_WORDS), np.uint32)
 
     def add(self, keys: pa.Table) -> None:
         """Add the keys, whose columns are in the order of the fields."""
@@ -146,7 +148,7 @@ class KeyBits:
 
     def filter(self) -> KeyExistenceFilter:
         """The filter for a transaction."""
-        bloom = BloomKeys(self.bitmap(), 8 * _FILTER_BYTES, _FILTER_ITEMS, _FILTER_PROBABILITY)
+        bloom = BloomKeys(self.bitmap(), 8 * FILTER_BYTES, _FILTER_ITEMS, _FILTER_PROBABILITY)
         return KeyExistenceFilter(self._ids, bloom)
 
 

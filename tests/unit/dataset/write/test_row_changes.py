@@ -179,6 +179,13 @@ def test_other_text_is_refused(text: str) -> None:
         RowChanges.from_json(text)
 
 
+@each_case("size", [1, (1 << 15) - 1, (1 << 15) + 1, 1 << 24])
+def test_a_key_filter_of_another_size_is_refused(size: int) -> None:
+    text = RowChanges(1, (), (), (), {}, 0, 0, 0, inserted_keys=bytes(size)).to_json()
+    with pytest.raises(InvalidInputError, match="filter of keys must have 32768 bytes"):
+        RowChanges.from_json(text)
+
+
 def test_unknown_columns_are_refused(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t.lance")
     with pytest.raises(InvalidInputError, match=r"'colour'.*'l'|no column 'colour'"):
