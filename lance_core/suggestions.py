@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from lance_core.errors import InvalidInputError
 
 MAX_LENGTH = 80
 """Maximum characters of a name that are compared and shown; comparison takes quadratic time."""
+
+MAX_NAMES = 20
+"""Maximum valid names that an error lists; tables may have thousands of columns."""
 
 ALIKE = 0.6
 """Minimum similarity (0 to 1) of a known name that is suggested."""
@@ -43,3 +48,21 @@ def shortened(name: str) -> str:
 def unknown_argument(name: str, known: Iterable[str]) -> TypeError:
     """The error for a keyword argument that a function does not have."""
     return TypeError(f"unknown argument {shortened(name)}{did_you_mean(name, known)}")
+
+
+def no_field(name: str, known: Sequence[str], parent: str = "") -> InvalidInputError:
+    """The error for a field that is not there: the nearest name, and the first of the valid ones.
+
+    ``parent``: the path of the struct that should have the field; "" for a column.
+    """
+    there = f" in {parent}" if parent else ""
+    valid = ", ".join(map(_as_sql, known[:MAX_NAMES]))
+    more = f" and {len(known) - MAX_NAMES:,} more" if len(known) > MAX_NAMES else ""
+    similar = did_you_mean(name, known) or "."
+    return InvalidInputError(
+        f"No field named {_as_sql(name)}{there}{similar} Valid fields are {valid}{more}."
+    )
+
+
+def _as_sql(name: str) -> str:
+    return name if name.isidentifier() and name == name.lower() else f"`{name}`"

@@ -10,10 +10,10 @@ from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema.blob import GIVEN_V2, is_blob_v2, is_given
 from lance_core.schema.field import Field
 from lance_core.schema.json_binary import encode_json
+from lance_core.schema.logical_type import without_views
 from lance_core.schema.path import format_path
 from lance_core.schema.rebuild import visible_children, with_children
 from lance_core.schema.tree import Schema
-from lance_core.schema.views import without_views
 
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 

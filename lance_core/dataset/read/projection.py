@@ -21,7 +21,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, binary_json, format_path, wrap_chunks
 from lance_core.schema.blob_views import result_field
 from lance_core.schema.project import project_lineages
-from lance_core.suggestions import did_you_mean
+from lance_core.suggestions import no_field
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -114,7 +114,7 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
     lineages = {name: schema.lineage(name) for name in names if not _is_meta(schema, name)}
     for name, found in lineages.items():
         if not found:
-            raise _no_column(schema, name)
+            raise no_field(name, [*schema.names, *META_COLUMNS])
     returned = project_lineages(list(lineages.values()))
     outputs = {name: Output(field, (name,)) for name, field in META_FIELDS.items()}
     outputs |= {field.name: stored_field_output(field, (field.name,)) for field in returned}
@@ -203,7 +203,7 @@ def stored_column(schema: Schema, name: str) -> Output:
         return Output(META_FIELDS[name], (name,))
     fields = schema.lineage(name)
     if not fields:
-        raise _no_column(schema, name)
+        raise no_field(name, [*schema.names, *META_COLUMNS])
     for field in fields[:-1]:
         if not field.is_struct:
             raise InvalidInputError(
@@ -258,13 +258,6 @@ def _queryable(schema: Schema) -> pa.Schema:
         if name not in arrow.names:
             arrow = arrow.append(field)
     return arrow
-
-
-def _no_column(schema: Schema, name: str) -> InvalidInputError:
-    known = [*schema.names, *META_COLUMNS]
-    similar = did_you_mean(name, known)
-    text = f"No field named {name}{similar or '.'}"
-    return InvalidInputError(f"{text} Valid fields are {', '.join(known)}.")
 
 
 def _refuse_repeats(names: Sequence[str]) -> None:

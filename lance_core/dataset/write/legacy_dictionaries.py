@@ -17,7 +17,7 @@ from lance_core.schema.dictionary_values import (
     values_of,
     with_values,
 )
-from lance_core.schema.views import without_views
+from lance_core.schema.logical_type import without_views
 
 
 def with_dictionaries(

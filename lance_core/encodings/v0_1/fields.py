@@ -1,8 +1,8 @@
-"""Decode the fields of 0.1 files from the page table to Arrow arrays.
+"""Decode the fields of 0.1 files, whose pages the page table locates, to Arrow arrays.
 
-A struct has no pages and is never null; only its members have pages. A list has a page of offsets,
-which count the items of its batch from 0; a null list is stored as an empty list. A dictionary
-column has pages of keys; its values are stored once, in the file and in each manifest of the table.
+A struct has no pages and is never null; only its members have pages. A list has a page of offsets
+in each batch, which start from 0 there; a null list is stored as an empty list. A dictionary column
+has pages of keys; its values are not in pages, but in each file and in each manifest of the table.
 """
 
 from __future__ import annotations

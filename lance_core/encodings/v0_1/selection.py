@@ -36,12 +36,12 @@ class BatchSelection(NamedTuple):
 
 
 def whole_batch(num_rows: int) -> BatchSelection:
-    """All rows, at least one, of a file with a single batch."""
+    """All ``num_rows`` rows of a file with a single batch; ``num_rows`` must not be 0."""
     return BatchSelection(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, num_rows))
 
 
 def select(rows: Rows, edges: Int64Array) -> BatchSelection:
-    """Locate ``rows``, at least one, in a file whose batch i has the rows ``edges[i:i + 2]``."""
+    """Locate ``rows``, which must not be empty; batch i of the file has rows ``edges[i:i + 2]``."""
     if isinstance(rows, RowRange):
         first, last = np.searchsorted(edges, [rows.start, rows.stop - 1], side="right") - 1
         batches = np.arange(first, last + 1)

@@ -78,7 +78,7 @@ class Collector:
         if pa.types.is_decimal(self.type):
             raw = b"".join(bound.to_bytes(16, "little", signed=True) for bound in bounds)
         else:
-            raw = np.array(bounds, _number(self.type)).tobytes()
+            raw = np.array(bounds, _stored_type(self.type)).tobytes()
         return pa.Array.from_buffers(self.type, len(bounds), [None, pa.py_buffer(raw)], 0)
 
 
@@ -91,7 +91,7 @@ def _bounds(array: pa.Array) -> tuple[Any, Any]:
         return any_true and not any_false, any_true or not any_false
     if pa.types.is_decimal(type_):
         return _decimal_bounds(array)
-    values = np.frombuffer(array.buffers()[1], _number(type_), len(array) + array.offset)
+    values = np.frombuffer(array.buffers()[1], _stored_type(type_), len(array) + array.offset)
     values = values[array.offset :]
     if array.null_count:
         values = values[np.asarray(array.is_valid())]
@@ -103,8 +103,8 @@ def _bounds(array: pa.Array) -> tuple[Any, Any]:
     return values.min(), values.max()
 
 
-def _number(type_: pa.DataType) -> np.dtype[Any]:
-    """The numpy type of the stored values."""
+def _stored_type(type_: pa.DataType) -> np.dtype[Any]:
+    """The numpy type of the column's values in a file."""
     if pa.types.is_date32(type_):
         return np.dtype("<i4")
     if pa.types.is_date64(type_):

@@ -42,6 +42,7 @@ from lance_core.index.scalar.split_block_filter import (
 from lance_core.index.scalar.xxhash64 import hash_array
 from lance_core.index.scalar.zones import (
     DEFAULT_ROWS,
+    UNSTATED_ROWS,
     ZONE_COLUMNS,
     NullRows,
     ZoneCutter,
@@ -171,7 +172,7 @@ class OpenBloomFilter(OpenIndex):
     @property
     def number_of_items(self) -> int:
         """The live rows of a zone."""
-        return parse_count(self._file.metadata.get(_ITEMS, str(DEFAULT_ROWS)), FILE)
+        return parse_count(self._file.metadata.get(_ITEMS, str(UNSTATED_ROWS)), FILE)
 
     @property
     def probability(self) -> float:

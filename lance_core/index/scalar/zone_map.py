@@ -46,6 +46,7 @@ from lance_core.index.scalar.zone_bounds import (
 from lance_core.index.scalar.zones import (
     DEFAULT_ROWS,
     NULL_BITMAP,
+    UNSTATED_ROWS,
     ZONE_COLUMNS,
     NullRows,
     Positions,
@@ -207,7 +208,7 @@ class OpenZoneMap(OpenIndex):
         """The live rows of a zone."""
         rows: int = self.details.rows_per_zone
         stored = self._file.metadata.get("rows_per_zone")
-        return (rows or DEFAULT_ROWS) if stored is None else parse_count(stored, FILE)
+        return (rows or UNSTATED_ROWS) if stored is None else parse_count(stored, FILE)
 
     @cached_property
     def null_rows(self) -> RowSet | None:

@@ -24,7 +24,10 @@ from lance_core.table.indices.row_set import EMPTY, RowSet
 Positions = npt.NDArray[np.int64]
 
 DEFAULT_ROWS = 8192
-"""Live rows of a zone."""
+"""Live rows of a zone in new indices."""
+
+UNSTATED_ROWS = 8192
+"""Live rows of a zone in files that do not state it: a rule of the format, not our default."""
 
 NULL_BITMAP = "null_bitmap"
 """The metadata with the number of the global buffer that has the addresses of null rows."""

@@ -42,7 +42,7 @@ class LogRedaction(logging.Filter):
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """Suppress DEBUG records of the packages in this thread within the block.
+        """Within the block, this thread logs no DEBUG records of the packages.
 
         Other threads, and code outside of the block, log as before.
         """

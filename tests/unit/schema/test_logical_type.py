@@ -6,7 +6,12 @@ import pyarrow as pa
 import pytest
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.schema.logical_type import encoding_of, logical_type_of, storage_type_of
+from lance_core.schema.logical_type import (
+    encoding_of,
+    logical_type_of,
+    storage_type_of,
+    without_views,
+)
 from tests.each_case import each_case
 
 TEXTS = {
@@ -168,3 +173,24 @@ def test_views_and_order_are_not_remembered() -> None:
 )
 def test_every_type_has_the_encoding_number_that_pylance_gives_it(text: str, encoding: int) -> None:
     assert encoding_of(text) == encoding
+
+
+VIEW, BYTES = pa.string_view(), pa.binary_view()
+NOT_NULL = pa.field("m", VIEW, nullable=False, metadata={"a": "b"})
+PAIRS = [
+    (VIEW, pa.string()),
+    (BYTES, pa.binary()),
+    (pa.int64(), pa.int64()),
+    (pa.struct([NOT_NULL]), pa.struct([NOT_NULL.with_type(pa.string())])),
+    (pa.list_(pa.list_(BYTES)), pa.list_(pa.list_(pa.binary()))),
+    (pa.large_list(VIEW), pa.large_list(pa.string())),
+    (pa.list_(VIEW, 2), pa.list_(pa.string(), 2)),
+    (pa.map_(VIEW, BYTES, True), pa.map_(pa.string(), pa.binary(), True)),
+    (pa.dictionary(pa.int8(), VIEW, True), pa.dictionary(pa.int8(), pa.string(), True)),
+]
+
+
+@each_case(("type_", "wanted"), PAIRS)
+def test_views_become_plain_types_at_all_levels(type_: pa.DataType, wanted: pa.DataType) -> None:
+    found = without_views(type_)
+    assert found.equals(wanted, check_metadata=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_core.dataset.expressions.sql.node import ColumnNode
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.suggestions import no_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Name:
 def resolve(schema: pa.Schema, first: Name) -> ColumnNode:
     """The top-level column with this name.
 
-    Raises `InvalidInputError` for an ambiguous name, and for an unknown name with the valid ones.
+    Raises `InvalidInputError` for an ambiguous name and for an unknown one.
     """
     count = schema.names.count(first.text)
     found = [first.text] * count
@@ -34,8 +35,7 @@ def resolve(schema: pa.Schema, first: Name) -> ColumnNode:
     if len(found) > 1:
         raise InvalidInputError(f"the name {first.text} is ambiguous: {', '.join(found)}")
     if not found:
-        valid = ", ".join(_shown(name) for name in schema.names)
-        raise InvalidInputError(f"No field named {_shown(first.text)}. Valid fields are {valid}.")
+        raise no_field(first.text, schema.names)
     field = schema.field(found[0])
     return ColumnNode((found[0],), field.type, field.nullable, field.metadata)
 
@@ -44,16 +44,9 @@ def child(parent: ColumnNode, name: str) -> ColumnNode:
     """A field of a struct column. Raises `InvalidInputError` if there is none."""
     kind, shown = parent.type, ".".join(parent.path)
     if not pa.types.is_struct(kind):
-        raise InvalidInputError(f"{shown} is a {kind}, it has no field {name}")
+        raise InvalidInputError(f"{shown} has the type {kind}: it has no field {name}")
     if kind.get_field_index(name) < 0:
-        valid = ", ".join(_shown(kind.field(i).name) for i in range(kind.num_fields))
-        raise InvalidInputError(
-            f"No field named {_shown(name)} in {shown}. Valid fields are {valid}."
-        )
+        raise no_field(name, [member.name for member in kind], shown)
     field = kind.field(name)
     nullable = parent.nullable or field.nullable
     return ColumnNode((*parent.path, name), field.type, nullable, field.metadata)
-
-
-def _shown(name: str) -> str:
-    return name if name.isidentifier() and name == name.lower() else f"`{name}`"

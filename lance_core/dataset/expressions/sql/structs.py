@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql.names import child
 from lance_core.dataset.expressions.sql.node import ColumnNode, Constant, Node, call, with_nullable
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.suggestions import hint
+from lance_core.suggestions import no_field
 
 
 def field(node: Node, name: str) -> Node:
@@ -18,10 +18,10 @@ def field(node: Node, name: str) -> Node:
     if isinstance(node, ColumnNode):
         return child(node, name)
     if not pa.types.is_struct(node.type):
-        raise InvalidInputError(f"a {node.type} has no field {name!r}")
+        raise InvalidInputError(f"values of type {node.type} have no field {name!r}")
     names = [node.type.field(i).name for i in range(node.type.num_fields)]
     if name not in names:
-        raise InvalidInputError(f"No field named {name}{hint(name, names)}")
+        raise no_field(name, names)
     kernel = functools.partial(pc.struct_field, indices=[names.index(name)])
     return with_nullable(call(f"field {name!r}", kernel, node), True)
 

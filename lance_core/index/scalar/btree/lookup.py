@@ -78,9 +78,9 @@ class PageLookup:
         return int(self.minima.null_count)
 
     def check_order_of_pages(self) -> None:
-        """Raise `CorruptFileError` unless the pages are stored in the order of the lookup.
+        """Raise `CorruptFileError` unless page i of the index is row i of ``page_lookup.lance``.
 
-        This need not be known of pages whose values are compared with their bounds.
+        A caller that compares each value with the bounds of its page need not call it.
         """
         if self._is_numbered is None:
             numbers = _numbers(self._reader.read(["page_idx"]).column(0).combine_chunks())

@@ -134,7 +134,7 @@ def test_what_is_not_supported_is_named(
         ("s + 1 = 2", "does not work on string"),
         ("-u = 1", "uint8 has no negative values"),
         ("i[1] = 1", "int32 has no element"),
-        ("i.x = 1", "i is a int32, it has no field x"),
+        ("i.x = 1", "i has the type int32: it has no field x"),
         ("length(i) = 1", "length needs text"),
         ("abs(s) = 1", "abs needs a number"),
         ("abs(i, i) = 1", "abs does not take 2 arguments"),
@@ -148,6 +148,16 @@ def test_a_condition_that_means_nothing_is_refused_before_any_row_is_read(
 ) -> None:
     with pytest.raises(InvalidInputError, match=why):
         as_filter(text, NUMBERS.schema)
+
+
+def test_a_misspelt_field_gets_a_suggestion() -> None:
+    names = [f"length_{i}" for i in range(3_000)]
+    schema = pa.schema([(name, pa.struct([("depth", pa.int8())])) for name in names])
+    with pytest.raises(InvalidInputError, match=r"'length_2999'.* and 2,980 more") as caught:
+        as_filter("lenght_2999 IS NULL", schema)
+    assert len(str(caught.value)) < 400
+    with pytest.raises(InvalidInputError, match="named dept in length_7: did you mean 'depth'"):
+        as_filter("length_7.dept = 1", schema)
 
 
 def test_unknown_fields_of_a_struct_are_named_with_the_valid_ones() -> None:
