@@ -25,7 +25,7 @@ from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.prefetch import windows_ahead
 from lance_core.dataset.read.projection import required
 from lance_core.dataset.read.pruning import rows_left
-from lance_core.dataset.read.scan_window import Window
+from lance_core.dataset.read.scan_window import FindKeys, KeyMatches, Window
 from lance_core.dataset.read.spans import ends_of, narrowed, num_rows, stored_bytes
 from lance_core.dataset.read.take import MANY_ROWS, FragmentPositions, gather
 from lance_core.dataset.read.window_sizing import (
@@ -65,6 +65,9 @@ SEARCH_WINDOW_ROWS = 1 << 16
 """Rows of a window of a whole result under a filter and a limit."""
 
 FILTER_WINDOW_ROWS = 1 << 19
+SEARCH_ROWS = 1 << 20
+"""Maximum rows of a window in which keys are searched."""
+
 WINDOW_BYTES = 4 << 20
 COLUMN_BYTES = 128 << 10
 WINDOWS_PER_THREAD = 2
@@ -181,6 +184,19 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
     """
     for part in _sections(plan):
         yield from itertools.chain.from_iterable(_of_tested(snapshot, part, Window.matching))
+
+
+def search(snapshot: Snapshot, plan: ScanPlan, find: FindKeys) -> Iterator[KeyMatches]:
+    """The live rows in which ``find`` finds keys, for each window.
+
+    ``find`` gets the columns of the projection, which has stored fields only. ``plan`` has neither
+    a filter nor a limit.
+    """
+    fields = plan.projection.fields
+    sizer = count_sizer(fields, plan.batch_size, SEARCH_ROWS)
+    window = Window(snapshot, plan, sizer)
+    windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
+    return _of_windows(snapshot, plan, partial(window.search, find), windows)
 
 
 def _sections(plan: ScanPlan) -> list[ScanPlan]:

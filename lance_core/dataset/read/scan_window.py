@@ -6,10 +6,10 @@ read for the rows that satisfy the filter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +79,19 @@ class FoundRows(NamedTuple):
 
     table: pa.Table
     edges: Int64Array | None = None
+
+
+class KeyMatches(NamedTuple):
+    """Rows that have one of some keys, in the order of the table."""
+
+    addresses: npt.NDArray[np.uint64]
+    keys: Int64Array
+    """The number of each row's key."""
+
+
+FindKeys: TypeAlias = "Callable[[pa.Table], tuple[Int64Array, Int64Array]]"
+"""Finds the rows of a table that have one of some keys: their ascending positions, and the number
+of each row's key."""
 
 
 class Window:
@@ -154,6 +167,26 @@ class Window:
             rows = _subset(rows, np.flatnonzero(self._mask(tested)))
         parts = [(span.fragment, rows)] if span.run is None else span.run.parts(rows)
         return [(fragment, some.numbers.astype(np.uint32)) for fragment, some in parts]
+
+    def search(self, find: FindKeys, span: Span) -> KeyMatches:
+        """The live rows of ``span`` in which ``find`` finds keys.
+
+        Deleted rows are searched, too: leaving them out before the search takes longer.
+        """
+        rows = RowRange(span.start, span.stop)
+        data = self._stored(self._snapshot, span.source, self._projection.fields, (), rows)
+        self._sizer.observe(span.num_rows, data.nbytes)
+        places, keys = find(data)
+        if not len(places):
+            return KeyMatches(np.empty(0, np.uint64), keys)
+        offsets = places + span.start
+        deleted = deleted_offsets(self._snapshot, span.source)
+        if deleted is not None and len(deleted):
+            nearest = np.minimum(np.searchsorted(deleted, offsets), len(deleted) - 1)
+            is_live = deleted[nearest] != offsets
+            offsets, keys = offsets[is_live], keys[is_live]
+        addresses = meta_values(self._snapshot, span.source, ROW_ADDRESS, packed_rows(offsets))
+        return KeyMatches(addresses, keys)
 
     def _read(self, span: Span) -> FoundRows | PendingRows:
         rows = self._rows(span)

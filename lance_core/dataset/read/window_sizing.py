@@ -135,9 +135,14 @@ def num_columns(fields: Iterable[Field]) -> int:
     )
 
 
-def count_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
-    """The sizer for counting: windows keep only the filter's result; ``fields`` are its columns."""
-    return _sizer(fields, batch_size, most_bytes(fields))
+def count_sizer(
+    fields: Sequence[Field], batch_size: int, most: int = TABLE_WINDOW_ROWS
+) -> WindowSizer:
+    """The sizer for counting: windows keep only the filter's result; ``fields`` are its columns.
+
+    ``most``: the maximum rows of a window.
+    """
+    return _sizer(fields, batch_size, most_bytes(fields), most)
 
 
 def late_sizer(fields: Sequence[Field], most: int) -> WindowSizer:
@@ -148,11 +153,13 @@ def late_sizer(fields: Sequence[Field], most: int) -> WindowSizer:
     return WindowSizer(first, most, 1, WindowBytes(target, target))
 
 
-def _sizer(fields: Sequence[Field], batch_size: int, target: int) -> WindowSizer:
+def _sizer(
+    fields: Sequence[Field], batch_size: int, target: int, most: int = TABLE_WINDOW_ROWS
+) -> WindowSizer:
     bytes_ = WindowBytes(target, most_bytes(fields))
     width = fixed_bytes(fields)
     first = batch_size if width is None else bytes_.rows(1, width, batch_size)
-    return WindowSizer(first, TABLE_WINDOW_ROWS, batch_size, bytes_)
+    return WindowSizer(first, most, batch_size, bytes_)
 
 
 def probable_bytes(fields: Sequence[Field], others: int = _PROBABLE_BYTES) -> int:

@@ -48,7 +48,11 @@ static const char *check(int64_t packed, int64_t values, int64_t width, int64_t 
     return NULL;
 }
 
-static void unpack_chunk(const uint8_t *restrict packed, uint8_t *restrict values, unsigned width,
+/* The loops over words are compiled twice: for any processor, and for those with AVX2, which take
+ * half the time. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void unpack_words(const uint8_t *restrict packed, uint8_t *restrict values, unsigned width,
                          unsigned bits) {
     const uint64_t mask = ones(width);
     for (unsigned row = 0; row < bits; row++) {
@@ -70,6 +74,34 @@ static void unpack_chunk(const uint8_t *restrict packed, uint8_t *restrict value
             }
         }
     }
+}
+
+static void unpack_any(const uint8_t *restrict packed, uint8_t *restrict values, unsigned width,
+                       unsigned bits) {
+    unpack_words(packed, values, width, bits);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(PLAIN_C)
+#define WITH_AVX2 __attribute__((target("avx2")))
+
+WITH_AVX2 static void unpack_avx2(const uint8_t *restrict packed, uint8_t *restrict values,
+                                  unsigned width, unsigned bits) {
+    unpack_words(packed, values, width, bits);
+}
+
+static int has_avx2(void) {
+    return __builtin_cpu_supports("avx2");
+}
+#else
+#define unpack_avx2 unpack_any
+
+static int has_avx2(void) {
+    return 0;
+}
+#endif
+
+static void unpack_chunk(const uint8_t *packed, uint8_t *values, unsigned width, unsigned bits) {
+    (has_avx2() ? unpack_avx2 : unpack_any)(packed, values, width, bits);
 }
 
 static const char *unpack_fastlanes(bytes_t packed, int64_t width, int64_t bits, int64_t chunks,

@@ -8,12 +8,13 @@ import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import Filter, as_filter
 from lance_core.dataset.read.projection import queryable, select
+from lance_core.dataset.read.scan_window import KeyMatches
 from lance_core.dataset.read.window_sizing import late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.integer_index import Int64Array
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.dataset.write.merge_insert.plan import SOURCE, TARGET, Matched, MergePlan
-from lance_core.dataset.write.merge_insert.target import Addresses, Matches, rows_at
+from lance_core.dataset.write.merge_insert.target import Addresses, rows_at
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import MergeError, UnsupportedFeatureError
@@ -46,7 +47,7 @@ def decide(
     plan: MergePlan,
     rows: pa.Table,
     index: KeyIndex,
-    matches: Matches,
+    matches: KeyMatches,
     condition: UpdateCondition | None,
 ) -> Decision:
     """The actions on ``rows``, whose keys are in ``index``, and on their ``matches``.
@@ -86,7 +87,7 @@ class _Pairs:
     There may be many more than rows, so `part` makes only some of them.
     """
 
-    def __init__(self, index: KeyIndex, matches: Matches) -> None:
+    def __init__(self, index: KeyIndex, matches: KeyMatches) -> None:
         rows = np.flatnonzero(index.keys >= 0)
         self._addresses = matches.addresses
         self._stops: Int64Array | None = None

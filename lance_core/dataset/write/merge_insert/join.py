@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core.dataset.read.projection import ROW_ADDRESS
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
+from lance_core.dataset.read.scan_window import KeyMatches
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.merge_insert.decide import Decision, UpdateCondition, decide
@@ -19,7 +20,6 @@ from lance_core.dataset.write.merge_insert.source import Source
 from lance_core.dataset.write.merge_insert.spill import SpilledRows
 from lance_core.dataset.write.merge_insert.target import (
     Addresses,
-    Matches,
     addresses_of,
     find_keys,
 )
@@ -90,8 +90,8 @@ class Join:
         return spilled
 
 
-def _matches(index: KeyIndex, target: pa.Table) -> Matches:
+def _matches(index: KeyIndex, target: pa.Table) -> KeyMatches:
     """The rows of a partition of the target whose key is in ``index``."""
     found = index.find(target.columns[:-1])
     addresses = target.column(ROW_ADDRESS).to_numpy()
-    return Matches(addresses[found.rows], found.members)
+    return KeyMatches(addresses[found.rows], found.members)

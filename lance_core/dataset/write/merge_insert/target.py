@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,13 @@ from lance_core.dataset.read.fragment_reader import read_rows
 from lance_core.dataset.read.meta_columns import meta_column
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Projection, select
-from lance_core.dataset.read.scan import scan_table
+from lance_core.dataset.read.scan import scan_table, search
+from lance_core.dataset.read.scan_window import KeyMatches
 from lance_core.dataset.read.spans import all_spans
 from lance_core.dataset.read.take import READ_AHEAD, runs
 from lance_core.dataset.read.window_sizing import STREAM_WINDOW_BYTES, late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write.merge_insert.integer_index import Int64Array
+from lance_core.dataset.write.merge_insert.integer_index import Found, Int64Array
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
@@ -37,27 +39,19 @@ from lance_core.table.fragments.fragment import Fragment
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.prefilter import prefilter as prefilters
-    from lance_core.dataset.read.prefilter.prefilter import Prefilter
 else:
     prefilters = lazy_module("lance_core.dataset.read.prefilter.prefilter")
 
 Addresses = npt.NDArray[np.uint64]
 
 SEARCH_ROWS = 1 << 24
-"""Target rows of one scan for keys, whose result is a table of the matched rows."""
-
+"""Target rows of one search of indices, whose result is a table of the matched rows."""
 
 ROWS_PER_KEY = 20
 """Minimum rows of the target for each row of the source at which indices find keys. For more keys,
 reading the key columns of all rows is as fast."""
 
-
-class Matches(NamedTuple):
-    """Target rows whose key is in a `KeyIndex`, in the order of the table."""
-
-    addresses: Addresses
-    keys: Int64Array
-    """The number of each row's key."""
+NO_MATCHES = KeyMatches(np.empty(0, np.uint64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,44 +90,47 @@ def find_keys(
     index: KeyIndex,
     fragments: Iterable[Fragment] | None = None,
     source: pa.Table | None = None,
-) -> Matches:
+) -> KeyMatches:
     """The live rows of the table, or of some of its fragments, whose key is in ``index``.
 
     ``source``: the rows whose keys these are; if they are few, indices of the table find them.
     """
-    paths = tuple((name,) for name in names)
+    schema = snapshot.schema_with_descriptions
+    if source is not None and _may_have_index(snapshot, source):
+        paths = tuple((name,) for name in names)
+        condition = _MatchFilter(paths, _IsMatched(index, paths))
+        columns = {name: source.column(name) for name in names}
+        prefilter = prefilters.prefilter_of_keys(snapshot, condition, columns)
+        if prefilter is not None:
+            projection = select(schema, list(names), [ROW_ADDRESS])
+            plan = ScanPlan(projection, (), schema, condition, prefilter=prefilter)
+            return _indexed_matches(snapshot, plan, index)
     spans = all_spans(snapshot)
     if fragments is not None:
         spans = tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments)
-    addresses, keys = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
-    schema = snapshot.schema_with_descriptions
-    condition = _MatchFilter(paths, _IsMatched(index, paths))
-    plan = ScanPlan(
-        projection=select(schema, list(names), [ROW_ADDRESS]),
-        spans=(),
-        schema=schema,
-        filter=condition,
-        prefilter=None if source is None else _prefilter(snapshot, condition, source),
-    )
-    for some in _searches(spans):
-        found = scan_table(snapshot, _with_spans(plan, some))
-        numbers = index.find(found.columns[:-1])
-        keys.append(numbers.members)
-        addresses.append(found.column(len(names)).to_numpy())
-    return Matches(np.concatenate(addresses), np.concatenate(keys))
+
+    def find(rows: pa.Table) -> Found:
+        return index.find([rows.column(name) for name in names])
+
+    plan = ScanPlan(select(schema, list(names)), spans, schema)
+    found = [NO_MATCHES, *search(snapshot, plan, find)]
+    return KeyMatches(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _with_spans(plan: ScanPlan, spans: tuple[Span, ...]) -> ScanPlan:
-    return ScanPlan(plan.projection, spans, plan.schema, plan.filter, prefilter=plan.prefilter)
-
-
-def _prefilter(snapshot: Snapshot, condition: Filter, source: pa.Table) -> Prefilter | None:
-    """The search for the keys of ``source`` with indices of the table."""
+def _may_have_index(snapshot: Snapshot, source: pa.Table) -> bool:
+    """True if indices, if there are any, find the keys of ``source`` faster than a scan."""
     is_small = source.num_rows * ROWS_PER_KEY <= snapshot.num_rows
-    if snapshot.file.index_section is None or not is_small:
-        return None
-    keys = {name: source.column(name) for (name,) in condition.columns}
-    return prefilters.prefilter_of_keys(snapshot, condition, keys)
+    return is_small and snapshot.file.index_section is not None
+
+
+def _indexed_matches(snapshot: Snapshot, plan: ScanPlan, index: KeyIndex) -> KeyMatches:
+    """The result of `find_keys`, from a plan that searches indices and returns keys and address."""
+    found = [NO_MATCHES]
+    for spans in _searches(all_spans(snapshot)):
+        table = scan_table(snapshot, replace(plan, spans=spans))
+        addresses = table.column(ROW_ADDRESS).to_numpy()
+        found.append(KeyMatches(addresses, index.find(table.columns[:-1]).members))
+    return KeyMatches(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _searches(spans: Sequence[Span]) -> Iterator[tuple[Span, ...]]:
