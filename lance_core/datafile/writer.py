@@ -38,8 +38,8 @@ _PARALLEL_FIELD_BYTES = 128 << 10
 """Minimum bytes of arrays, and of each field, to use threads: smaller arrays are encoded faster
 than handed over."""
 
-_MIN_FIELDS = 32
-"""Minimum number of fields to encode small columns together."""
+_MIN_SHARED = 3
+"""Minimum number of small columns, less the number of their types, to encode them together."""
 
 
 class FileWriter(FileOutput):
@@ -78,8 +78,8 @@ class FileWriter(FileOutput):
         self._context = context = self._output.encode_context(registry, limits, blobs)
         self._blobs = [number for number, field in enumerate(schema.fields) if has_blobs(field)]
         self._small: SmallColumns | None = None
-        if len(schema.fields) >= _MIN_FIELDS and not self._blobs:
-            self._small = small_columns(schema.fields, context)
+        if not self._blobs:
+            self._small = small_columns(schema.fields, context, _MIN_SHARED)
         waiting = set() if self._small is None else set(self._small.numbers.tolist())
         self._encoders: dict[int, FieldEncoder] = {}
         self._first_columns: list[int] = []
@@ -116,6 +116,8 @@ class FileWriter(FileOutput):
         self, batch: pa.RecordBatch, arrays: Sequence[pa.Array]
     ) -> dict[int, Sequence[pa.Array]]:
         """The arrays to encode now, by field; those of small columns wait."""
+        if self._small is not None and not len(self._small.numbers):
+            self._small = None  # all columns became large
         if self._small is None:
             return {number: (array,) for number, array in enumerate(arrays)}
         return self._small.add(batch)

@@ -69,13 +69,20 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     raise UnsupportedFeatureError(f"writing file version {context.version} is not supported")
 
 
-def small_columns(fields: Sequence[Field], context: EncodeContext) -> SmallColumns | None:
-    """Where rows of small columns wait to be encoded together; None if the version has no way."""
-    if context.version not in (FileVersion.V2_1, FileVersion.V2_2):
+def small_columns(
+    fields: Sequence[Field], context: EncodeContext, min_shared: int
+) -> SmallColumns | None:
+    """Where rows of small columns wait to be encoded together.
+
+    None if the version has no way, or if the columns, less their types, are below ``min_shared``:
+    only columns of one type are encoded together.
+    """
+    if context.version not in (FileVersion.V2_1, FileVersion.V2_2) or len(fields) <= min_shared:
         return None
     from lance_core.encodings.v2_1.write.column_group import SmallColumns
 
-    return SmallColumns(fields, context)
+    columns = SmallColumns(fields, context)
+    return columns if columns.num_shared >= min_shared else None
 
 
 def flush_together(

@@ -78,11 +78,15 @@ class SmallColumns:
     """
 
     def __init__(self, fields: Sequence[Field], context: EncodeContext) -> None:
-        """Has those of ``fields`` that are of a small kind; `numbers` are their positions."""
+        """Has those of ``fields`` that are of a small kind; `numbers` are their positions.
+
+        `num_shared` is the number of these fields, less the number of their types.
+        """
         numbers = [number for number, field in enumerate(fields) if is_small_kind(field)]
         types = [fields[number].storage_type for number in numbers]
         widths = [0 if is_variable(type_) else type_.bit_width for type_ in types]
         self.numbers = np.array(numbers, np.int64)
+        self.num_shared = len(types) - len(set(types))
         self._num_fields = len(fields)
         # Encoders compare other sizes with these limits, too; here no limit must come into effect.
         self._limit = min(MAX_BYTES, context.flush_bytes // 2, context.max_page_bytes)

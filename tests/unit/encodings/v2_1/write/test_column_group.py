@@ -110,14 +110,14 @@ def test_bytes_do_not_depend_on_the_group(
 ) -> None:
     table = _table(rows)
     together = _written(table, version)
-    monkeypatch.setattr(writer, "_MIN_FIELDS", 1 << 30)
+    monkeypatch.setattr(writer, "_MIN_SHARED", 1 << 30)
     assert together == _written(table, version)
 
 
 def test_limits_of_pages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _table(300)
     together = _written(table, FileVersion.V2_1, max_page_bytes=900)
-    monkeypatch.setattr(writer, "_MIN_FIELDS", 1 << 30)
+    monkeypatch.setattr(writer, "_MIN_SHARED", 1 << 30)
     assert together == _written(table, FileVersion.V2_1, max_page_bytes=900)
 
 
@@ -160,7 +160,7 @@ def test_columns_that_become_large_leave_the_group(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(LeafEncoder, "write", written)
     together = _written(table, FileVersion.V2_2)
     assert len(set(alone)) == 2
-    monkeypatch.setattr(writer, "_MIN_FIELDS", 1 << 30)
+    monkeypatch.setattr(writer, "_MIN_SHARED", 1 << 30)
     assert together == _written(table, FileVersion.V2_2)
 
 
