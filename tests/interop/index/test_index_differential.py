@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -224,9 +225,23 @@ def differences(
     wanted = sorted(expected["row"].to_pylist())
     text = condition.pylance
     found = sorted(theirs.to_table(["row"], filter=text)["row"].to_pylist())
-    if found != wanted:
+    if found != wanted and not lacks_only_low_nans(case, ours, name, wanted, found):
         plain = theirs.to_table(["row"], filter=text, use_scalar_index=False)
         yield f"pylance, {len(found)} rows, {len(plain)} without index, not {len(wanted)}"
+
+
+def lacks_only_low_nans(
+    case: Case, dataset: Any, name: str, wanted: Sequence[int], found: Sequence[int]
+) -> bool:
+    """True if ``found`` lacks NaN with a sign, which is below all numbers, and nothing else.
+
+    pylance does not search for them in zones without a lower number; its scans find them.
+    """
+    rows = ", ".join(map(str, {*wanted} - {*found}))
+    if case.kind != ZONEMAP or not rows or not {*found} < {*wanted}:
+        return False
+    missed = dataset.to_table([name], filter=f"row IN ({rows})").column(0).to_pylist()
+    return all(isinstance(one, float) and math.isnan(one) for one in missed)
 
 
 def check(
