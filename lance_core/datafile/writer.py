@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from lance_core.encodings.dispatch import field_encoder, flush_together, small_c
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.on_demand import Part, load
 from lance_core.schema import Schema, described_in_file, has_blobs, has_blobs_v2
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
@@ -40,6 +40,17 @@ than handed over."""
 
 _MIN_SHARED = 3
 """Minimum number of small columns, less the number of their types, to encode them together."""
+
+
+class FieldGroup(NamedTuple):
+    """Some top-level fields of a file with all rows of the file.
+
+    ``numbers``: their positions in the schema. ``batches`` returns their rows as batches that have
+    a column for each of them, of the type that files store; threads of a pool may call it.
+    """
+
+    numbers: Sequence[int]
+    batches: Callable[[], Iterable[pa.RecordBatch]]
 
 
 class FileWriter(FileOutput):
@@ -109,18 +120,54 @@ class FileWriter(FileOutput):
         self._check_columns(arrays)
         if batch.num_rows == 0:
             return
-        self._guarded(lambda: self._write_arrays(self._without_small(batch, arrays)))
+        self._guarded(lambda: self._write_arrays(_without_small(self._small, batch, arrays)))
         self.num_rows += batch.num_rows
 
-    def _without_small(
-        self, batch: pa.RecordBatch, arrays: Sequence[pa.Array]
-    ) -> dict[int, Sequence[pa.Array]]:
-        """The arrays to encode now, by field; those of small columns wait."""
-        if self._small is not None and not len(self._small.numbers):
-            self._small = None  # all columns became large
-        if self._small is None:
-            return {number: (array,) for number, array in enumerate(arrays)}
-        return self._small.add(batch)
+    def finish_groups(self, groups: Sequence[FieldGroup]) -> FileWriteResult:
+        """Write all rows of the file, one group of fields after the other, and `finish` it.
+
+        Each field is in one group; none has blobs. No rows were written before. A column has few
+        large pages, whatever the number of columns, because only the rows of few groups are in
+        memory. Threads read and encode the groups. Raises `CorruptFileError` if the groups differ
+        in their number of rows, and the errors of ``batches`` and of the store.
+        """
+        self._check_open()
+        self._small = None
+
+        def write() -> FileWriteResult:
+            rows = [0] * len(groups)
+            sources = [partial(self._group_pages, one, rows, i) for i, one in enumerate(groups)]
+            with closing(in_order(sources)) as found:
+                for _, pages in found:
+                    self._write(pages)
+            self.num_rows = rows[0]
+            if any(count != rows[0] for count in rows):
+                raise CorruptFileError(
+                    f"columns differ in their number of rows: {sorted(set(rows))}"
+                )
+            return self._finish_metadata()
+
+        return self._guarded(write)
+
+    def _group_pages(
+        self, group: FieldGroup, rows: list[int], place: int
+    ) -> Iterator[Sequence[tuple[int, EncodedPage]]]:
+        """The pages of a group, with the numbers of their fields; counts ``rows[place]``."""
+        numbers = group.numbers
+        fields = [self.schema.fields[number] for number in numbers]
+        small = small_columns(fields, self._context, _MIN_SHARED)
+        for batch in group.batches():
+            rows[place] += batch.num_rows
+            for i, parts in _without_small(small, batch, batch.columns).items():
+                encoder = self._encoder(numbers[i])
+                for array in parts:
+                    yield from ([(numbers[i], page)] for page in encoder.write(array))
+        if small is None:
+            for number in numbers:
+                yield from ([(number, page)] for page in self._encoder(number).flush())
+            return
+        for pages in flush_together(small, lambda i: self._encoder(numbers[i]), self._context):
+            yield [(numbers[i], page) for i, page in pages]
 
     def _write_arrays(self, arrays: Mapping[int, Sequence[pa.Array]]) -> None:
         """Append arrays to fields, and write the pages that are full."""
@@ -150,6 +197,10 @@ class FileWriter(FileOutput):
 
     def _finish(self) -> FileWriteResult:
         self._flush()
+        return self._finish_metadata()
+
+    def _finish_metadata(self) -> FileWriteResult:
+        """Write the metadata of all pages, and make the file visible."""
         result = self._output.write_metadata(
             self._stored,
             self._metadata,
@@ -212,3 +263,12 @@ class FileWriter(FileOutput):
         written = self._output.write_pages([page for _, page in pages])
         for (number, page), one in zip(pages, written, strict=True):
             self._pages[self._first_columns[number] + page.column].append(one)
+
+
+def _without_small(
+    small: SmallColumns | None, batch: pa.RecordBatch, arrays: Sequence[pa.Array]
+) -> Mapping[int, Sequence[pa.Array]]:
+    """The ``arrays`` of a batch to encode now, by position; those of small columns wait."""
+    if small is None or not len(small.numbers):  # all columns became large
+        return {number: (array,) for number, array in enumerate(arrays)}
+    return small.add(batch)

@@ -80,6 +80,19 @@ def in_runs(
     return _in_runs(snapshot, spans, sizer) if _join(snapshot, fields) else iter(spans)
 
 
+def in_long_runs(
+    snapshot: Snapshot, spans: Sequence[Span], fields: Sequence[Field]
+) -> Sequence[Span]:
+    """`in_runs` for scans that read all rows: runs of as many fragments as possible.
+
+    They do not depend on ``fields`` if some are returned, so scans of other fields share metadata.
+    """
+    if not _join(snapshot, fields):
+        return spans
+    sizer = WindowSizer(MAX_TAKEN_ROWS, MAX_TAKEN_ROWS)
+    return list(_in_runs(snapshot, spans, sizer, MAX_FRAGMENTS))
+
+
 def _join(snapshot: Snapshot, fields: Sequence[Field]) -> bool:
     """True if ``fields`` of several fragments can be read at once.
 
@@ -116,9 +129,15 @@ def rows_in_runs(
     return found
 
 
-def _in_runs(snapshot: Snapshot, spans: Iterable[Span], sizer: WindowSizer) -> Iterator[Span]:
+def _in_runs(
+    snapshot: Snapshot,
+    spans: Iterable[Span],
+    sizer: WindowSizer,
+    most: int = FIRST_FRAGMENTS,
+) -> Iterator[Span]:
+    """``spans`` in runs; the first one has at most ``most`` fragments."""
     waiting: list[Span] = []
-    rows, most = 0, min(FIRST_FRAGMENTS, MAX_FRAGMENTS)
+    rows = 0
     last: object = None
     for span in spans:
         layout = _layout(snapshot, span)

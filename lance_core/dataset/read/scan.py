@@ -131,13 +131,17 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
     return in_batches(_streamed(snapshot, plan), plan.projection.schema, sizes)
 
 
-def scan_windows(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+def scan_windows(
+    snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer | None = None
+) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches with the rows of one window each.
 
-    For writers: it takes less time and memory than batches of a chosen size. ``plan`` has no
-    order.
+    For writers: it takes less time and memory than batches of a chosen size. ``plan`` has neither
+    an order nor a filter. ``sizer``: chooses the windows; by default they are as small as their
+    fixed cost allows.
     """
-    for rows in _streamed(snapshot, plan):
+    sizers = _stream_sizers if sizer is None else lambda _: Sizers(sizer, sizer)
+    for rows in _found(snapshot, plan, sizers, is_stream=True):
         if rows.table.num_rows:
             columns = [combine_chunks(column) for column in rows.table.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=plan.projection.schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Self
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lance_core.datafile.file_output import FileOptions, FileWriteResult, check_positive
 from lance_core.datafile.page_limits import page_limits
-from lance_core.datafile.writer import FileWriter
+from lance_core.datafile.writer import FieldGroup, FileWriter
 from lance_core.dataset.blobs.external import ExternalBlobs
 from lance_core.dataset.blobs.ingest import Ingest
 from lance_core.dataset.blobs.side_files import SideFiles
@@ -120,6 +120,23 @@ def write_fragments(
     return files.data
 
 
+def write_field_groups(
+    root: TableRoot,
+    groups: Sequence[FieldGroup],
+    schema: Schema,
+    options: WriteOptions,
+    done: list[Fragment],
+) -> None:
+    """Append a fragment with the rows of ``groups`` to ``done``; see `FileWriter.finish_groups`.
+
+    ``schema`` has no blobs, and the version of ``options`` is 2.0 or later. The limits of
+    ``options`` on rows and bytes of files have no effect. After an error that ``options.progress``
+    raises, ``done`` may have the fragment.
+    """
+    with _FragmentWriter(root, schema, options, done) as writer:
+        writer.write_groups(groups)
+
+
 def _ingested(
     root: TableRoot, batch: pa.RecordBatch, schema: Schema, options: WriteOptions
 ) -> Iterator[pa.RecordBatch]:
@@ -168,6 +185,12 @@ class _FragmentWriter:
             if full or file.tell() >= self._options.max_bytes_per_file:
                 self._finish()
 
+    def write_groups(self, groups: Sequence[FieldGroup]) -> None:
+        """Write a whole file."""
+        self._start()
+        assert isinstance(self._file, FileWriter)
+        self._add(self._file.finish_groups(groups))
+
     def _parts(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The batch, split where a file reaches its limits."""
         start = 0
@@ -212,7 +235,10 @@ class _FragmentWriter:
 
     def _finish(self) -> None:
         assert self._file is not None
-        written = self._finished(self._file)
+        self._add(self._finished(self._file))
+
+    def _add(self, written: FileWriteResult) -> None:
+        """Add the fragment of a finished file."""
         self._file = self._side = None
         fragment = new_fragment(self._name, written)
         self._done.append(fragment)

@@ -12,9 +12,11 @@ from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.file_output import FileOptions
 from lance_core.datafile.page_limits import page_limits
+from lance_core.datafile.writer import FieldGroup
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
+    CorruptFileError,
     InvalidInputError,
     ObjectNotFoundError,
     SchemaMismatchError,
@@ -77,6 +79,36 @@ def test_what_was_written_is_read(store: MemoryStore, version: FileVersion) -> N
     assert result.size_bytes == writer.tell() == store.head(PATH).size
     assert (result.version, result.major) == (version, 2)
     assert str(result.minor) == version.value[-1]
+
+
+def groups_of(table: pa.Table, *groups: list[int]) -> list[FieldGroup]:
+    def rows_of(numbers: list[int]) -> FieldGroup:
+        batches = table.select(numbers).to_batches(max_chunksize=300)
+        return FieldGroup(numbers, lambda: batches)
+
+    return [rows_of(numbers) for numbers in groups]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_groups_of_fields_are_written_one_after_the_other(
+    store: MemoryStore, version: FileVersion
+) -> None:
+    many = {f"i{number}": np.arange(1000) * number for number in range(40)}
+    table = pa.table({**many, **dict(zip(TABLE.column_names, TABLE.columns, strict=True))})
+    writer = writer_of(store, table.schema, version, data_cache_bytes=0)
+    last = [40, 41, 43]
+    result = writer.finish_groups(groups_of(table, list(range(36)), [36, 37, 38, 39], [42], last))
+    assert read(store).combine_chunks() == table.combine_chunks()
+    assert result.num_rows == writer.num_rows == 1000
+
+
+def test_groups_with_different_numbers_of_rows_are_refused(store: MemoryStore) -> None:
+    writer = writer_of(store, TABLE.schema)
+    groups = groups_of(TABLE, [0, 1]) + groups_of(TABLE.slice(1), [2, 3])
+    with pytest.raises(CorruptFileError, match=r"differ in their number of rows: \[999, 1000\]"):
+        writer.finish_groups(groups)
+    with pytest.raises(ObjectNotFoundError):
+        store.head(PATH)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,12 @@ from lance_core.datafile.binary_copy.file_copy import CopyCounts
 from lance_core.datafile.file_output import FileOptions
 from lance_core.dataset.maintenance.compaction import binary_copy
 from lance_core.dataset.maintenance.compaction.binary_copy import RewrittenFragments
+from lance_core.dataset.maintenance.compaction.field_groups import write_by_groups
 from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read.live_rows import live
 from lance_core.dataset.read.scan import scan_batches, scan_windows
+from lance_core.dataset.read.spans import stored_bytes
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress
@@ -32,10 +34,13 @@ from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CompactionError, CorruptFileError
-from lance_core.schema import check_storable
+from lance_core.schema import check_storable, has_blobs
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.row_ids.row_lineage import RowLineage
 from lance_core.table.row_ids.u64_segment import Offsets
+
+MAX_EXPANSION = 16
+"""Assumed maximum of the bytes of new files, as a multiple of the old ones."""
 
 PAGE_BYTES = 24 << 20
 """Maximum bytes of the rows that wait for their pages, over all columns (8 MiB for each)."""
@@ -140,6 +145,15 @@ def _encoded(
     """The live rows of ``fragments``, decoded and encoded again."""
     version = settings.file_version
     check_storable(snapshot.schema, version.value)
+    if _may_group(snapshot, fragments, settings):
+        options = WriteOptions(
+            FileOptions(version),
+            max_rows_per_file=_file_rows(snapshot, fragments, settings),
+            progress=progress,
+        )
+        with discard_on_failure(snapshot.root) as files:
+            write_by_groups(snapshot, fragments, options, advance, files.data)
+        return files.data
     plan = rows_plan(snapshot.schema, all_rows(snapshot, fragments), settings.batch_size)
     found = scan_windows if settings.batch_size is None else scan_batches
     batches = _counted(found(snapshot, plan), advance)
@@ -161,6 +175,25 @@ def _encoded(
         splits_batches=settings.batch_size is None,
     )
     return write_fragments(snapshot.root, batches, schema, options)
+
+
+def _may_group(
+    snapshot: Snapshot, fragments: Sequence[Fragment], settings: CompactionSettings
+) -> bool:
+    """True if the fields can be written one group after the other.
+
+    Not if rows must stay together: in batches or in files of a chosen size, in 0.1 files, and with
+    blobs. A remote store would be asked again for each group.
+    """
+    if settings.batch_size is not None or settings.max_bytes_per_file is not None:
+        return False
+    versions = {snapshot.storage_version, settings.file_version}
+    if FileVersion.V0_1 in versions or snapshot.is_io_bound:
+        return False
+    if any(map(has_blobs, snapshot.schema.fields)):
+        return False
+    size = stored_bytes(all_rows(snapshot, fragments))
+    return bool(snapshot.schema.fields) and size * MAX_EXPANSION < DEFAULT_MAX_BYTES_PER_FILE
 
 
 def _counted(batches: Iterator[pa.RecordBatch], advance: Advance) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.dataset.maintenance.compaction import field_groups
 from lance_core.dataset.maintenance.compaction.compact import compact
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
 from lance_core.dataset.maintenance.compaction.rewrite import rows_per_file
@@ -89,6 +90,27 @@ def test_columns_that_a_fragment_lacks_become_nulls(uri: str) -> None:
     before = dataset.to_table()
     dataset.optimize.compact_files()
     assert dataset.to_table() == before
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+@pytest.mark.parametrize("group_bytes", [1, 1 << 10, 1 << 20])
+def test_groups_of_columns_have_the_same_rows(
+    uri: str, version: str, group_bytes: int, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(field_groups, "GROUP_BYTES", group_bytes)
+    monkeypatch.setattr(field_groups, "FIRST_ROWS", 7)
+    rows = some_rows(100)
+    for number in range(40):
+        rows = rows.append_column(f"n{number}", pa.array(np.arange(100) * number))
+    dataset = lance.write_dataset(
+        rows, uri, max_rows_per_file=12, data_storage_version=version, enable_stable_row_ids=True
+    )
+    dataset.delete("i % 7 = 1")
+    before = dataset.to_table(with_row_id=True)
+    dataset.optimize.compact_files(target_rows_per_fragment=30)
+    assert len(dataset.get_fragments()) == 2
+    assert dataset.to_table(with_row_id=True) == before
+    dataset.validate()
 
 
 @pytest.mark.parametrize("target", ["2.0", "2.1", "2.2"])

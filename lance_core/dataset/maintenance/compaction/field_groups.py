@@ -1,0 +1,137 @@
+"""Decode and encode the rows of fragments, one group of fields after the other.
+
+The cost of a column of a window, and of a page, has a fixed part. A scan of all fields at once can
+only have windows with few rows, and a writer only small pages, because all of them are in memory.
+One group of fields has few bytes for each row, so its windows and pages have many rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+
+from lance_core.datafile.writer import FieldGroup
+from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
+from lance_core.dataset.read.fragment_run import in_long_runs
+from lance_core.dataset.read.plan import Span
+from lance_core.dataset.read.scan import scan_windows
+from lance_core.dataset.read.spans import narrowed, num_rows, stored_bytes
+from lance_core.dataset.read.window_sizing import (
+    WindowBytes,
+    WindowSizer,
+    fixed_bytes,
+    probable_bytes,
+)
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write.fragment_writer import WriteOptions, write_field_groups
+from lance_core.schema import Field, Schema
+from lance_core.schema.align import align_batch
+from lance_core.table.fragments.fragment import Fragment
+
+GROUP_BYTES = 8 << 20
+"""Maximum bytes of a window of a group in memory, and of a group with several fields.
+
+A group that fits has one window and one page for each column. Threads have few groups at a time, so
+this also bounds the memory.
+"""
+
+FIRST_ROWS = 1 << 16
+"""Maximum rows of the first window of fields of unknown width."""
+
+
+def write_by_groups(
+    snapshot: Snapshot,
+    fragments: Sequence[Fragment],
+    options: WriteOptions,
+    advance: Callable[[int], object],
+    done: list[Fragment],
+) -> None:
+    """Write the live rows of ``fragments`` to files of ``options.max_rows_per_file`` rows each.
+
+    Appends the new fragments to ``done``. ``advance`` is called with numbers of written rows. The
+    fields have no blobs.
+    """
+    rows = sum(snapshot.live_rows(fragment) for fragment in fragments)
+    whole = rows_plan(snapshot.schema, all_rows(snapshot, fragments))
+    step = options.max_rows_per_file
+    for first in range(0, rows, step):
+        count = min(step, rows - first)
+        spans = narrowed(snapshot, replace(whole, offset=first, limit=count)).spans
+        passes = _Passes(snapshot, spans, count, advance)
+        write_field_groups(snapshot.root, passes.groups(), snapshot.schema, options, done)
+
+
+class _Passes:
+    """The groups of one new file, which has ``rows`` rows: the live rows of ``spans``."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        spans: Sequence[Span],
+        rows: int,
+        advance: Callable[[int], object],
+    ) -> None:
+        self._snapshot = snapshot
+        self._spans = spans
+        self._rows = rows
+        self._advance = advance
+        self._lock = threading.Lock()
+        self._read = self._reported = 0
+
+    def groups(self) -> list[FieldGroup]:
+        """All fields in groups of at most `GROUP_BYTES`, or of one field."""
+        fields = self._snapshot.schema.fields
+        groups: list[list[int]] = []
+        size = 0
+        for number, width in enumerate(_widths(fields, self._spans)):
+            size += width * self._rows
+            if not groups or size > GROUP_BYTES:
+                groups.append([])
+                size = width * self._rows
+            groups[-1].append(number)
+        return [FieldGroup(numbers, partial(self._batches, numbers)) for numbers in groups]
+
+    def _batches(self, numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        schema: Schema = self._snapshot.schema
+        schema = replace(schema, fields=tuple(schema.fields[number] for number in numbers))
+        fields = schema.fields
+        plan = rows_plan(schema, in_long_runs(self._snapshot, self._spans, fields))
+        for batch in scan_windows(self._snapshot, plan, _sizer(fields, self._rows)):
+            yield align_batch(batch, schema)
+            self._report(batch.num_rows * len(numbers))
+
+    def _report(self, values: int) -> None:
+        """Report the share of all values that were read as rows."""
+        fields = len(self._snapshot.schema.fields)
+        with self._lock:
+            self._read += values
+            rows = self._read // fields - self._reported
+            self._reported += rows
+        self._advance(rows)
+        # Threads decode what others free, and the pool would retain it for each of them.
+        pa.default_memory_pool().release_unused()
+
+
+def _widths(fields: Sequence[Field], spans: Sequence[Span]) -> list[int]:
+    """The estimated bytes of a row of each field.
+
+    Fields of variable width share the stored bytes that the others leave.
+    """
+    known = [fixed_bytes([field]) for field in fields]
+    rest = stored_bytes(spans) // max(1, num_rows(spans)) - sum(width or 0 for width in known)
+    share = rest // max(1, known.count(None))
+    return [
+        max(share, probable_bytes([field])) if width is None else width
+        for field, width in zip(fields, known, strict=True)
+    ]
+
+
+def _sizer(fields: Sequence[Field], rows: int) -> WindowSizer:
+    """The windows of a group: as few as `GROUP_BYTES` allows."""
+    width = fixed_bytes(fields)
+    first = min(rows, FIRST_ROWS) if width is None else GROUP_BYTES // width
+    return WindowSizer(max(1, first), max(1, rows), 1, WindowBytes(GROUP_BYTES, GROUP_BYTES))
