@@ -125,7 +125,11 @@ def test_filters_select_the_same_rows_with_indices(
     ours, theirs = lance_core.dataset(uri), lance.dataset(uri)
     options = {"columns": ["x"], "with_row_id": True}
     wrong = []
-    for condition in share(FILTERS, 2, turn=stable):
+    # Each filter on a fresh table of one kind, and after the changes of two histories, with row
+    # addresses in one of them and with stable row ids in the other.
+    number = list(HISTORIES).index(history)
+    parts, turn = (4, number + 2 * stable) if history != "fresh" else (2, int(stable))
+    for condition in share(FILTERS, parts, turn):
         expected = ours.to_table(filter=condition, use_scalar_index=False, **options)
         found = ours.to_table(filter=condition, **options)
         if found != expected or ours.count_rows(condition) != expected.num_rows:
