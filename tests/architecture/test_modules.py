@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,9 +59,9 @@ def package_code(tree: ast.Module) -> list[str]:
     ]
 
 
-def dangers(tree: ast.Module) -> Iterator[str]:
+def dangers(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """What could turn stored bytes into running code, or pass checks over in silence."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names if a.name.split(".")[0] in CODE_FROM_DATA)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -77,23 +77,24 @@ def dangers(tree: ast.Module) -> Iterator[str]:
             yield "bare except"
 
 
-def imported(tree: ast.Module) -> frozenset[str]:
+def imported(imports: Iterable[ast.ImportFrom]) -> frozenset[str]:
     """Modules from which names are imported, and these names as if they were modules."""
     return frozenset(
         name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module
+        for node in imports
+        if node.module
         for name in (node.module, *(f"{node.module}.{one.name}" for one in node.names))
     )
 
 
-def functions_import_own_modules(tree: ast.Module) -> bool:
-    return any(
-        (node.module or "").startswith("lance_core")
+def functions_import_own_modules(tree: ast.Module, imports: Iterable[ast.ImportFrom]) -> bool:
+    own = {node for node in imports if (node.module or "").startswith("lance_core")}
+    # Few modules have such imports below the top: functions of the others are not looked through.
+    return not own.issubset(tree.body) and any(
+        node in own
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef) and function.name != "__getattr__"
         for node in ast.walk(function)
-        if isinstance(node, ast.ImportFrom)
     )
 
 
@@ -117,6 +118,8 @@ def facts_of(path: Path) -> Facts:
     """The facts of a module, which is parsed once for all rules."""
     text = path.read_text("utf-8")
     tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     is_package = path.name == "__init__.py"
     exports = any(
         isinstance(node, ast.Import | ast.ImportFrom)
@@ -128,14 +131,10 @@ def facts_of(path: Path) -> Facts:
         is_documented=not tree.body or bool(ast.get_docstring(tree)),
         package_code=package_code(tree) if is_package else [],
         is_vague_package=is_package and exports and not any(map(is_all, tree.body)),
-        dangers=list(dangers(tree)),
-        relative_imports=[
-            ast.unparse(node)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.level > 0
-        ],
-        imported=imported(tree),
-        functions_import_own_modules=functions_import_own_modules(tree),
+        dangers=list(dangers(nodes)),
+        relative_imports=[ast.unparse(node) for node in imports if node.level > 0],
+        imported=imported(imports),
+        functions_import_own_modules=functions_import_own_modules(tree, imports),
         public_classes=[
             node.name
             for node in tree.body
