@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 # Most of what is installed is never imported: to compile all of it takes longer than to install it.
@@ -30,12 +31,22 @@ def main(arguments: list[str]) -> int:
 
 
 def _install(arguments: list[str]) -> int:
-    if any(argument.startswith(("-e", "-r")) for argument in arguments):
+    if _names_checkout(arguments):
         subprocess.check_call([*PIP, *BACKENDS])
         if subprocess.call([*PIP, "--no-build-isolation", *arguments]) == 0:
             return 0
         # Where something else has no wheels either, it needs an environment of its own after all.
     return subprocess.call([*PIP, *arguments])
+
+
+def _names_checkout(arguments: list[str]) -> bool:
+    """Whether distributions of this checkout are among the arguments, or in files that they name.
+
+    Tools alone have wheels: they need nothing to be built with.
+    """
+    files = [Path(name) for option, name in pairwise(arguments) if option == "-r"]
+    lines = [line for file in files for line in file.read_text("utf-8").splitlines()]
+    return any(line.startswith("-e") for line in (*arguments, *lines))
 
 
 if __name__ == "__main__":
