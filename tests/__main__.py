@@ -34,18 +34,19 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ("spark", "docs", "cloud/spark"),
     ("interop",),
     ("cloud",),
-    ("cloud/azure", "cloud/dynamodb", "cloud/s3"),
+    ("cloud/azure", "conformance"),
+    ("cloud/dynamodb", "cloud/s3"),
     ("packaging", "cloud/spark/test_cluster.py"),
     ("unit/dataset",),
     ("unit",),
     (),
-    ("conformance",),
     ("histories",),
     ("properties", "sql", *QUERY_ENGINES),
     ("unit/store/local", "conformance/test_local_store.py"),
 )
 """Paths below this folder that a process runs together; the part without paths runs all folders
-that no other names. What takes longest begins first."""
+that no other names. What takes longest begins first. Parts with servers have few of them: each
+takes 100 MB beside the tests."""
 
 ON_DISK = ("packaging", "unit/store/local")
 """Paths whose parts use the disk. Others write to memory: a disk takes as long as most tests."""

@@ -23,10 +23,10 @@ MALLOC_LIMITS = {
 }
 """Numbers of ``mallopt`` and their values. A limit that is set no longer grows by itself."""
 
-MAX_RESIDENT = 500 << 20
+MAX_RESIDENT = 400 << 20
 """Bytes of a process above which it gives memory back: below it that would only cost time."""
 
-STEP = 100 << 20
+STEP = 50 << 20
 """Bytes that a process has to grow before it tries again: a collection takes half a second."""
 
 THRESHOLDS = 50_000, 20, 100
