@@ -28,6 +28,7 @@ from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.on_demand import Part, load
+from lance_core.store.ranges import slice_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
@@ -78,7 +79,10 @@ class JoinedFiles:
         self._paths = [part.path for part in parts]
         self._ranges = JoinedRanges(np.array([part.size for part in parts], np.int64))
         self.num_rows = sum(part.num_rows for part in parts)
-        metadata, footers = _read_metadata(store, parts)
+        metadata, footers, tails = _read_metadata(store, parts)
+        # The first read of rows follows soon; it needs no second request if files were read whole.
+        is_whole = all(tail.size == part.size for tail, part in zip(tails, parts, strict=True))
+        self._whole = tails if is_whole else None
         version = FileVersion.from_footer(int(footers["major"][0]), int(footers["minor"][0]))
         load(Part.FILES_2_0 if version is FileVersion.V2_0 else Part.FILES_2_1)
         end = self._ranges.end
@@ -116,7 +120,11 @@ class JoinedFiles:
             decode_field(field, column_of, self._columns, rows, self._context) for field in fields
         ]
 
+        whole, self._whole = self._whole, None
+
         def read(file: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+            if whole is not None:
+                return slice_ranges(whole[file], ranges, self._paths[file])
             return store.get_ranges(self._paths[file], ranges)
 
         arrays = run_decoding(
@@ -133,8 +141,8 @@ class JoinedFiles:
 
 def _read_metadata(
     store: ObjectStore, parts: Sequence[FilePart]
-) -> tuple[_Metadata, npt.NDArray[np.void]]:
-    """The column metadata and footers of all files."""
+) -> tuple[_Metadata, npt.NDArray[np.void], list[pa.Buffer]]:
+    """The column metadata and footers of all files, and the last bytes of each."""
     sizes = np.array([part.size for part in parts], np.int64)
     lengths = [TAIL_LENGTH] if store.read_ahead else [SHORT_TAIL, TAIL_LENGTH]
     for length in lengths:
@@ -142,7 +150,7 @@ def _read_metadata(
         footers = _footers(tails, sizes)
         metadata = _Metadata.of(tails, sizes, footers)
         if metadata is not None:
-            return metadata, footers
+            return metadata, footers, tails
     raise CorruptFileError("the metadata of a file is not in its last bytes")
 
 

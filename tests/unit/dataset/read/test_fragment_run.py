@@ -13,6 +13,7 @@ import pytest
 import lance_core as lance
 from lance_core.dataset.read import fragment_run, scan_window
 from lance_core.errors import CorruptFileError
+from lance_core.store.process_reads import iops_counter
 from tests.each_case import each_case
 from tests.examples import IS_FULL_RUN
 
@@ -105,6 +106,19 @@ def test_all_fragments_are_read_by_one_call(
     monkeypatch.setattr(fragment_run, "FIRST_FRAGMENTS", 40)
     dataset.to_table(["i", "city", "text"])
     assert counts == [ROWS]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_first_scan_reads_each_small_file_once(tmp_path: Path, version: str) -> None:
+    table = rows().select(["i", "n"])
+    uri = str(tmp_path / "table")
+    lance.write_dataset(table, uri, max_rows_per_file=10, data_storage_version=version)
+    dataset = lance.dataset(uri)
+    for _ in range(2):
+        before = iops_counter()
+        assert dataset.to_table(["i"])["i"].to_pylist() == list(range(ROWS))
+        assert iops_counter() - before == 40
+    assert dataset.to_table() == table
 
 
 @pytest.mark.parametrize("version", VERSIONS)
