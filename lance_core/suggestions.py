@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lance_core.errors import InvalidInputError
-
 MAX_LENGTH = 80
 """Maximum characters of a name that are compared and shown; comparison takes quadratic time."""
 
@@ -50,8 +48,8 @@ def unknown_argument(name: str, known: Iterable[str]) -> TypeError:
     return TypeError(f"unknown argument {shortened(name)}{did_you_mean(name, known)}")
 
 
-def no_field(name: str, known: Sequence[str], parent: str = "") -> InvalidInputError:
-    """The error for a field that is not there: the nearest name, and the first of the valid ones.
+def no_field(name: str, known: Sequence[str], parent: str = "") -> str:
+    """What an error says of a field that is not there: the nearest name, some of the valid ones.
 
     ``parent``: the path of the struct that should have the field; "" for a column.
     """
@@ -59,9 +57,7 @@ def no_field(name: str, known: Sequence[str], parent: str = "") -> InvalidInputE
     valid = ", ".join(map(_as_sql, known[:MAX_NAMES]))
     more = f" and {len(known) - MAX_NAMES:,} more" if len(known) > MAX_NAMES else ""
     similar = did_you_mean(name, known) or "."
-    return InvalidInputError(
-        f"No field named {_as_sql(name)}{there}{similar} Valid fields are {valid}{more}."
-    )
+    return f"No field named {_as_sql(name)}{there}{similar} Valid fields are {valid}{more}."
 
 
 def _as_sql(name: str) -> str:

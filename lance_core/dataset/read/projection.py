@@ -114,7 +114,7 @@ def select_pruned(schema: Schema, columns: Columns) -> Projection:
     lineages = {name: schema.lineage(name) for name in names if not _is_meta(schema, name)}
     for name, found in lineages.items():
         if not found:
-            raise no_field(name, [*schema.names, *META_COLUMNS])
+            raise InvalidInputError(no_field(name, [*schema.names, *META_COLUMNS]))
     returned = project_lineages(list(lineages.values()))
     outputs = {name: Output(field, (name,)) for name, field in META_FIELDS.items()}
     outputs |= {field.name: stored_field_output(field, (field.name,)) for field in returned}
@@ -203,7 +203,7 @@ def stored_column(schema: Schema, name: str) -> Output:
         return Output(META_FIELDS[name], (name,))
     fields = schema.lineage(name)
     if not fields:
-        raise no_field(name, [*schema.names, *META_COLUMNS])
+        raise InvalidInputError(no_field(name, [*schema.names, *META_COLUMNS]))
     for field in fields[:-1]:
         if not field.is_struct:
             raise InvalidInputError(

@@ -35,7 +35,7 @@ def resolve(schema: pa.Schema, first: Name) -> ColumnNode:
     if len(found) > 1:
         raise InvalidInputError(f"the name {first.text} is ambiguous: {', '.join(found)}")
     if not found:
-        raise no_field(first.text, schema.names)
+        raise InvalidInputError(no_field(first.text, schema.names))
     field = schema.field(found[0])
     return ColumnNode((found[0],), field.type, field.nullable, field.metadata)
 
@@ -46,7 +46,7 @@ def child(parent: ColumnNode, name: str) -> ColumnNode:
     if not pa.types.is_struct(kind):
         raise InvalidInputError(f"{shown} has the type {kind}: it has no field {name}")
     if kind.get_field_index(name) < 0:
-        raise no_field(name, [member.name for member in kind], shown)
+        raise InvalidInputError(no_field(name, [member.name for member in kind], shown))
     field = kind.field(name)
     nullable = parent.nullable or field.nullable
     return ColumnNode((*parent.path, name), field.type, nullable, field.metadata)

@@ -21,7 +21,7 @@ def field(node: Node, name: str) -> Node:
         raise InvalidInputError(f"values of type {node.type} have no field {name!r}")
     names = [node.type.field(i).name for i in range(node.type.num_fields)]
     if name not in names:
-        raise no_field(name, names)
+        raise InvalidInputError(no_field(name, names))
     kernel = functools.partial(pc.struct_field, indices=[names.index(name)])
     return with_nullable(call(f"field {name!r}", kernel, node), True)
 
