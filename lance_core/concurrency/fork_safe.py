@@ -41,21 +41,24 @@ class ForkSafeLock:
     The guarded state must be consistent at any time, because a child inherits it unchanged.
     """
 
-    __slots__ = ("__weakref__", "_lock")
+    # The methods are those of a lock, which no Python code calls: a query takes dozens of locks.
+    __slots__ = ("__enter__", "__exit__", "__weakref__")
+
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> bool: ...
+
+        def __exit__(self, *_: object) -> None: ...
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.renew()
         _locks.add(self)
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
     def renew(self) -> None:
         """Replace the lock by an unlocked one."""
-        self._lock = threading.Lock()
+        lock = threading.Lock()
+        object.__setattr__(self, "__enter__", lock.__enter__)
+        object.__setattr__(self, "__exit__", lock.__exit__)
 
 
 _locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()

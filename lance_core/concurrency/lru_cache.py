@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+
+class _Making(Generic[V]):
+    """An item that a thread creates now; ``lock`` is released when ``item`` or ``error`` is set."""
+
+    __slots__ = ("error", "item", "lock")
+
+    item: V
+    error: BaseException | None
+
+    def __init__(self) -> None:
+        self.error = None
+        self.lock = threading.Lock()
+        self.lock.acquire()
+
+    def result(self) -> V:
+        """Wait for the item. Raises the error of the thread that creates it."""
+        with self.lock:
+            if self.error is not None:
+                raise self.error
+            return self.item
 
 
 class LruCache(Generic[K, V]):
@@ -38,7 +59,7 @@ class LruCache(Generic[K, V]):
         self._total = 0
         self._items: OrderedDict[K, V] = OrderedDict()
         self._lock = ForkSafeLock()
-        self._being_made: dict[K, Future[V]] | None = None
+        self._being_made: dict[K, _Making[V]] | None = None
         if made_once:
             self._being_made = {}
             _with_makers.add(self)
@@ -65,20 +86,19 @@ class LruCache(Generic[K, V]):
             making = self._being_made
             others = None if making is None else making.get(key)
             if making is not None and others is None:
-                mine: Future[V] = Future()
-                making[key] = mine
+                mine = making[key] = _Making()
         if others is not None:
             return others.result()
         if making is None:
             return self._keep(key, make())
         try:
-            item = self._keep(key, make())
+            mine.item = item = self._keep(key, make())
         except BaseException as error:
-            self._end(key)
-            mine.set_exception(error)
+            mine.error = error
             raise
-        self._end(key)
-        mine.set_result(item)
+        finally:
+            self._end(key)
+            mine.lock.release()
         return item
 
     def _keep(self, key: K, item: V) -> V:
