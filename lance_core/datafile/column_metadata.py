@@ -8,7 +8,8 @@ known writer uses this.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import add
 from typing import NamedTuple
 
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -32,6 +33,9 @@ _FORMAT_URL = "/lance.encodings"
 """Prefix of the type URLs of the format's own encodings."""
 
 PageEncoding = Message | ForeignEncoding
+
+_byte_range = partial(tuple.__new__, ByteRange)
+"""A `ByteRange` of a start and a stop, without a call of Python code: files have many."""
 
 
 class PageLists(NamedTuple):
@@ -74,6 +78,7 @@ class ColumnParser:
         """
         message = _column_metadata(raw)
         pages: list[Page] = []
+        starts = [0]
         try:
             for page in message.pages[:]:  # iteration over a slice is faster
                 encoding = self._page_encodings.get(page.encoding.direct.encoding)
@@ -84,12 +89,13 @@ class ColumnParser:
                     raise CorruptFileError(f"a page cannot have {num_rows} rows")
                 buffers = self._ranges(page.buffer_offsets[:], page.buffer_sizes[:])
                 pages.append(Page(buffers, num_rows, encoding))
+                starts.append(starts[-1] + num_rows)
         except CorruptFileError as error:
             raise error.at(field=f"pages[{len(pages)}]") from error
         buffers = ()
         if message.buffer_offsets or message.buffer_sizes:
             buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
-        return Column(tuple(pages), buffers, _column_encoding(_raw(message.encoding)))
+        return Column(tuple(pages), buffers, _column_encoding(_raw(message.encoding)), starts)
 
     def parse_files(self, raw: Sequence[bytes]) -> PageLists:
         """Parse the serialized ``ColumnMetadata`` of a column in each of several files.
@@ -144,17 +150,14 @@ class ColumnParser:
             raise CorruptFileError(
                 f"a page or column has {len(offsets)} buffer offsets but {len(sizes)} buffer sizes"
             )
-        ranges = []
-        data_end = self._data_end
-        for offset, size in zip(offsets, sizes, strict=True):
-            stop = offset + size
-            if stop > data_end:
-                raise CorruptFileError(
-                    f"a buffer at {offset} with {size} bytes reaches into the metadata or beyond "
-                    f"the file; data ends at {data_end}"
-                )
-            ranges.append(ByteRange(offset, stop))
-        return tuple(ranges)
+        stops = list(map(add, offsets, sizes))
+        if stops and max(stops) > self._data_end:
+            last = stops.index(max(stops))
+            raise CorruptFileError(
+                f"a buffer at {offsets[last]} with {sizes[last]} bytes reaches into the metadata "
+                f"or beyond the file; data ends at {self._data_end}"
+            )
+        return tuple(map(_byte_range, zip(offsets, stops, strict=True)))
 
 
 def _column_metadata(raw: bytes) -> ColumnMetadata:

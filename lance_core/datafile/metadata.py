@@ -266,7 +266,7 @@ def _check_packed(footer: Footer, table: memoryview) -> None:
 
     Without this check, a wrong position could make a reader read a whole file as metadata.
     """
-    used = sum(length for _, length in _ENTRY.iter_unpack(table))
+    used = sum([length for _, length in _ENTRY.iter_unpack(table)])
     region = footer.column_offsets - footer.column_metadata
     if region > used + footer.num_columns * ALIGNMENT:
         raise CorruptFileError(

@@ -39,6 +39,11 @@ _INNER: dict[str, tuple[str, ...]] = {
 }
 """For each encoding, the names of the encodings that it must contain."""
 
+_valid: dict[tuple[int, FileVersion], PageLayout] = {}
+"""Messages that are known to be valid, by id and version: most pages share one of few messages."""
+
+_MAX_VALID = 1024
+
 _LATER = frozenset({"range", "delta"})
 """Encodings that are recognised only to reject them with a clear error."""
 
@@ -51,7 +56,12 @@ def check_page(layout: PageLayout, buffers: Sequence[ByteRange], version: FileVe
                 f"a buffer at {buffer.start}, which is not a multiple of {BUFFER_ALIGNMENT}",
                 offset=buffer.start,
             )
-    _check_layout(layout, version, 0)
+    key = id(layout), version
+    if _valid.get(key) is not layout:
+        _check_layout(layout, version, 0)
+        if len(_valid) >= _MAX_VALID:
+            _valid.clear()
+        _valid[key] = layout
 
 
 def _check_layout(layout: PageLayout, version: FileVersion, depth: int) -> None:

@@ -49,18 +49,22 @@ def decode_field(
     """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.decode_field`."""
     if isinstance(rows, RowIndices):
         rows = packed_rows(rows.values)
-    if not len(rows):
+    num_rows = len(rows)
+    if not num_rows:
         return []
-    if len(rows) <= _FEW:
-        values = yield from _scalars(field, column_of, columns, rows, context)
-        if values is not None:
-            return values
-    tree = _tree(field, column_of, columns)
-    root, plan = tree.root, tree.plan
-    if root.is_leaf:
-        array = yield from _leaf(plan[0].column, root, rows, context)
+    number = column_of.get(field.id, -1)
+    if 0 <= number < len(columns):  # the field is a leaf, as nearly all are
+        leaf = LeafColumn.of(columns[number], field.storage_type, field.name)
+        node = leaf.as_field()
+        if num_rows <= _FEW:
+            values = yield from _scalars(leaf, rows, context)
+            if values is not None:
+                return values
+        array = yield from _leaf(leaf, node, rows, context)
         if array is not None:
             return [array]
+    tree = _tree(field, column_of, columns)
+    root, plan = tree.root, tree.plan
     if isinstance(rows, OrderedRows):
         distinct = decode_field(field, column_of, columns, rows.distinct, context)
         return (yield from reorder(distinct, rows))
@@ -89,37 +93,13 @@ def _leaf(
 
 
 def _scalars(
-    field: Field,
-    column_of: Mapping[int, int],
-    columns: Sequence[Column],
-    rows: AnyRows,
-    context: DecodeContext,
+    leaf: LeafColumn, rows: AnyRows, context: DecodeContext
 ) -> Decoding[list[pa.Array] | None]:
     """Read a few rows one by one; None if this field has no fast path for it."""
     numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.numbers.tolist()
-    found = yield from run_interleaved(
-        [_scalar(field, column_of, columns, number, context) for number in numbers]
-    )
+    found = yield from run_interleaved([leaf.scalar_at(number, context) for number in numbers])
     values = [value for value in found if value is not None]
-    return values if len(values) == len(rows) else None
-
-
-def _scalar(
-    field: Field,
-    column_of: Mapping[int, int],
-    columns: Sequence[Column],
-    row: int,
-    context: DecodeContext,
-) -> Decoding[pa.Array | None]:
-    """One row by the fastest path; None if this field has no such path."""
-    number = column_of.get(field.id, -1)
-    if not 0 <= number < len(columns):
-        return None
-    type_ = field.storage_type
-    leaf = LeafColumn.of(columns[number], type_, field.name)
-    if not leaf.is_field:
-        leaf.expect((Node(type_, is_leaf=True),))
-    return (yield from leaf.scalar_at(row, context))
+    return values if len(values) == len(numbers) else None
 
 
 def _list_at(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array | None]:

@@ -32,7 +32,12 @@ from lance_core.encodings.v2_1.pages.mini_block.page_run import (
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.pages.validation import check_page
 from lance_core.encodings.v2_1.read.assemble import assemble
-from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
+from lance_core.errors import (
+    CorruptFileError,
+    LanceError,
+    PluginNotFoundError,
+    UnsupportedFeatureError,
+)
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
@@ -42,6 +47,9 @@ if TYPE_CHECKING:
 
 MAX_RUN_ITEMS = 1 << 20
 """Maximum levels of pages to read together."""
+
+_PLACED = CorruptFileError, UnsupportedFeatureError, PluginNotFoundError
+"""Errors of pages that get the path of the field."""
 
 _UNKNOWN = -2
 """In place of the fingerprint of an encoding that is not computed yet."""
@@ -122,11 +130,6 @@ class LeafColumn:
             self._made.append(_Tables.of(PageArrays.of(self.column.pages)))
         return self._made[0]
 
-    @property
-    def is_field(self) -> bool:
-        """True if `expect` found that this leaf is a top-level field."""
-        return len(self._nodes) == 1
-
     def expect(self, nodes: Sequence[Node]) -> None:
         """Set the fields on the path to this leaf, outermost first, to check pages against."""
         if nodes is self._nodes:
@@ -134,6 +137,12 @@ class LeafColumn:
         if [node.is_list for node in self._nodes] != [node.is_list for node in nodes]:
             self._plans = {}
         self._nodes = tuple(nodes)
+
+    def as_field(self) -> Node:
+        """The node of this leaf as a top-level field, after `expect` of this node."""
+        if len(self._nodes) != 1:
+            self.expect((Node(self.type, is_leaf=True),))
+        return self._nodes[0]
 
     def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
         """Row ``number`` of a column that is a whole field, as an array of one value.
@@ -144,8 +153,10 @@ class LeafColumn:
         if page is None:
             return None
         plan = self._page(page, context)
-        with _Placing(self, page):
+        try:
             return (yield from plan.scalar_at(number - self.column.starts[page], context))
+        except _PLACED as error:
+            raise self._placed(error, page) from error
 
     def in_page(
         self, node: Node, rows: AnyRows, context: DecodeContext
@@ -158,16 +169,21 @@ class LeafColumn:
         if plan.is_all_null:
             return all_null(self.type, len(rows))
         inner = rows.moved(-self.column.starts[page])
-        with _Placing(self, page):
+        try:
             if not isinstance(inner, OrderedRows):
-                return assemble(
-                    node, [(yield from plan.decode(inner, context))], (1,), context.kernels
-                )
-            part = yield from plan.take(inner, context)
-            if part is not None:
+                part = yield from plan.decode(inner, context)
+                levels = part.levels
+                is_plain = levels.rep is None and levels.definition is None and node.is_leaf
+                if is_plain and len(part.values) == levels.count:
+                    return part.values
                 return assemble(node, [part], (1,), context.kernels)
+            taken = yield from plan.take(inner, context)
+            if taken is not None:
+                return assemble(node, [taken], (1,), context.kernels)
             part = yield from plan.decode(packed_rows(inner.distinct.values), context)
             return inner.taken_from(assemble(node, [part], (1,), context.kernels))
+        except _PLACED as error:
+            raise self._placed(error, page) from error
 
     def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row of a column that is part of a field; None if there is no fast path."""
@@ -175,8 +191,10 @@ class LeafColumn:
         if page is None:
             return None
         plan = self._page(page, context)
-        with _Placing(self, page):
+        try:
             return (yield from plan.list_at(number - self.column.starts[page], context))
+        except _PLACED as error:
+            raise self._placed(error, page) from error
 
     def stretches(self, rows: Rows) -> list[Stretch]:
         """Group consecutive pages that hold some of ``rows`` and are decoded together."""
@@ -264,8 +282,10 @@ class LeafColumn:
         assert isinstance(plan, MiniBlockPlan)
         run = MiniBlockRun(plan, self.pages, np.array(stretch.pages), self._known)
         try:
-            with _Placing(self, stretch.pages[0]):
+            try:
                 return (yield from run.decode(stretch.rows, context))
+            except _PLACED as error:
+                raise self._placed(error, stretch.pages[0]) from error
         except CorruptFileError:
             # Decode each page alone, so that the error names the damaged page.
             for number in stretch.pages:
@@ -276,8 +296,10 @@ class LeafColumn:
     def decode_page(self, number: int, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode ``rows``, counted from the start of page ``number``."""
         plan = self._page(number, context)
-        with _Placing(self, number):
+        try:
             return (yield from plan.decode(rows, context))
+        except _PLACED as error:
+            raise self._placed(error, number) from error
 
     def _page_of(self, row: int) -> int | None:
         starts = self.column.starts
@@ -286,8 +308,10 @@ class LeafColumn:
     def _page(self, number: int, context: DecodeContext) -> LayoutPlan:
         plan = self._plans.get(number)
         if plan is None:
-            with _Placing(self, number):
+            try:
                 plan = self._planned(self.column.pages[number], context)
+            except _PLACED as error:
+                raise self._placed(error, number) from error
             self._plans[number] = plan
         return plan
 
@@ -309,22 +333,8 @@ class LeafColumn:
         check_kinds(self._nodes, plan.kinds)
         return plan
 
-
-class _Placing:
-    """Adds the field's path to errors, and the file position to those about corruption."""
-
-    __slots__ = ("_leaf", "_page")
-
-    def __init__(self, leaf: LeafColumn, page: int) -> None:
-        self._leaf = leaf
-        self._page = page
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        leaf = self._leaf
+    def _placed(self, error: LanceError, page: int) -> LanceError:
+        """An error of `_PLACED` with the field's path; with the position in the file if corrupt."""
         if isinstance(error, CorruptFileError):
-            raise with_page(error, leaf.column.pages[self._page], leaf.path) from error
-        if isinstance(error, UnsupportedFeatureError | PluginNotFoundError):
-            raise type(error)(f"field {leaf.path!r}: {error}") from error
+            return with_page(error, self.column.pages[page], self.path)
+        return type(error)(f"field {self.path!r}: {error}")
