@@ -22,7 +22,7 @@ _TOTALS = _Totals()
 
 def count_reads(found: Sequence[pa.Buffer]) -> None:
     """Add buffers that a store returned, one for each byte range or object."""
-    size = sum(buffer.size for buffer in found)
+    size = sum([buffer.size for buffer in found])
     with _TOTALS.lock:
         _TOTALS.reads += len(found)
         _TOTALS.bytes += size

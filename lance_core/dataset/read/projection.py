@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.blobs import type as _registers  # noqa: F401 (the Arrow type of blobs)
 from lance_core.dataset.expressions.filters import Value, as_value
 from lance_core.dataset.expressions.zero_column_tables import zero_column_table
@@ -34,6 +36,15 @@ META_FIELDS = {name: pa.field(name, pa.uint64()) for name in META_COLUMNS}
 
 Columns = Sequence[str] | Mapping[str, str] | None
 """The type of the argument ``columns``; None means all stored columns."""
+
+MAX_CACHED = 64
+"""Maximum projections that each schema caches, and maximum results of `required`."""
+
+MAX_CACHED_COLUMNS = 16
+"""Maximum columns of a cached projection; one of many columns takes memory."""
+
+_Required: TypeAlias = tuple[tuple[Field, ...], tuple[str, ...]]
+"""Stored fields and meta columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +145,15 @@ def select(schema: Schema, columns: Columns, extra: Sequence[str] = ()) -> Proje
     """
     if columns is None and not extra:
         return schema.derived("all_columns", lambda: Projection.of(schema, _all(schema)))
+    if isinstance(columns, list) and len(columns) <= MAX_CACHED_COLUMNS:
+        names = _checked(columns)
+        known: LruCache[object, Projection] = schema.derived("projections", _new_cache)
+        key = tuple(names), tuple(extra)
+        return known.get(key, lambda: _selected(schema, names, extra))
+    return _selected(schema, columns, extra)
+
+
+def _selected(schema: Schema, columns: Columns, extra: Sequence[str]) -> Projection:
     if columns is None:
         outputs = _all(schema)
     elif isinstance(columns, Mapping):
@@ -151,10 +171,19 @@ def _all(schema: Schema) -> list[Output]:
     return [stored_field_output(field, (field.name,)) for field in schema.fields]
 
 
-def required(
-    schema: Schema, paths: Sequence[tuple[str, ...]]
-) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+def required(schema: Schema, paths: Sequence[tuple[str, ...]]) -> _Required:
     """The pruned stored fields and the meta columns that ``paths`` need; JSON as it is stored."""
+    if len(paths) > MAX_CACHED_COLUMNS:
+        return _required(schema, paths)
+    known: LruCache[object, _Required] = schema.derived("required", _new_cache)
+    return known.get(tuple(paths), lambda: _required(schema, paths))
+
+
+def _new_cache() -> LruCache[Any, Any]:
+    return LruCache(MAX_CACHED)
+
+
+def _required(schema: Schema, paths: Sequence[tuple[str, ...]]) -> _Required:
     own = schema.tops
     stored = [_readable(_lineage(own[path[0]], path)) for path in paths if path[0] in own]
     meta = tuple(dict.fromkeys(path[0] for path in paths if path[0] not in own))

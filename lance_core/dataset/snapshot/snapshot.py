@@ -150,7 +150,10 @@ class Snapshot:
     @cached_property
     def blobs_v2(self) -> Mapping[int, SchemaField]:
         """All version 2 blob fields, also nested ones, by field id."""
-        return {part.id: part for part in self.schema.walk() if is_blob_v2(part)}
+        schema = self.schema
+        return schema.derived(
+            "blobs v2", lambda: {part.id: part for part in schema.walk() if is_blob_v2(part)}
+        )
 
     @cached_property
     def places(self) -> dict[int, Places]:

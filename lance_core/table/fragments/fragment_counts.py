@@ -176,7 +176,7 @@ def _parsed(raw: Sequence[bytes]) -> Int64Array:
             message.deletion_file.num_deleted_rows,
             message.HasField("deletion_file"),
             len(message.files),
-            min(_MAX, sum(file.file_size_bytes for file in message.files)),
+            min(_MAX, sum([file.file_size_bytes for file in message.files])),
         )
         for message in messages
     ]
