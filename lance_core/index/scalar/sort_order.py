@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,21 +50,33 @@ def sort_keys(values: pa.Array) -> pa.Array:
     Most types share the buffers of ``values``. The keys of keys are these keys.
     """
     kind = values.type
+    convert = _conversions.get(kind.id)
+    if convert is None:
+        convert = _conversions.setdefault(kind.id, _conversion(kind))
+    return convert(values)
+
+
+_conversions: dict[int, Callable[[pa.Array], pa.Array]] = {}
+"""The function that returns the keys of values of a type, by the number of the type in Arrow."""
+
+
+def _conversion(kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    """The function for ``kind`` and all types that differ only in their parameters."""
     if pa.types.is_dictionary(kind):
-        return sort_keys(values.dictionary_decode())
+        return lambda values: sort_keys(values.dictionary_decode())
     if pa.types.is_boolean(kind):
-        return values.cast(pa.uint8())
+        return lambda values: values.cast(pa.uint8())
     if pa.types.is_floating(kind):
-        return _float_keys(values)
+        return _float_keys
     if pa.types.is_decimal(kind):
-        return _decimal_keys(values)
+        return _decimal_keys
     if _is_number(kind) and not pa.types.is_integer(kind):
-        return values.view(_SIGNED[kind.bit_width])
+        return lambda values: values.view(_SIGNED[values.type.bit_width])
     if pa.types.is_string(kind):
-        return values.view(pa.binary())
+        return lambda values: values.view(pa.binary())
     if pa.types.is_large_string(kind):
-        return values.view(pa.large_binary())
-    return values
+        return lambda values: values.view(pa.large_binary())
+    return lambda values: values
 
 
 def sort_indices(values: pa.Array) -> Positions:
@@ -143,7 +156,8 @@ class SortedValues:
         ``after`` also counts those equal to it.
         """
         wanted = searchable(sort_keys(values))
-        return np.searchsorted(self.keys, wanted, "right" if after else "left")
+        found: Positions = self.keys.searchsorted(wanted, "right" if after else "left")
+        return found
 
 
 def _is_number(kind: pa.DataType) -> bool:

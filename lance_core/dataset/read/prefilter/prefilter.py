@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -14,9 +15,8 @@ from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.filters import Filter
-from lance_core.dataset.expressions.sql import logic
 from lance_core.dataset.expressions.sql.expression import SqlExpression
-from lance_core.dataset.expressions.sql.node import paths, unknown
+from lance_core.dataset.expressions.sql.node import unknown
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.prefilter.candidate_rows import (
     CandidateRows,
@@ -105,8 +105,7 @@ class Prefilter:
             return None
         if not isinstance(self._condition.condition, SqlExpression):
             return self._condition
-        node = logic.all_of(self.choice.rest)
-        return Filter(paths([node]), SqlExpression("", node))
+        return self.choice.rest_filter
 
     @property
     def text(self) -> str:
@@ -128,18 +127,17 @@ class Prefilter:
         metrics = plan.metrics or UNMEASURED
         with metrics.index.timed():
             found, choice = self.answer, self.choice
-        plain = replace(plan, prefilter=None)
         if found is None or choice is None:
-            return [plain]
+            return [replace(plan, prefilter=None)]
         if plan.metrics is not None:
             metrics.index.ranges_scanned += found.num_pages
             metrics.index.returned(self._num_rows(found), 0)
         rest = self.rest
         groups = itertools.groupby(self._spans(found, plan.spans), key=lambda one: one[0])
         return [
-            replace(plain, spans=spans, filter=rest, has_chosen_rows=True)
+            replace(plan, prefilter=None, spans=spans, filter=rest, has_chosen_rows=True)
             if is_covered
-            else replace(plain, spans=spans)
+            else replace(plan, prefilter=None, spans=spans)
             for is_covered, spans in ((key, tuple(s for _, s in group)) for key, group in groups)
         ]
 
@@ -189,9 +187,9 @@ def prefilter_of(snapshot: Snapshot, condition: Filter, *, skips_others: bool) -
         per_node = _choices.get(snapshot)
         if per_node is None:
             per_node = _choices[snapshot] = LruCache(MAX_CHOICES)
-        parts, choice = per_node.get(node, lambda: _planned(snapshot, node))
+        parts, choice = per_node.get(node, lambda: _planned(snapshot, _conjuncts(node)))
     else:
-        parts, choice = _planned(snapshot, node)
+        parts, choice = _planned(snapshot, conjuncts_of(node))
     if choice is None:
         return None
     return Prefilter(snapshot, condition, parts, choice, skips_others=skips_others)
@@ -221,8 +219,11 @@ def prefilter_of_keys(
     return None if choice is None else Prefilter(snapshot, condition, parts, choice)
 
 
-def _planned(snapshot: Snapshot, node: Node) -> _Planned:
-    parts = conjuncts_of(node)
+_conjuncts = lru_cache(maxsize=MAX_CHOICES)(conjuncts_of)
+"""The parts of the conditions of SQL, for all tables and their versions."""
+
+
+def _planned(snapshot: Snapshot, parts: Sequence[Conjunct]) -> _Planned:
     return parts, _choice(snapshot, parts, ())
 
 
@@ -239,7 +240,7 @@ def _choice(
         field = field_at(snapshot, lookup.path)
         if field is None or field.storage_type != lookup.kind:
             return ()
-        found = usable.by_field.get(field.id, ())
+        found = usable.of_field(snapshot, field.id)
         return [index for index in found if index.name not in failed]
 
     return choose(parts, indices_of)

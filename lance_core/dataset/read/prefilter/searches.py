@@ -13,6 +13,11 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from lance_core.concurrency.fork_safe import cached_property
+from lance_core.dataset.expressions.filters import Filter
+from lance_core.dataset.expressions.sql import logic
+from lance_core.dataset.expressions.sql.expression import SqlExpression
+from lance_core.dataset.expressions.sql.node import paths
 from lance_core.dataset.read.prefilter.conditions import (
     AllOf,
     AnyOf,
@@ -65,7 +70,7 @@ IndicesOf: TypeAlias = "Callable[[ColumnLookup], Sequence[UsableIndex]]"
 """A function that returns the indices of the column of a lookup."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """The searches for a condition.
 
@@ -76,6 +81,12 @@ class Choice:
     tree: SearchTree
     rest: tuple[Node, ...]
     unanswered: tuple[Node, ...]
+
+    @cached_property
+    def rest_filter(self) -> Filter:
+        """The AND of ``rest``, which has at least one operand."""
+        node = logic.all_of(self.rest)
+        return Filter(paths([node]), SqlExpression("", node))
 
 
 def choose(parts: Sequence[Conjunct], indices_of: IndicesOf) -> Choice | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.fragment_reuse import FragmentReuse, fragment_reuse
-from lance_core.dataset.read.stored_indices import field_of, index_type, indices_of, spec_of
+from lance_core.dataset.read.stored_indices import index_type, indices_of, spec_of
 from lance_core.errors import CorruptFileError, IndexWarning, LanceError
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
@@ -68,16 +68,54 @@ class UsableIndex:
         return worst
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class UsableIndices:
-    """The indices of a version by the id of their field, and the ids of all its fragments.
+    """The indices of a version that cover at least one fragment.
 
-    ``map``: where rows are now whose addresses in indices are those before a compaction.
+    ``fragments``: the ids of all fragments of the version. ``map``: where rows are now whose
+    addresses in indices are those before a compaction.
     """
 
-    by_field: Mapping[int, tuple[UsableIndex, ...]]
-    fragments: BitMap
-    map: AddressMap
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.fragments: BitMap = fragment_bitmap(snapshot.manifest.fragments.ids)
+        self._reuse = _reuse(snapshot)
+        self.map: AddressMap = self._reuse.map
+        self._stored: dict[int, list[IndexMetadata]] = {}
+        self._is_stable = snapshot.manifest.uses_stable_row_ids
+        self._by_field: dict[int, tuple[UsableIndex, ...]] = {}
+        for stored in indices_of(snapshot):
+            if len(stored.fields) == 1:
+                self._stored.setdefault(stored.fields[0], []).append(stored)
+
+    def of_field(self, snapshot: Snapshot, field_id: int) -> tuple[UsableIndex, ...]:
+        """The indices of an existing field. Computed on first use: tables may have many indices."""
+        found = self._by_field.get(field_id)
+        if found is None:
+            found = self._by_field[field_id] = tuple(self._read(snapshot, field_id))
+        return found
+
+    def _read(self, snapshot: Snapshot, field_id: int) -> Iterator[UsableIndex]:
+        groups: dict[tuple[str, str], list[tuple[IndexMetadata, IndexTypeSpec]]] = {}
+        for stored in self._stored.get(field_id, ()):
+            spec = spec_of(stored)
+            if spec is not None:
+                groups.setdefault((stored.name, spec.name), []).append((stored, spec))
+        for (name, _), group in groups.items():
+            segments = [self._segment(one) for one, _ in group]
+            segments = [one for one in segments if one.fragments]
+            spec = group[0][1]
+            type_ = _type(snapshot, name, spec) if segments else None
+            if type_ is not None:
+                covered = functools.reduce(operator.or_, [one.fragments for one in segments])
+                yield UsableIndex(name, spec, type_, tuple(segments), covered)
+
+    def _segment(self, stored: IndexMetadata) -> CoveringSegment:
+        """``stored`` with the existing fragments of its list; with none if the list is damaged."""
+        try:
+            fragments = self._reuse.fragments(stored)
+        except CorruptFileError:
+            fragments = None
+        covered = fragment_bitmap(()) if fragments is None else self.fragments & fragments
+        return CoveringSegment(stored, covered, self._is_stable and has_row_ids(stored))
 
 
 _of_snapshots: WeakKeyDictionary[Snapshot, UsableIndices] = WeakKeyDictionary()
@@ -85,40 +123,11 @@ _of_snapshots: WeakKeyDictionary[Snapshot, UsableIndices] = WeakKeyDictionary()
 
 
 def usable_indices(snapshot: Snapshot) -> UsableIndices:
-    """The indices that cover at least one fragment of ``snapshot``.
-
-    Raises `CorruptFileError` for an index section that cannot be read.
-    """
+    """The indices of ``snapshot``. Raises `CorruptFileError` for a damaged index section."""
     found = _of_snapshots.get(snapshot)
     if found is None:
-        found = _of_snapshots[snapshot] = _read(snapshot)
+        found = _of_snapshots[snapshot] = UsableIndices(snapshot)
     return found
-
-
-def _read(snapshot: Snapshot) -> UsableIndices:
-    existing = fragment_bitmap(snapshot.manifest.fragments.ids)
-    reuse = _reuse(snapshot)
-    groups: dict[tuple[str, int, str], list[tuple[IndexMetadata, IndexTypeSpec]]] = {}
-    for stored in indices_of(snapshot):
-        spec, field = spec_of(stored), field_of(snapshot, stored)
-        if spec is not None and field is not None:
-            key = stored.name, field.id, spec.name
-            groups.setdefault(key, []).append((stored, spec))
-    by_field: dict[int, list[UsableIndex]] = {}
-    is_stable = snapshot.manifest.uses_stable_row_ids
-    for (name, field_id, _), group in groups.items():
-        segments = [
-            CoveringSegment(one, _covered(one, reuse, existing), is_stable and has_row_ids(one))
-            for one, _ in group
-        ]
-        segments = [one for one in segments if one.fragments]
-        type_ = _type(snapshot, name, group[0][1]) if segments else None
-        if type_ is not None:
-            spec = group[0][1]
-            covered = functools.reduce(operator.or_, [one.fragments for one in segments])
-            index = UsableIndex(name, spec, type_, tuple(segments), covered)
-            by_field.setdefault(field_id, []).append(index)
-    return UsableIndices({id_: tuple(some) for id_, some in by_field.items()}, existing, reuse.map)
 
 
 def _type(snapshot: Snapshot, name: str, spec: IndexTypeSpec) -> IndexType | None:
@@ -139,15 +148,6 @@ def _reuse(snapshot: Snapshot) -> FragmentReuse:
         # Without it, indices still have the addresses of all rows of fragments that exist.
         warn_of_failure(snapshot, REUSE_INDEX, error)
         return FragmentReuse()
-
-
-def _covered(stored: IndexMetadata, reuse: FragmentReuse, existing: BitMap) -> BitMap:
-    """The existing fragments that ``stored`` covers; none if its list of fragments is damaged."""
-    try:
-        fragments = reuse.fragments(stored)
-    except CorruptFileError:
-        fragments = None
-    return existing & fragments if fragments is not None else fragment_bitmap(())
 
 
 def warn_of_failure(snapshot: Snapshot, name: str | None, error: Exception) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import CorruptFileError
 from lance_core.index.files import IndexFolder
 from lance_core.index.scalar.btree.layout import (
@@ -19,7 +20,7 @@ from lance_core.index.scalar.btree.layout import (
     RANGE_PARTITIONED,
     UNSTATED_BATCH_SIZE,
 )
-from lance_core.index.scalar.sort_order import Positions, SortedValues, sort_keys
+from lance_core.index.scalar.sort_order import Positions, SortedValues
 
 _MAX_BATCH_SIZE = 1 << 32
 
@@ -38,53 +39,62 @@ class PageLookup:
     def __init__(self, folder: IndexFolder) -> None:
         name = _lookup_name(folder)
         reader = self._reader = folder.reader(name)
-        table = reader.read(["min", "max", "null_count"])
+        table = reader.read(["min", "max"])
         self.num_pages = table.num_rows
         self.batch_size = _batch_size(reader.metadata)
         self.files = _page_files(name, reader.metadata, self.num_pages)
-        self.minima, self.maxima, null_counts = (one.combine_chunks() for one in table.columns)
+        self.minima, self.maxima = (one.combine_chunks() for one in table.columns)
         for column in (self.minima, self.maxima):
             if column.type != folder.kind:
                 raise CorruptFileError(f"the bounds are of type {column.type}, not {folder.kind}")
-        self.null_counts = _numbers(null_counts)
-        if pa.types.is_null(folder.kind):
-            # pylance counts no nulls in columns of this type.
-            self.null_counts = np.full(self.num_pages, self.batch_size, np.uint32)
         self._is_numbered: bool | None = None
-        self._check_nulls()
-        self._lower = SortedValues(sort_keys(self.minima.slice(self.first_lower)))
-        self._upper = SortedValues(sort_keys(self.maxima.slice(self.first_page)))
+        self.first_page = int(self.maxima.null_count)
+        """The number of the first page that has a value other than null."""
+        self.first_lower = int(self.minima.null_count)
+        """The first page that starts with a value."""
+        self._null_pages = self.num_null_pages if self.first_lower or self.first_page else 0
+        self._lower = SortedValues(self.minima.slice(self.first_lower))
+        self._upper = SortedValues(self.maxima.slice(self.first_page))
         self._check_order()
 
     @property
     def nbytes(self) -> int:
         """Approximate bytes in memory."""
-        arrays = self.minima.nbytes + self.maxima.nbytes + self.null_counts.nbytes
+        arrays = self.minima.nbytes + self.maxima.nbytes + 4 * self.num_pages
         return int(arrays + self._lower.nbytes + self._upper.nbytes)
+
+    @cached_property
+    def null_counts(self) -> npt.NDArray[np.uint32]:
+        """The number of nulls in each page, read on first use. Raises `CorruptFileError`.
+
+        Nulls come first. So pages have none if no bound is null, and few queries need the numbers.
+        """
+        counts = _numbers(self._reader.read(["null_count"]).column(0).combine_chunks())
+        if pa.types.is_null(self.minima.type):
+            # pylance counts no nulls in columns of this type.
+            counts = np.full(self.num_pages, self.batch_size, np.uint32)
+        self._check_nulls(counts)
+        return counts
 
     @property
     def num_null_pages(self) -> int:
         """The number of pages that contain nulls: the first ones."""
         return int(np.count_nonzero(self.null_counts))
 
-    @property
-    def first_page(self) -> int:
-        """The number of the first page that has a value other than null."""
-        return int(self.maxima.null_count)
-
-    @property
-    def first_lower(self) -> int:
-        """The first page that starts with a value."""
-        return int(self.minima.null_count)
+    def count_nulls(self, numbers: Positions) -> int:
+        """The number of nulls in the pages ``numbers``."""
+        return int(self.null_counts[numbers].sum()) if self._null_pages else 0
 
     def check_order_of_pages(self) -> None:
         """Raise `CorruptFileError` unless page i of the index is row i of ``page_lookup.lance``.
 
-        A caller that compares each value with the bounds of its page need not call it.
+        A caller that compares each value with the bounds of its page need not call it. The numbers
+        of nulls are checked, too.
         """
         if self._is_numbered is None:
             numbers = _numbers(self._reader.read(["page_idx"]).column(0).combine_chunks())
             self._is_numbered = bool((numbers == np.arange(self.num_pages)).all())
+            self._is_numbered &= len(self.null_counts) == self.num_pages
         if not self._is_numbered:
             raise CorruptFileError("the pages are not numbered in ascending order", PAGE_LOOKUP)
 
@@ -107,20 +117,20 @@ class PageLookup:
         below = self._lower.search(keys, after=after) + self.first_lower
         return pages, (pages < below) & (pages < self.num_pages)
 
-    def _check_nulls(self) -> None:
+    def _check_nulls(self, null_counts: npt.NDArray[np.uint32]) -> None:
         """Nulls are at the start of the first pages."""
-        count = self.num_null_pages
+        count = int(np.count_nonzero(null_counts))
         if not (count or self.first_page or self.first_lower):
             return
         all_null = self.maxima.is_null().to_numpy(zero_copy_only=False)
         starts_with_null = self.minima.is_null().to_numpy(zero_copy_only=False)
         wanted = np.arange(self.num_pages) < count
         is_valid = (
-            ((self.null_counts > 0) == wanted).all()
+            ((null_counts > 0) == wanted).all()
             and (starts_with_null == wanted).all()
             and (all_null == (np.arange(self.num_pages) < self.first_page)).all()
             and count - self.first_page in (0, 1)
-            and (self.null_counts <= self.batch_size).all()
+            and (null_counts <= self.batch_size).all()
         )
         if not is_valid:
             raise CorruptFileError("the pages do not start with the nulls")

@@ -82,7 +82,7 @@ class OpenBTree(OpenIndex):
     @cached_property
     def _null_stop(self) -> int:
         """The position after the last null."""
-        count = self._lookup.num_null_pages
+        count = self._lookup.num_null_pages if self._lookup.first_lower else 0
         if not count:
             return 0
         return (count - 1) * self.batch_size + int(self._lookup.null_counts[count - 1])
@@ -90,7 +90,7 @@ class OpenBTree(OpenIndex):
     @cached_property
     def _nulls(self) -> RowSet:
         """The rows with nulls: the first ones."""
-        if not self._null_stop:
+        if not self._lookup.num_null_pages:
             return EMPTY
         number = self._null_stop // self.batch_size
         if number < self._lookup.num_pages and self._lookup.first_page < self._lookup.num_pages:

@@ -105,8 +105,7 @@ class BTreePages:
         self.num_rows = sum(self._reader(file).num_rows for file in lookup.files)
         # A span has only pages that a lookup of many values needs.
         self._has_spans = lookup.num_pages > _MAX_SINGLE_PAGES
-        sample = sort_keys(lookup.minima)
-        self._row_bytes = 8 + -(-sample.nbytes // max(1, len(sample)))
+        self._row_bytes = 8 + -(-lookup.minima.nbytes // max(1, lookup.num_pages))
 
     @property
     def nbytes(self) -> int:
@@ -222,7 +221,7 @@ class BTreePages:
         with_minima = numbers >= lookup.first_lower
         is_valid = (
             not keys.null_count
-            and num_nulls == lookup.null_counts[numbers].sum()
+            and num_nulls == lookup.count_nulls(numbers)
             and (last >= 0).all()
             and _is_ascending(keys)
             and (_some(keys, first[with_minima]) == lookup.lower(numbers[with_minima])).all()
