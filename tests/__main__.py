@@ -34,8 +34,9 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ("spark", "docs", "cloud/spark"),
     ("interop",),
     ("cloud",),
-    ("cloud/azure", "conformance"),
+    ("conformance",),
     ("cloud/dynamodb", "cloud/s3"),
+    ("cloud/azure",),
     ("packaging", "cloud/spark/test_cluster.py"),
     ("unit/dataset",),
     ("unit",),
@@ -46,7 +47,7 @@ PARTS: tuple[tuple[str, ...], ...] = (
 )
 """Paths below this folder that a process runs together; the part without paths runs all folders
 that no other names. What takes longest begins first. Parts with servers have few of them: each
-takes 100 MB beside the tests."""
+takes 300 MB beside the tests."""
 
 ON_DISK = ("packaging", "unit/store/local")
 """Paths whose parts use the disk. Others write to memory: a disk takes as long as most tests."""
