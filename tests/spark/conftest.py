@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.java import JAVA_OPTIONS
+from tests.spark.java import CLIENT_ENVIRONMENT, JAVA_OPTIONS
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -58,7 +58,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     java = os.environ.get("JAVA_HOME")
     if not (Path(java, "bin", "java").exists() if java else shutil.which("java")):
         pytest.fail("the tests of Spark need Java 17: install it or set JAVA_HOME", pytrace=False)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, **CLIENT_ENVIRONMENT}
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("spark"))

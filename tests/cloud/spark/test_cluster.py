@@ -25,7 +25,7 @@ from lance_core_s3.options import ALIASES, SECRETS
 from tests.examples import IS_FULL_RUN, only_on_spark_in_full
 from tests.servers.moto import ACCESS_KEY, REGION, Moto
 from tests.spark.faults.spark_home import spark_home
-from tests.spark.java import JAVA_OPTIONS
+from tests.spark.java import ENVIRONMENT
 
 ROOT = Path(__file__).parents[3]
 LIMIT = 600
@@ -89,7 +89,7 @@ def environment(folder: Path, moto: Moto) -> dict[str, str]:
         "AWS_ENDPOINT_URL": moto.endpoint,
         "AWS_ALLOW_HTTP": "true",
         "AWS_REGION": REGION,
-        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+        **ENVIRONMENT,
         "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{ROOT}",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_home(folder / "home")),

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.examples import only_on_spark_in_full
 from tests.spark.faults.spark_home import spark_home
-from tests.spark.java import JAVA_OPTIONS
+from tests.spark.java import ENVIRONMENT
 
 ROOT = Path(__file__).parents[3]
 LIMIT = 600
@@ -58,7 +58,7 @@ def test_a_client_starts_a_server_of_its_own(tmp_path: Path) -> None:
     home = spark_home(tmp_path / "home")
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     environment = {
-        "JDK_JAVA_OPTIONS": JAVA_OPTIONS,
+        **ENVIRONMENT,
         "PYTHONPATH": path,
         "SPARK_HOME": str(home),
         "SPARK_TESTING": "1",  # the server takes any free port
