@@ -21,6 +21,7 @@ from lance_core.hookspecs import (
     ObjectStoreSpec,
     hookimpl,
 )
+from lance_core.index.spec import SCALAR_TYPES
 from lance_core.store import memory
 from lance_core.store.local import store as local
 
@@ -87,44 +88,4 @@ def lance_kernels() -> Iterable[KernelSpec]:
 @hookimpl
 def lance_index_types() -> Iterable[IndexTypeSpec]:
     """The scalar index types of the format."""
-    table, package = "/lance.table.", "lance_core.index.scalar"
-    return [
-        IndexTypeSpec(
-            name="btree",
-            label="BTree",
-            details_url=f"{table}BTreeIndexDetails",
-            factory=f"{package}.btree:BTree",
-            stable_row_id_version=1,
-        ),
-        IndexTypeSpec(
-            name="bitmap",
-            label="Bitmap",
-            details_url=f"{table}BitmapIndexDetails",
-            factory=f"{package}.bitmap:Bitmap",
-        ),
-        IndexTypeSpec(
-            name="label_list",
-            label="LabelList",
-            details_url=f"{table}LabelListIndexDetails",
-            factory=f"{package}.label_list:LabelList",
-            version=1,
-        ),
-        IndexTypeSpec(
-            name="zonemap",
-            label="ZoneMap",
-            details_url=f"{table}ZoneMapIndexDetails",
-            factory=f"{package}.zone_map:ZoneMap",
-        ),
-        IndexTypeSpec(
-            name="bloomfilter",
-            label="BloomFilter",
-            details_url="/lance.index.pb.BloomFilterIndexDetails",
-            factory=f"{package}.bloom_filter:BloomFilter",
-        ),
-        IndexTypeSpec(
-            name="ngram",
-            label="NGram",
-            details_url=f"{table}NGramIndexDetails",
-            factory=f"{package}.ngram:NGram",
-        ),
-    ]
+    return SCALAR_TYPES

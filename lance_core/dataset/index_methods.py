@@ -46,11 +46,12 @@ class IndexMethods(Opened):
 
         ``column``: a column, or the path of a member of a struct (``"s.x"``). ``index_type``: the
         name of a type (``"BTREE"``, ``"BITMAP"``, ``"LABEL_LIST"``, ``"ZONEMAP"``,
-        ``"BLOOMFILTER"``, ``"NGRAM"``, or that of a plugin) or an `IndexConfig` with parameters,
-        which may also be given as ``parameters``. ``name``: by default ``<column>_idx``.
-        ``replace``: True replaces an index of the same name; an index without a name replaces the
-        one of the same column and type. ``train``: False commits an empty index, which
-        ``optimize.optimize_indices`` fills. ``progress_callback`` is called with `IndexProgress`.
+        ``"BLOOMFILTER"``, ``"NGRAM"``, ``"JSON"``, or that of a plugin) or an `IndexConfig` with
+        parameters, which may also be given as ``parameters``. ``name``: by default
+        ``<column>_idx``. ``replace``: True replaces an index of the same name; an index without a
+        name replaces the one of the same column and type. ``train``: False commits an empty one,
+        which ``optimize.optimize_indices`` fills. ``progress_callback`` is called with an
+        `IndexProgress`.
 
         Rows that are added later are searched without the index until
         ``optimize.optimize_indices``. If another writer replaces the indexed rows at the same time,

@@ -97,6 +97,10 @@ class SearchResult:
     num_pages: int = 0
 
 
+class UnansweredQueryError(Exception):
+    """An index cannot answer a query, which only its files show: the scan tests all rows."""
+
+
 class OpenIndex(ABC):
     """An opened index. Thread-safe; it is cached, so that its files are opened once."""
 
@@ -110,12 +114,18 @@ class OpenIndex(ABC):
         """The rows that satisfy ``query``, which `IndexType.precision` accepts.
 
         ``with_nulls``: also return the rows for which the query is NULL. Raises
-        `CorruptFileError` for damaged files.
+        `CorruptFileError` for damaged files, and `UnansweredQueryError` if only the files show that
+        the index cannot answer.
         """
 
     @abstractmethod
     def statistics(self) -> Mapping[str, Any]:
         """What ``index_stats`` shows of the index; values that JSON can represent."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters with which `IndexType.build` makes an index like this one."""
+        return {}
 
     def prewarm(self) -> None:  # noqa: B027  # an index without a cache has nothing to load
         """Load what later searches need into memory."""
@@ -139,6 +149,21 @@ class IndexType(ABC):
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
         """Raise `InvalidInputError` for an unknown parameter or an invalid value."""
 
+    def details_of(self, parameters: Mapping[str, Any]) -> bytes:
+        """The part of the serialized details that is known before the index is built."""
+        return b""
+
+    def parameters_of(self, details: bytes) -> Mapping[str, Any]:
+        """The parameters that ``details`` have; `OpenIndex.parameters` has all of them.
+
+        Raises `CorruptFileError` for damaged details.
+        """
+        return {}
+
+    def accepts_stable_row_ids(self, details: bytes) -> bool:
+        """False if such an index cannot be made in a table with stable row ids."""
+        return True
+
     @abstractmethod
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
         """Write the files of an index of ``rows``; returns the serialized details.
@@ -156,7 +181,7 @@ class IndexType(ABC):
     ) -> bytes:
         """Write an index of the rows of ``parts`` that their maps keep, and of new ``rows``.
 
-        Returns the serialized details. Parameters are those of the first part. With one part and no
-        rows, this moves an index to where a compaction has written its rows. No row is in two parts
-        or in a part and in ``rows``.
+        Returns the serialized details. Parameters are those of the first part; there is at least
+        one. With one part and no rows, this moves an index to where a compaction has written its
+        rows. No row is in two parts or in a part and in ``rows``.
         """

@@ -5,6 +5,7 @@ An index type sees nothing else of the table.
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -124,6 +125,12 @@ class IndexFolder:
         self.kind = kind
         """The type of the indexed column."""
         self.index_version = index_version
+
+    def of_type(self, kind: pa.DataType) -> IndexFolder:
+        """The same folder, of an index of values of type ``kind``; it shares open files."""
+        found = copy.copy(self)
+        found.kind = kind
+        return found
 
     def reader(self, name: str) -> IndexFileReader:
         """The file ``name``, opened once. Raises `ObjectNotFoundError`, `CorruptFileError`."""

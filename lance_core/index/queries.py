@@ -80,6 +80,21 @@ class HasAll:
     values: pa.Array
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OfJsonField:
+    """A field of the JSON document satisfies ``query``.
+
+    ``keys``: the keys of objects inside each other, outermost first; there is at least one.
+    ``kind``: the type to which the functions ``json_get_bool``, ``json_get_int``,
+    ``json_get_float`` and ``json_get_string`` convert the field. ``query`` is a query of such
+    values; the value is null if the document or the field is null, and if there is no such field.
+    """
+
+    keys: tuple[str, ...]
+    kind: pa.DataType
+    query: PlainQuery
+
+
 def is_above(value: pa.Scalar, other: pa.Scalar) -> bool:
     """True if ``value`` is greater than ``other``, which has the same type."""
     if pa.types.is_float16(value.type):  # Arrow does not compare half floats
@@ -87,6 +102,9 @@ def is_above(value: pa.Scalar, other: pa.Scalar) -> bool:
     return bool(pc.greater(value, other).as_py())
 
 
-IndexQuery: TypeAlias = (
+PlainQuery: TypeAlias = (
     IsIn | InRange | IsNull | StartsWith | Contains | MatchesRegex | HasAny | HasAll
 )
+"""A query of the value of a column."""
+
+IndexQuery: TypeAlias = PlainQuery | OfJsonField

@@ -136,6 +136,14 @@ def integers(values: Members) -> pa.Array:
     return _numbers(values, "integer", Numbers.as_integers, _as_integer)
 
 
+def are_int64(values: Members) -> Mask:
+    """True for numbers that are written as integers and are in the range of int64."""
+    found: Mask = values.kinds == NUMBER
+    numbers = _decoded(values.take(np.flatnonzero(found)))
+    found[found] = ~(numbers.is_float | numbers.is_large)
+    return found
+
+
 def floats(values: Members) -> pa.Array:
     """Each scalar as float64. Raises `InvalidInputError` for values that are no number."""
     return _numbers(values, "float", Numbers.as_floats, _as_float)

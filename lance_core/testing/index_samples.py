@@ -19,11 +19,11 @@ from lance_core.index.queries import (
     Contains,
     HasAll,
     HasAny,
-    IndexQuery,
     InRange,
     IsIn,
     IsNull,
     MatchesRegex,
+    PlainQuery,
     StartsWith,
 )
 from lance_core.testing.value_samples import TYPES, hard_arrays
@@ -130,7 +130,7 @@ def _of_type(type_: pa.DataType) -> pa.Array:
     return pc.if_else(is_null, pa.scalar(None, type_), values.take(pa.array(order)))
 
 
-def queries_for(values: pa.Array) -> Iterator[IndexQuery]:
+def queries_for(values: pa.Array) -> Iterator[PlainQuery]:
     """Queries of all kinds that fit the type of ``values``, for some of its values and others."""
     kind = values.type
     yield IsNull()
@@ -161,7 +161,7 @@ def _both(values: pa.Array) -> Iterator[pa.Array]:
             yield items
 
 
-def _ranges(picked: pa.Array) -> Iterator[IndexQuery]:
+def _ranges(picked: pa.Array) -> Iterator[PlainQuery]:
     keys = comparable(picked)
     for first in range(0, len(picked) - 1, 2):
         low, high = sorted((first, first + 1), key=lambda at: keys[at])
@@ -175,7 +175,7 @@ def _ranges(picked: pa.Array) -> Iterator[IndexQuery]:
         yield InRange(upper, lower)
 
 
-def _of_text(text: str) -> Iterator[IndexQuery]:
+def _of_text(text: str) -> Iterator[PlainQuery]:
     for length in (1, 3, 5):
         if len(text) >= length:
             middle = text[(len(text) - length) // 2 :][:length]
@@ -192,7 +192,7 @@ def _picked(values: pa.Array, count: int) -> pa.Array:
     return present.take(pa.array(places[: len(present)]))
 
 
-def matches(query: IndexQuery, values: pa.Array) -> Mask:
+def matches(query: PlainQuery, values: pa.Array) -> Mask:
     """True for each value that satisfies ``query``."""
     if isinstance(query, IsNull):
         return np.asarray(values.is_null())
@@ -202,7 +202,7 @@ def matches(query: IndexQuery, values: pa.Array) -> Mask:
     return found
 
 
-def _holds(query: IndexQuery, values: pa.Array) -> Mask:
+def _holds(query: PlainQuery, values: pa.Array) -> Mask:
     match query:
         case IsIn():
             return _any_equal(comparable(values), query.values)

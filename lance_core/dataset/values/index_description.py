@@ -34,6 +34,7 @@ class IndexDescription:
 
     ``index_type``: the name of the type, ``"Unknown"`` for an index of a type or version that this
     library does not know. ``num_rows_indexed``: live rows in the fragments that it covers.
+    ``details``: the parameters that the table states of the index.
     """
 
     name: str

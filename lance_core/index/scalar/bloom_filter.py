@@ -190,6 +190,11 @@ class OpenBloomFilter(OpenIndex):
             )
         return probability
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The live rows of a zone, and the probability of a false hit."""
+        return {"number_of_items": self.number_of_items, "probability": self.probability}
+
     @cached_property
     def null_rows(self) -> RowSet | None:
         """The rows with a null; None if the index does not have them."""
@@ -201,6 +206,16 @@ class OpenBloomFilter(OpenIndex):
         if self._bytes <= MAX_CACHED_BYTES:
             return self._bytes
         return 64 * self._file.num_rows
+
+    @cached_property
+    def has_values(self) -> bool:
+        """False if no filter has a value: all rows are null. Reads all filters."""
+        for _, some in self.filters():
+            _, offsets, data = some.buffers()
+            bounds = np.frombuffer(offsets, np.int32, len(some) + 1, 4 * some.offset)
+            if np.frombuffer(data or b"", np.uint8)[bounds[0] : bounds[-1]].any():
+                return True
+        return False
 
     def zones(self) -> Zones:
         """The zones. Raises `CorruptFileError`."""

@@ -210,6 +210,11 @@ class OpenZoneMap(OpenIndex):
         stored = self._file.metadata.get("rows_per_zone")
         return (rows or UNSTATED_ROWS) if stored is None else parse_count(stored, FILE)
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The live rows of a zone, and whether other writers store seeds in new files."""
+        return {"rows_per_zone": self.rows_per_zone, "use_seeds": self.details.use_seeds}
+
     @cached_property
     def null_rows(self) -> RowSet | None:
         """The rows with a null; None if the index does not have them."""

@@ -12,15 +12,17 @@ import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lance_core.errors import InvalidInputError
+from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.indices.index_metadata import (
+    IndexDetails,
     IndexMetadata,
     details_key,
     encode_fragment_ids,
     fragment_bitmap,
 )
+from lance_core.table.unknown_fields import parse
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -36,6 +38,7 @@ SYSTEM_INDICES = frozenset({REUSE_INDEX, "__lance_mem_wal"})
 """Reserved names: indices of the table's internal state."""
 
 _VECTOR = "vectorindexdetails"
+_JSON = "jsonindexdetails"
 _LAST_WITH_ROW_IDS = {
     "": 0,  # old indices without details are B-trees, bitmaps or vector indices
     "bitmapindexdetails": 0,
@@ -56,7 +59,22 @@ def is_system_index(index: IndexMetadata) -> bool:
 def _kind(index: IndexMetadata) -> str:
     """What identifies the message with the details of an index, "" if there are no details."""
     details = index.index_details
-    return "" if details is None else details_key(details.type_url) or "unknown"
+    if details is None:
+        return ""
+    key = details_key(details.type_url) or "unknown"
+    return _kind_of_values(details) if key == _JSON else key
+
+
+def _kind_of_values(details: IndexDetails) -> str:
+    """What identifies the details of the index over the values of a JSON index."""
+    # Few tables have such an index, and every commit would import the module.
+    from lance_core._pb import index_pb2
+
+    try:
+        message = parse(index_pb2.JsonIndexDetails, details.value, "IndexMetadata.index_details")
+    except CorruptFileError:
+        return "unknown"
+    return details_key(message.target_details.type_url) or "unknown"
 
 
 def has_row_ids(index: IndexMetadata) -> bool:

@@ -123,6 +123,16 @@ class ParametersAreLost(SortedHash):
         return b"1"
 
 
+class OtherParameters(SortedHash):
+    def open(self, folder: Any, details: bytes) -> Any:
+        class Opened(OpenSortedHash):
+            parameters = {"no_such_parameter": 1}  # noqa: RUF012
+
+        opened = super().open(folder, details)
+        opened.__class__ = Opened
+        return opened
+
+
 class AnyParameter(SortedHash):
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
         pass
@@ -181,6 +191,7 @@ ALL: list[Defect] = [
         *(RowsStayWhereTheyWere, DroppedRowsAreKept, NewRowsAreForgotten, OnlyTheFirstPart),
         ParametersAreLost,
     ),
+    *defects_of("test_an_index_is_built_with_the_parameters_of_another", OtherParameters),
     *defects_of("test_damaged_files_raise_an_error_of_the_library", ErrorsOfItsOwn),
     *defects_of("test_threads_may_search_at_the_same_time", SharedState),
     *defects_of(

@@ -5,14 +5,23 @@ Here with a few types of columns; with all types in ``tox -e matrix``.
 
 from __future__ import annotations
 
+import itertools
+import json
+import math
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 import lance_core_example_sorted_hash
+import numpy as np
 import pyarrow as pa
 
 from lance_core.builtin import lance_index_types
+from lance_core.index.queries import IndexQuery, OfJsonField, PlainQuery
+from lance_core.index.scalar.json.json_rows import JsonRows
+from lance_core.schema.json_binary import encode_json
+from lance_core.testing.index_samples import SampleRows, sample_arrays
 from lance_core.testing.index_type import IndexTypeTests
 
 _SPECS = {spec.name: spec for spec in lance_index_types()}
@@ -66,3 +75,61 @@ class TestBloomFilter(SomeTypes):
 class TestNGram(SomeTypes):
     few = ("string",)
     spec = _SPECS["ngram"]
+
+
+class JsonTests(SomeTypes):
+    """Documents whose field ``x`` has the values of a column; nulls in all forms."""
+
+    spec = _SPECS["json"]
+    columns: tuple[str, ...] = ("int64", "double", "string", "bool")
+
+    def samples(self) -> Mapping[str, pa.Array]:
+        return {name: _documents(sample_arrays()[name]) for name in self.few or self.columns}
+
+    def indexed(self, values: pa.Array) -> pa.Array:
+        if not values.null_count < len(values):
+            return pa.nulls(len(values), pa.int64())
+        rows = SampleRows(values, np.arange(len(values), dtype=np.uint64), len(values))
+        (batch,) = JsonRows(rows, "a.x", Path).batches()
+        return batch.values
+
+    def query(self, query: PlainQuery, kind: pa.DataType) -> IndexQuery:
+        return OfJsonField(("a", "x"), kind, query)
+
+
+def _documents(values: pa.Array) -> pa.Array:
+    """JSON documents with ``values``, of which those that JSON does not have are null."""
+    empty = itertools.cycle([None, '{"a": {"x": null}}', '{"a": []}', "[]", "{}"])
+    texts = []
+    for value in values.to_pylist():
+        is_value = value is not None and not (isinstance(value, float) and not math.isfinite(value))
+        texts.append(json.dumps({"a": {"y": [1], "x": value}}) if is_value else next(empty))
+    return encode_json(pa.array(texts), "j")
+
+
+def _over(target: str, **parameters: int) -> dict[str, object]:
+    return {"path": "$.a.x", "target_index_type": target, "target_index_parameters": parameters}
+
+
+class TestJsonOverBTree(JsonTests):
+    parameters: ClassVar = _over("btree", zone_size=50)
+
+
+class TestJsonOverBitmap(JsonTests):
+    few = ("string",)
+    parameters: ClassVar = _over("bitmap")
+
+
+class TestJsonOverZoneMap(JsonTests):
+    few = ("double",)
+    parameters: ClassVar = _over("zonemap", rows_per_zone=50)
+
+
+class TestJsonOverBloomFilter(JsonTests):
+    few = ("int64",)
+    parameters: ClassVar = _over("bloomfilter", number_of_items=50)
+
+
+class TestJsonOverNGram(JsonTests):
+    few = ("string",)
+    parameters: ClassVar = _over("ngram")

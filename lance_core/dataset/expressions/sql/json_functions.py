@@ -13,8 +13,14 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import is_text
-from lance_core.dataset.expressions.sql.json_path import PathMatches, follow, parse_path
-from lance_core.dataset.expressions.sql.node import Datum, Node, call, with_nullable
+from lance_core.dataset.expressions.sql.node import (
+    CallNode,
+    Constant,
+    Datum,
+    Node,
+    call,
+    with_nullable,
+)
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
 from lance_core.schema import json_values
@@ -27,6 +33,7 @@ from lance_core.schema.json_members import (
     lengths,
     members_of,
 )
+from lance_core.schema.json_path import PathMatches, follow, parse_path
 
 _INDEX = re.compile(r"\+?\d{1,9}")
 
@@ -37,6 +44,22 @@ OfText = Callable[..., pa.Array]
 def get_function(name: str, convert: Callable[[Members], pa.Array]) -> Callable[..., Node]:
     """The function ``name``: the field or element that its second argument names, converted."""
     return functools.partial(_planned, name, functools.partial(_get, convert=convert))
+
+
+def field_key(node: CallNode) -> str | None:
+    """The constant key of a call of `get_function`, which reads a field of its first argument.
+
+    None for other calls, and for a key that is the number of an element.
+    """
+    kernel = node.kernel
+    if not isinstance(kernel, functools.partial) or kernel.func is not _each_text:
+        return None
+    of_text = kernel.keywords["of_text"]
+    if not isinstance(of_text, functools.partial) or of_text.func is not _get:
+        return None
+    argument = node.arguments[1]
+    key = argument.value.as_py() if isinstance(argument, Constant) else None
+    return key if isinstance(key, str) and not _INDEX.fullmatch(key) else None
 
 
 def _planned(what: str, of_text: OfText, node: Node, *texts: Node) -> Node:

@@ -11,7 +11,11 @@ from typing import Any
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.maintenance.indices.request import IndexRequest, index_request
-from lance_core.dataset.maintenance.indices.segments import SegmentWriter, segment_draft
+from lance_core.dataset.maintenance.indices.segments import (
+    SegmentWriter,
+    segment_draft,
+    with_details,
+)
 from lance_core.dataset.read.stored_indices import indices_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import Index, to_uuid
@@ -125,6 +129,7 @@ def _build(
     uuid = writer.environment.new_uuid() if new.uuid is None else to_uuid(new.uuid)
     covered = [fragment.id for fragment in fragments]
     draft = segment_draft(snapshot, request.spec, name, request.field_id, covered, uuid)
+    draft = with_details(draft, request.type.details_of(request.parameters))
     total = sum(map(snapshot.live_rows, fragments))
     with (
         reported(new.progress_callback, total) as progress,

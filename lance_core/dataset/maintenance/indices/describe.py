@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from lance_core.dataset.maintenance.indices.create import by_name
 from lance_core.dataset.maintenance.indices.segments import covered_now
 from lance_core.dataset.read.fragment_reuse import fragment_reuse
-from lance_core.dataset.read.stored_indices import spec_of
+from lance_core.dataset.read.stored_indices import index_type, spec_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import Index
 from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription
+from lance_core.errors import LanceError
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
 
 UNKNOWN = "Unknown"
@@ -81,8 +82,20 @@ def _described(
         fields=list(first.fields),
         field_names=[snapshot.schema.path_of(id_) for id_ in first.fields if id_ in known],
         segments=parts,
+        details=_details(first),
         total_size_bytes=sum(sizes) if len(sizes) == len(parts) else None,
     )
+
+
+def _details(segment: IndexMetadata) -> Mapping[str, Any]:
+    """The parameters that the details state; none if they are damaged or of an unknown type."""
+    spec, details = spec_of(segment), segment.index_details
+    if spec is None or details is None:
+        return {}
+    try:
+        return index_type(spec).parameters_of(details.value)
+    except LanceError:
+        return {}
 
 
 def _segment(snapshot: Snapshot, segment: IndexMetadata) -> IndexSegmentDescription:

@@ -15,7 +15,7 @@ from lance_core.dataset.maintenance.indices.segments import (
     SegmentWriter,
     covered_now,
     index_parts,
-    segment_draft,
+    successor_draft,
 )
 from lance_core.dataset.read.stored_indices import index_type, indices_of, spec_of
 from lance_core.dataset.snapshot import open_table
@@ -60,7 +60,7 @@ def merge(
         raise UnsupportedFeatureError(f"segments of the unknown type {_type_url(first)!r}")
     covered = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in stored))
     uuid = environment.new_uuid()
-    draft = segment_draft(snapshot, spec, first.name, first.fields[0], covered, uuid)
+    draft = successor_draft(snapshot, spec, first, covered, uuid)
     for one in stored:
         if (one.index_version or 0) != draft.index_version:
             raise UnsupportedFeatureError(

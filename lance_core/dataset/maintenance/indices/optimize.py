@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import operator
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.maintenance.indices.create import RETRIES, by_name
-from lance_core.dataset.maintenance.indices.rows import NoRows
 from lance_core.dataset.maintenance.indices.segments import (
     SegmentWriter,
     covered_now,
     index_parts,
-    segment_draft,
+    successor_draft,
     uses_row_ids,
 )
 from lance_core.dataset.read.stored_indices import field_of, index_type, open_index, spec_of
@@ -33,7 +32,6 @@ from lance_core.errors import (
     InvalidTypeError,
     ObjectNotFoundError,
 )
-from lance_core.index.base import IndexPart
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.suggestions import hint, shortened
@@ -104,23 +102,24 @@ class _Change:
         for one in self.merged:
             covered |= covered_now(snapshot, one)
         uuid = writer.environment.new_uuid()
-        draft = segment_draft(snapshot, spec, source.name, source.fields[0], covered, uuid)
-        parts = index_parts(snapshot, self.merged, spec) or self._parameters(snapshot)
+        draft = successor_draft(snapshot, spec, source, covered, uuid)
         fragments = [snapshot.fragment(id_) for id_ in self.fragments]
         total = sum(map(snapshot.live_rows, fragments))
         lineage = snapshot.schema.lineage(snapshot.schema.path_of(source.fields[0]))
         with progress_bar(f"index {source.name}", total) as advance:
             writer = replace(writer, advance=advance)
             rows = writer.rows(draft, lineage, fragments)
+            type_, parts = index_type(spec), index_parts(snapshot, self.merged, spec)
             if not parts:
-                return writer.write(draft, lambda output: index_type(spec).build(rows, {}, output))
+                parameters = self._parameters(snapshot)
+                return writer.write(draft, lambda output: type_.build(rows, parameters, output))
             new = rows if fragments else None
-            return writer.write(draft, lambda output: index_type(spec).merge(parts, new, output))
+            return writer.write(draft, lambda output: type_.merge(parts, new, output))
 
-    def _parameters(self, snapshot: Snapshot) -> tuple[IndexPart, ...]:
-        """A part without rows that has the parameters; none, with a warning, if it is damaged."""
+    def _parameters(self, snapshot: Snapshot) -> Mapping[str, Any]:
+        """The parameters of `source`; those in its details, with a warning, if it is damaged."""
         try:
-            return (IndexPart(open_index(snapshot, self.source, self.spec), NoRows()),)
+            return open_index(snapshot, self.source, self.spec).parameters
         except (CorruptFileError, ObjectNotFoundError) as error:
             name = shortened(self.source.name)
             warnings.warn(
@@ -128,7 +127,8 @@ class _Change:
                 IndexWarning,
                 stacklevel=2,
             )
-            return ()
+            assert self.source.index_details is not None
+            return index_type(self.spec).parameters_of(self.source.index_details.value)
 
 
 def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change]:

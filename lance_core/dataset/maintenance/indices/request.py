@@ -24,7 +24,7 @@ from lance_core.schema.path import format_path
 from lance_core.suggestions import did_you_mean, shortened
 
 _UNSUPPORTED = frozenset(
-    {"inverted", "fts", "fm", "rtree", "json", "minhashlsh", "vector", "scalar"}
+    {"inverted", "fts", "fm", "rtree", "minhashlsh", "vector", "scalar"}
     | {f"ivf{kind}" for kind in ("flat", "pq", "sq", "rq", "hnswflat", "hnswpq", "hnswsq")}
 )
 """Types of pylance, as `plain_index_type` writes them, that no plugin may have meant."""
@@ -58,9 +58,9 @@ def index_request(
 ) -> IndexRequest:
     """Check the arguments of a new index; ``kind`` is a string or an `IndexConfig`.
 
-    Raises `ColumnNotFoundError`, `UnsupportedFeatureError` for several columns and an unknown type,
-    `InvalidTypeError` for a column that cannot have such an index, and `InvalidInputError` for
-    wrong parameters.
+    Raises `ColumnNotFoundError`, `UnsupportedFeatureError` for several columns, an unknown type and
+    one that the row ids of the table exclude, `InvalidTypeError` for a column that cannot have such
+    an index, and `InvalidInputError` for wrong parameters.
     """
     if isinstance(kind, IndexConfig) or _is_config(kind):
         given = kind.parameters or {}
@@ -79,6 +79,11 @@ def index_request(
             f"{field.arrow_type}{' and are blobs' if field.is_blob else ''}"
         )
     found.check_parameters(parameters)
+    is_stable = snapshot.manifest.uses_stable_row_ids
+    if is_stable and not found.accepts_stable_row_ids(found.details_of(parameters)):
+        raise UnsupportedFeatureError(
+            f"an index of type {spec.label} with these parameters in a table with stable row ids"
+        )
     return IndexRequest(lineage, spec, found, dict(parameters))
 
 

@@ -141,11 +141,3 @@ class RowIdsInFragments:
         positions = self.snapshot.fragment_positions
         kept = [positions[id_] for id_ in self.kept if id_ in positions]
         return rows, (places >= 0) & np.isin(places >> 32, kept)
-
-
-class NoRows:
-    """The map that keeps no row: a merge with it takes only the parameters of an index."""
-
-    def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
-        """The same numbers, all False: the new index has none of the rows; see `RowMap.moved`."""
-        return rows, np.zeros(len(rows), np.bool_)

@@ -67,6 +67,25 @@ def segment_draft(
     )
 
 
+def successor_draft(
+    snapshot: Snapshot,
+    spec: IndexTypeSpec,
+    source: IndexMetadata,
+    covered: Iterable[int],
+    uuid: uuids.UUID,
+) -> IndexMetadata:
+    """A segment without files, of the same index and with the same details as ``source``."""
+    assert source.index_details is not None
+    draft = segment_draft(snapshot, spec, source.name, source.fields[0], covered, uuid)
+    return with_details(draft, source.index_details.value)
+
+
+def with_details(draft: IndexMetadata, value: bytes) -> IndexMetadata:
+    """``draft`` with the serialized details ``value``."""
+    assert draft.index_details is not None
+    return replace(draft, index_details=IndexDetails(draft.index_details.type_url, value))
+
+
 def uses_row_ids(snapshot: Snapshot, segment: IndexMetadata) -> bool:
     """True if the row numbers of ``segment`` are row ids that differ from addresses."""
     return snapshot.manifest.uses_stable_row_ids and has_row_ids(segment)
@@ -127,10 +146,8 @@ class SegmentWriter:
         path, paths = f"{INDICES}/{draft.uuid}", self.files.others
         with IndexOutput(root.store, path, root.registry, version, paths, self.progress) as output:
             value = write(output)
-        assert draft.index_details is not None
         return replace(
-            draft,
-            index_details=IndexDetails(draft.index_details.type_url, value),
+            with_details(draft, value),
             created_at=self.environment.clock() // _NANOSECONDS,
             files=tuple(IndexFile(name, size) for name, size in sorted(output.sizes.items())),
         )

@@ -83,7 +83,7 @@ class _Run:
         for segment in index.segments:
             fragments = segment.fragments & self.fragments
             opened = open_index(self._snapshot, segment.stored, index.spec)
-            result = opened.search(lookup.query, with_nulls=with_nulls)
+            result = opened.search(lookup.index_query, with_nulls=with_nulls)
             self.num_pages += result.num_pages
             rows.append(self._addresses(result.rows, fragments, segment.has_row_ids))
             if with_nulls:

@@ -22,6 +22,7 @@ from lance_core.dataset.expressions.sql import (
     chunks,
     coerce,
     compare,
+    json_functions,
     like,
     lists,
     logic,
@@ -39,6 +40,8 @@ from lance_core.index.queries import (
     IsIn,
     IsNull,
     MatchesRegex,
+    OfJsonField,
+    PlainQuery,
     StartsWith,
     is_above,
 )
@@ -76,15 +79,32 @@ _NEGATED = {
 class ColumnLookup:
     """The rows for which a query of the column at ``path`` has one of the results ``truth``.
 
-    ``kind``: the type of the column. ``implied``: True if the condition implies the query, but is
-    not equivalent to it.
+    ``kind``: the type of the value. ``implied``: True if the condition implies the query, but is
+    not equivalent to it. ``keys``: for a query of a field of JSON documents, which is converted to
+    ``kind``, the keys of objects inside each other.
     """
 
     path: Path
     kind: pa.DataType
-    query: IndexQuery
+    query: PlainQuery
     truth: Truth = Truth.TRUE
     implied: bool = False
+    keys: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> object:
+        """Identifies what the query compares: the column, or the field and its type."""
+        return (self.path, self.keys, self.kind) if self.keys else self.path
+
+    @property
+    def column_kind(self) -> pa.DataType:
+        """The type of the column in files."""
+        return pa.large_binary() if self.keys else self.kind
+
+    @property
+    def index_query(self) -> IndexQuery:
+        """The query as an index of the column gets it."""
+        return OfJsonField(self.keys, self.kind, self.query) if self.keys else self.query
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +150,7 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
         found = translation.of(one, Truth.TRUE)
         key: object = id(one)
         if _asks(found, Truth.TRUE, InRange) or _asks(found, Truth.FALSE, IsIn):
-            key = found.path, found.truth
+            key = found.value, found.truth
         groups.setdefault(key, []).append((one, found))
     parts = []
     for group in groups.values():
@@ -161,8 +181,10 @@ class _Translation:
         self._left -= 1
         if self._left < 0 or isinstance(node, Constant):
             return _UNKNOWN
-        if isinstance(node, ColumnNode):
-            return _of_boolean(node, truth)
+        value = _value(node)
+        if value is not None:
+            return _of_boolean(value, truth)
+        assert isinstance(node, CallNode)
         function, options = function_of(node.kernel)
         if function in (pc.and_kleene, pc.or_kleene):
             parts = [self.of(one, truth) for one in _operands(node, node.kernel)]
@@ -177,24 +199,24 @@ class _Translation:
             return self.of(first, Truth.TRUE if truth.needs_all else Truth.NOT_TRUE)
         if function is logic.known_false:
             return self.of(first, Truth.FALSE if truth.needs_all else Truth.NOT_FALSE)
-        column = _column(first)
-        rule = None if column is None else _RULES.get(function)
-        if column is None or rule is None:
+        value = _value(first)
+        rule = None if value is None else _RULES.get(function)
+        if value is None or rule is None:
             return _UNKNOWN
-        return rule(column, node.arguments[1:], options, truth)
+        return rule(value, node.arguments[1:], options, truth)
 
 
 def all_of(parts: Sequence[Condition]) -> Condition:
     """The rows that all ``parts`` select; ranges of one column are merged."""
     flat = list(_flat(parts, AllOf))
-    ranges: dict[Path, list[ColumnLookup]] = {}
-    excluded: dict[Path, list[ColumnLookup]] = {}
+    ranges: dict[object, list[ColumnLookup]] = {}
+    excluded: dict[object, list[ColumnLookup]] = {}
     others: list[Condition] = []
     for one in flat:
         if _asks(one, Truth.TRUE, InRange):
-            ranges.setdefault(one.path, []).append(one)
+            ranges.setdefault(one.value, []).append(one)
         elif _asks(one, Truth.FALSE, IsIn):
-            excluded.setdefault(one.path, []).append(one)
+            excluded.setdefault(one.value, []).append(one)
         else:
             others.append(one)
     merged = [_intersection(some) for some in ranges.values()]
@@ -210,11 +232,11 @@ def any_of(parts: Sequence[Condition]) -> Condition:
     flat = list(_flat(parts, AnyOf))
     if any(isinstance(one, Unknown) for one in flat):
         return _UNKNOWN
-    members: dict[Path, list[ColumnLookup]] = {}
+    members: dict[object, list[ColumnLookup]] = {}
     others: list[Condition] = []
     for one in flat:
         if _asks(one, Truth.TRUE, IsIn):
-            members.setdefault(one.path, []).append(one)
+            members.setdefault(one.value, []).append(one)
         else:
             others.append(one)
     found = [*map(_members, members.values()), *others]
@@ -261,38 +283,59 @@ def _intersection(some: Sequence[ColumnLookup]) -> ColumnLookup:
     return replace(some[0], query=InRange(lower, upper, has_lower, has_upper))
 
 
-def _of_boolean(node: ColumnNode, truth: Truth) -> Condition:
-    if not pa.types.is_boolean(node.type):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Value:
+    """A column or, if there are ``keys``, a field of its JSON documents; see `ColumnLookup`."""
+
+    path: Path
+    type: pa.DataType
+    keys: tuple[str, ...] = ()
+
+    def lookup(
+        self, query: PlainQuery, truth: Truth = Truth.TRUE, *, implied: bool = False
+    ) -> ColumnLookup:
+        """The rows for which ``query`` of this value has one of the results ``truth``."""
+        return ColumnLookup(self.path, self.type, query, truth, implied, self.keys)
+
+
+def _of_boolean(value: _Value, truth: Truth) -> Condition:
+    if not pa.types.is_boolean(value.type):
         return _UNKNOWN
     if truth is Truth.FALSE:
-        return ColumnLookup(node.path, node.type, IsIn(pa.array([False])))
-    return ColumnLookup(node.path, node.type, IsIn(pa.array([True])), truth)
+        return value.lookup(IsIn(pa.array([False])))
+    return value.lookup(IsIn(pa.array([True])), truth)
 
 
-def _column(node: Node) -> ColumnNode | None:
-    """The column that ``node`` is.
+def _value(node: Node) -> _Value | None:
+    """The column or the field of JSON documents that ``node`` is.
 
     Extension types are compared as their storage types.
     """
     if isinstance(node, ColumnNode):
-        return node
-    if not isinstance(node, CallNode) or len(node.arguments) != 1:
+        return _Value(node.path, node.type)
+    if not isinstance(node, CallNode) or not node.arguments:
         return None
     inner = node.arguments[0]
-    is_cast = function_of(node.kernel)[0] is coerce.cast_value
-    if not is_cast or not isinstance(inner, ColumnNode):
+    if len(node.arguments) == 1:
+        is_cast = function_of(node.kernel)[0] is coerce.cast_value
+        if not is_cast or not isinstance(inner, ColumnNode):
+            return None
+        is_extension = isinstance(inner.type, pa.BaseExtensionType)
+        is_storage = is_extension and node.type == inner.type.storage_type
+        return _Value(inner.path, node.type) if is_storage else None
+    key = json_functions.field_key(node)
+    outer = None if key is None else _value(inner)
+    if key is None or outer is None or not pa.types.is_large_binary(outer.type):
         return None
-    is_extension = isinstance(inner.type, pa.BaseExtensionType)
-    is_storage = is_extension and node.type == inner.type.storage_type
-    return replace(inner, type=node.type) if is_storage else None
+    return _Value(outer.path, node.type, (*outer.keys, key))
 
 
 _Rest: TypeAlias = "tuple[Node, ...]"
 _Options: TypeAlias = Mapping[str, Any]
-_Rule: TypeAlias = "Callable[[ColumnNode, _Rest, _Options, Truth], Condition]"
+_Rule: TypeAlias = "Callable[[_Value, _Rest, _Options, Truth], Condition]"
 
 
-def _literal(column: ColumnNode, rest: _Rest) -> pa.Scalar | None:
+def _literal(column: _Value, rest: _Rest) -> pa.Scalar | None:
     """The literal of a comparison, with exactly the type of the column."""
     if len(rest) != 1 or not isinstance(rest[0], Constant) or rest[0].is_null:
         return None
@@ -303,44 +346,44 @@ def _literal(column: ColumnNode, rest: _Rest) -> pa.Scalar | None:
 def _compared(operator: str) -> _Rule:
     """The rule of a comparison with a literal."""
 
-    def rule(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    def rule(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
         literal = _literal(column, rest)
         return _UNKNOWN if literal is None else _comparison(operator, column, literal, truth)
 
     return rule
 
 
-def _comparison(operator: str, column: ColumnNode, literal: Any, truth: Truth) -> Condition:
+def _comparison(operator: str, column: _Value, literal: Any, truth: Truth) -> Condition:
     if operator == "<>":
         return _comparison("=", column, literal, _NEGATED[truth])
     if truth is Truth.FALSE and operator in _OPPOSITE:
         return _comparison(_OPPOSITE[operator], column, literal, Truth.TRUE)
-    query: IndexQuery
+    query: PlainQuery
     if operator == "=":
         query = IsIn(pa.repeat(literal, 1))
     elif operator in ("<", "<="):
         query = InRange(None, literal, includes_upper=operator == "<=")
     else:
         query = InRange(literal, None, includes_lower=operator == ">=")
-    return ColumnLookup(column.path, column.type, query, truth)
+    return column.lookup(query, truth)
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _with_float(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _with_float(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     literal = _literal(column, rest)
     if literal is None or math.isnan(literal.as_py()):
         return _UNKNOWN
     return _comparison(options["operator"], column, literal, truth)
 
 
-def _is_null(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _is_null(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     wanted = Truth.TRUE if truth.needs_all else Truth.FALSE
-    return ColumnLookup(column.path, column.type, IsNull(), wanted)
+    return column.lookup(IsNull(), wanted)
 
 
-def _where_valid(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _where_valid(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     answer = Truth.TRUE if options["answer"] else Truth.FALSE
     if truth is answer:
         return _is_null(column, rest, options, Truth.FALSE)
@@ -354,7 +397,7 @@ def _where_valid(column: ColumnNode, rest: _Rest, options: _Options, truth: Trut
 _MAY_BE_NULL = {Truth.TRUE: Truth.NOT_FALSE, Truth.FALSE: Truth.NOT_TRUE}
 
 
-def _is_member(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _is_member(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     values = options["values"]
     is_float = pa.types.is_floating(values.type)
     if values.type != column.type or (is_float and pc.any(pc.is_nan(values)).as_py()):
@@ -363,29 +406,29 @@ def _is_member(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth)
         return _NOTHING if truth is Truth.FALSE else _UNKNOWN
     if not len(values):
         return _where_valid(column, rest, {"answer": False}, truth)
-    return ColumnLookup(column.path, column.type, IsIn(values), truth)
+    return column.lookup(IsIn(values), truth)
 
 
-def _text(query: Callable[[str], IndexQuery]) -> _Rule:
+def _text(query: Callable[[str], PlainQuery]) -> _Rule:
     """The rule of a search for a text."""
 
-    def rule(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+    def rule(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
         text = options["pattern"]
         if not text:
             return _where_valid(column, rest, {"answer": True}, truth)
-        return ColumnLookup(column.path, column.type, query(text), truth)
+        return column.lookup(query(text), truth)
 
     return rule
 
 
-def _ends_with(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _ends_with(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     text = options["pattern"]
     if truth is not Truth.TRUE or not text:
         return _UNKNOWN
-    return ColumnLookup(column.path, column.type, Contains(text), implied=True)
+    return column.lookup(Contains(text), implied=True)
 
 
-def _like(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _like(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     """A pattern with several wildcards: its literal texts are in all strings that match."""
     if options["ignore_case"] or truth is not Truth.TRUE:
         return _UNKNOWN
@@ -393,30 +436,28 @@ def _like(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> C
     for place, piece in enumerate(options["pieces"]):
         if piece.startswith("="):
             query = Contains(piece[1:]) if place else StartsWith(piece[1:])
-            parts.append(ColumnLookup(column.path, column.type, query, implied=True))
+            parts.append(column.lookup(query, implied=True))
     return all_of(parts) if parts else _UNKNOWN
 
 
-def _equals_text(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _equals_text(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     return _comparison("=", column, pa.scalar(options["text"], column.type), truth)
 
 
-def _matches(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _matches(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     if options["flags"] or truth is not Truth.TRUE:
         return _UNKNOWN
-    return ColumnLookup(column.path, column.type, MatchesRegex(options["pattern"]))
+    return column.lookup(MatchesRegex(options["pattern"]))
 
 
-def _has_item(column: ColumnNode, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _has_item(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
     function, options = function_of(options["kernel"])
     if function is not lists.has_item:
         return _UNKNOWN
     test = _Translation().of(options["test"], Truth.TRUE)
     if not isinstance(test, ColumnLookup) or not isinstance(test.query, IsIn):
         return _UNKNOWN
-    return ColumnLookup(
-        column.path, column.type, HasAny(_with_both_zeros(test.query.values)), truth
-    )
+    return column.lookup(HasAny(_with_both_zeros(test.query.values)), truth)
 
 
 _RULES: Mapping[Kernel, _Rule] = {

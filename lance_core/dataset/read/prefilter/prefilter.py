@@ -34,6 +34,7 @@ from lance_core.dataset.read.pruning import field_at
 from lance_core.dataset.read.scan_metrics import UNMEASURED
 from lance_core.dataset.read.spans import FragmentSpans
 from lance_core.errors import LanceError
+from lance_core.index.base import UnansweredQueryError
 from lance_core.index.queries import IsIn
 from lance_core.on_demand import lazy_module
 
@@ -90,7 +91,8 @@ class Prefilter:
                 try:
                     self._answer = candidate_rows(self._snapshot, self.choice.tree)
                 except FailedSearchError as failure:
-                    warn_of_failure(self._snapshot, failure.index.name, failure.error)
+                    if not isinstance(failure.error, UnansweredQueryError):
+                        warn_of_failure(self._snapshot, failure.index.name, failure.error)
                     self._failed.add(failure.index.name)
                     self.choice = _choice(self._snapshot, self._parts, self._failed)
             return self._answer
@@ -238,7 +240,7 @@ def _choice(
 
     def indices_of(lookup: ColumnLookup) -> Sequence[UsableIndex]:
         field = field_at(snapshot, lookup.path)
-        if field is None or field.storage_type != lookup.kind:
+        if field is None or field.storage_type != lookup.column_kind:
             return ()
         found = usable.of_field(snapshot, field.id)
         return [index for index in found if index.name not in failed]

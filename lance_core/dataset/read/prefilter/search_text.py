@@ -46,7 +46,10 @@ _FORMS = {
 def tree_text(tree: SearchTree) -> str:
     """The searches as pylance shows them, such as ``AND([x = 5]@x_idx(BTree),[…]@…)``."""
     if isinstance(tree, Search):
-        one = f"[{_lookup_text(tree.lookup)}]@{tree.index.name}({tree.index.spec.label})"
+        text = _lookup_text(tree.lookup)
+        if tree.lookup.keys:
+            text = f"Json({text}->{'.'.join(tree.lookup.keys)})"
+        one = f"[{text}]@{tree.index.name}({tree.index.spec.label})"
         return _FORMS[tree.lookup.truth].format(one)
     if len(tree.parts) == 1:
         return tree_text(tree.parts[0])

@@ -128,7 +128,7 @@ def _search(lookup: ColumnLookup, indices: Collection[UsableIndex]) -> SearchTre
     """The search of the best index, or of several inexact ones."""
     exact, inexact = [], []
     for index in indices:
-        precision = index.precision(lookup, lookup.query)
+        precision = index.precision(lookup)
         if precision is Precision.EXACT and not lookup.implied:
             exact.append(Search(index, lookup, True))
         elif precision is not None and lookup.truth is Truth.TRUE:

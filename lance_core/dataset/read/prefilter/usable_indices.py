@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from lance_core.dataset.read.prefilter.conditions import ColumnLookup
     from lance_core.dataset.snapshot.snapshot import Snapshot
-    from lance_core.index.queries import IndexQuery
     from lance_core.index.spec import IndexTypeSpec
     from lance_core.table.indices.address_map import AddressMap
 
@@ -52,14 +51,15 @@ class UsableIndex:
     segments: tuple[CoveringSegment, ...]
     fragments: BitMap
 
-    def precision(self, lookup: ColumnLookup, query: IndexQuery) -> Precision | None:
-        """How precisely all segments answer ``query``; None if one of them cannot."""
+    def precision(self, lookup: ColumnLookup) -> Precision | None:
+        """How precisely all segments answer ``lookup``; None if one of them cannot."""
+        query, kind = lookup.index_query, lookup.column_kind
         worst = Precision.EXACT
         for segment in self.segments:
             details = segment.stored.index_details
             value = b"" if details is None else details.value
             try:
-                found = self.type.precision(query, lookup.kind, value)
+                found = self.type.precision(query, kind, value)
             except LanceError:  # damaged details
                 return None
             if found is None:

@@ -48,6 +48,11 @@ class OpenBTree(OpenIndex):
         return self._pages.num_rows
 
     @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The rows of a page."""
+        return {"zone_size": self.batch_size}
+
+    @property
     def nbytes(self) -> int:
         """Bytes in memory of the bounds of pages, the cached pages and the set of nulls."""
         nulls: int = 2 * self._null_stop

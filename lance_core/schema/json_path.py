@@ -28,6 +28,9 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 _PLACE = re.compile(r"\s*(?:(last)\s*(?:-\s*(\d{1,9}))?|(-?\d{1,9}))\s*")
+_NAMES = frozenset({"quoted", "key", "name"})
+"""The groups of `_STEP` that are names of fields."""
+
 _FILTERS = re.compile(r"\s*(\?|[=!<>&|+*/@-])")
 
 
@@ -64,6 +67,24 @@ def parse_path(text: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+def field_names(text: str) -> tuple[str, ...] | None:
+    """The names of a path that only has names of fields, outermost first; None for other paths.
+
+    None for text that is no path, too, and for the path of the whole value.
+    """
+    names, rest = [], text.strip()
+    if rest and (rest[0].isalnum() or rest[0] == "_"):
+        rest = f".{rest}"
+    at, rest = 0, rest.removeprefix("$")
+    while at < len(rest):
+        match = _STEP.match(rest, at)
+        if match is None or match.lastgroup not in _NAMES:
+            return None
+        names.append(_name(match))
+        at = match.end()
+    return tuple(names) or None
+
+
 def follow(steps: tuple[Step, ...], values: Members) -> PathMatches:
     """All values at the path, for each of ``values``."""
     rows = np.flatnonzero(values.exists)
@@ -77,8 +98,8 @@ def follow(steps: tuple[Step, ...], values: Members) -> PathMatches:
 def _step(match: re.Match[str], text: str) -> Step:
     kind = match.lastgroup
     value = match[kind or 0]
-    if kind in ("quoted", "key", "name"):
-        name = re.sub(r"\\(.)", r"\1", value) if kind != "name" else value
+    if kind in _NAMES:
+        name = _name(match)
         return lambda values: _existing(json_members.field(values, name.encode()))
     if kind == "elements":
         return _all_elements
@@ -88,6 +109,12 @@ def _step(match: re.Match[str], text: str) -> Step:
         return _descendants
     ranges = [_range(part, text) for part in value.split(",")]
     return lambda values: _elements_at(values, ranges)
+
+
+def _name(match: re.Match[str]) -> str:
+    """The name of the field of a step."""
+    kind = match.lastgroup or ""
+    return match[kind] if kind == "name" else re.sub(r"\\(.)", r"\1", match[kind])
 
 
 def _range(part: str, text: str) -> tuple[int, int]:
