@@ -77,7 +77,9 @@ def in_runs(
 
     A run has no more rows than the next window of ``sizer``.
     """
-    return _in_runs(snapshot, spans, sizer) if _join(snapshot, fields) else iter(spans)
+    if not _join(snapshot, fields):
+        return iter(spans)
+    return _in_runs(snapshot, spans, sizer, FIRST_FRAGMENTS)
 
 
 def in_long_runs(
@@ -116,7 +118,8 @@ def rows_in_runs(
     spans = [Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment, _ in rows]
     found: list[tuple[RowSource, Int64Array]] = []
     first = 0
-    for span in _in_runs(snapshot, spans, WindowSizer(MAX_TAKEN_ROWS, MAX_TAKEN_ROWS)):
+    sizer = WindowSizer(MAX_TAKEN_ROWS, MAX_TAKEN_ROWS)
+    for span in _in_runs(snapshot, spans, sizer, FIRST_FRAGMENTS):
         if span.run is None:
             found.append(rows[first])
             first += 1
@@ -130,10 +133,7 @@ def rows_in_runs(
 
 
 def _in_runs(
-    snapshot: Snapshot,
-    spans: Iterable[Span],
-    sizer: WindowSizer,
-    most: int = FIRST_FRAGMENTS,
+    snapshot: Snapshot, spans: Iterable[Span], sizer: WindowSizer, most: int
 ) -> Iterator[Span]:
     """``spans`` in runs; the first one has at most ``most`` fragments."""
     waiting: list[Span] = []

@@ -106,7 +106,8 @@ def test_an_error_while_streaming_reaches_the_reader(
         return real(snapshot, fragment, *rest)
 
     monkeypatch.setattr(scan_window, "read_rows", failing)
-    monkeypatch.setattr(fragment_run, "MAX_FRAGMENTS", 1)
+    for limit in ("FIRST_FRAGMENTS", "MAX_FRAGMENTS"):
+        monkeypatch.setattr(fragment_run, limit, 1)
     found: list[int] = []
     numbers = (batch.column(0).to_pylist() for batch in dataset.to_batches(["i"]))
     with pytest.raises(MemoryError, match="enough"):

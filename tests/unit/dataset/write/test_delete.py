@@ -151,7 +151,8 @@ def test_rows_of_many_small_fragments_are_found_at_once(
     dataset.delete("i % 4 = 1 AND i < 40 OR i = 0 OR i BETWEEN 20 AND 22")
     expected = dataset.to_table(filter="d = '5' OR d IS NULL OR d = 'x'")["i"].to_pylist()
     assert len(expected) == 30
-    monkeypatch.setattr(fragment_run, "MAX_FRAGMENTS", 3)
+    for limit in ("FIRST_FRAGMENTS", "MAX_FRAGMENTS"):
+        monkeypatch.setattr(fragment_run, limit, 3)
     where = "d = '5' OR d IS NULL OR d = 'x'"
     assert dataset.count_rows(where) == len(expected)
     assert dataset.delete(where) == {"num_deleted_rows": len(expected)}
