@@ -66,12 +66,10 @@ class Field:
     dictionary_values: pa.Array | None = dataclasses.field(
         default=None, repr=False, compare=False, kw_only=True
     )
-    _storage: list[pa.DataType] = dataclasses.field(
-        default_factory=list, init=False, repr=False, compare=False
+    _storage: pa.DataType | None = dataclasses.field(
+        default=None, init=False, repr=False, compare=False
     )
-    _arrow: list[pa.Field] = dataclasses.field(
-        default_factory=list, init=False, repr=False, compare=False
-    )
+    _arrow: pa.Field | None = dataclasses.field(default=None, init=False, repr=False, compare=False)
 
     @property
     def extension_name(self) -> str:
@@ -128,9 +126,11 @@ class Field:
         Raises `UnsupportedFeatureError` for an unknown logical type and `CorruptFileError` for
         invalid parameters or children that do not fit the logical type.
         """
-        if not self._storage:
-            self._storage.append(self._nested_type([c.storage_field() for c in self.children]))
-        return self._storage[0]
+        storage = self._storage
+        if storage is None:
+            storage = self._nested_type([child.storage_field() for child in self.children])
+            object.__setattr__(self, "_storage", storage)
+        return storage
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -148,9 +148,11 @@ class Field:
 
     def to_arrow(self) -> pa.Field:
         """The Arrow field that users see. Raises like `storage_type`."""
-        if not self._arrow:
-            self._arrow.append(self._to_arrow())
-        return self._arrow[0]
+        arrow = self._arrow
+        if arrow is None:
+            arrow = self._to_arrow()
+            object.__setattr__(self, "_arrow", arrow)
+        return arrow
 
     def _to_arrow(self) -> pa.Field:
         arrow = self._nested_type([child.to_arrow() for child in self.children])

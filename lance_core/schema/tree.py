@@ -19,8 +19,11 @@ from lance_core.schema.proto import decode_metadata, fields_from_proto, fields_t
 
 if TYPE_CHECKING:
     from lance_core._pb import file_pb2
+    from lance_core.schema.plain_fields import PlainFields
 
 T = TypeVar("T")
+
+_PLAIN = "plain fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,28 @@ class Schema:
     _derived: dict[str, Any] = dataclasses.field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    @classmethod
+    def from_plain(cls, plain: PlainFields, metadata: Mapping[str, str]) -> Schema:
+        """The schema with these fields; `Field` objects are created when `fields` is first used."""
+        schema = cls.__new__(cls)
+        object.__setattr__(schema, "metadata", metadata)
+        object.__setattr__(schema, "_derived", {_PLAIN: plain})
+        return schema
+
+    if not TYPE_CHECKING:  # so that type checkers report unknown attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """Create the `Field` objects of a schema from `from_plain`, at the first use."""
+            if name != "fields":
+                raise AttributeError(name)
+            fields = self.derived("fields", self._derived[_PLAIN].fields)
+            object.__setattr__(self, "fields", fields)
+            return fields
+
+    @property
+    def _plain(self) -> PlainFields | None:
+        return self._derived.get(_PLAIN)
 
     def derived(self, name: str, make: Callable[[], T]) -> T:
         """The value that ``make`` returned at the first call with ``name``; do not change it.
@@ -80,7 +105,9 @@ class Schema:
         return self.derived("arrow", self._to_arrow)
 
     def _to_arrow(self) -> pa.Schema:
-        return pa.schema([field.to_arrow() for field in self.fields], self.arrow_metadata())
+        plain = self._plain
+        fields = plain.to_arrow() if plain else [field.to_arrow() for field in self.fields]
+        return pa.schema(fields, self.arrow_metadata())
 
     def arrow_metadata(self) -> dict[bytes, bytes] | None:
         """The schema's own metadata as Arrow's bytes, or None if it is empty."""
@@ -91,14 +118,19 @@ class Schema:
 
     def storage_schema(self) -> pa.Schema:
         """The schema of the arrays that files hold: no extension types, no metadata."""
-        return self.derived(
-            "storage", lambda: pa.schema([field.storage_field() for field in self.fields])
+        return self.derived("storage", self._storage_schema)
+
+    def _storage_schema(self) -> pa.Schema:
+        plain = self._plain
+        return pa.schema(
+            plain.to_arrow() if plain else [field.storage_field() for field in self.fields]
         )
 
     @property
     def names(self) -> list[str]:
         """Names of the top-level fields."""
-        return [field.name for field in self.fields]
+        plain = self._plain
+        return plain.names() if plain else [field.name for field in self.fields]
 
     def walk(self) -> Iterator[Field]:
         """Every field of the tree, parents first."""
@@ -108,7 +140,8 @@ class Schema:
     @property
     def field_ids(self) -> list[int]:
         """Ids of all fields in `walk` order."""
-        return [field.id for field in self.walk()]
+        plain = self._plain
+        return plain.ids.tolist() if plain else [field.id for field in self.walk()]
 
     @property
     def max_field_id(self) -> int:
