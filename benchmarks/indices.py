@@ -98,21 +98,11 @@ def _time_reads(
     for label, condition in reads.items():
         read = _read(condition.format(**values))
         pair.again(f"{version} {label}, warm", read, SEARCH_BAR)
-        pair.first(f"{version} {label}, cold", _without_cache(read), SEARCH_BAR)
+        pair.first(f"{version} {label}, cold", read, SEARCH_BAR, open_indices.reset)
 
 
 def _read(condition: str) -> Callable[[Any], pa.Table]:
     return lambda dataset: dataset.to_table(columns=["row"], filter=condition)
-
-
-def _without_cache(read: Callable[[Any], pa.Table]) -> Callable[[Any], pa.Table]:
-    """``read`` without the open indices of earlier rounds, which our datasets share."""
-
-    def first(dataset: Any) -> pa.Table:
-        open_indices.reset()
-        return read(dataset)
-
-    return first
 
 
 def condition_values(table: pa.Table, rows: int) -> dict[str, object]:
