@@ -54,9 +54,11 @@ class ZoneBounds:
             unknown |= ~has_least
         numbers = _infinities(kind)
         some = np.flatnonzero(has_least & has_greatest)
-        least, greatest = (
-            searchable(sort_keys(one.take(from_numpy(some)))) for one in (lower, upper)
-        )
+        if len(some) < len(lower):
+            chosen = [one.take(from_numpy(some)) for one in (lower, upper)]
+        else:
+            chosen = [lower, upper]
+        least, greatest = (searchable(sort_keys(one)) for one in chosen)
         if numbers is not None:
             is_nan = _is_nan(searchable(sort_keys(upper)), numbers) & has_greatest
             nans = nans | is_nan
