@@ -14,6 +14,7 @@ from lance_core.store.wrappers.counting import ReadCounters
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import RowSource
+    from lance_core.index.loads import Loads
 
 
 class StepMetrics(ReadCounters):
@@ -88,18 +89,19 @@ class ScanMetrics:
     ``read``: reads of the filter's columns, or of all columns without a filter. ``filter``: the
     evaluation of the filter. ``late``: reads of other columns for the rows that satisfy it.
     ``sort`` and ``result``: the order, and the columns of the result. ``index``: the search of
-    indices; its ``ranges_scanned`` are pages, zones and bitmaps.
+    indices; its ``ranges_scanned`` are pages, zones and bitmaps. ``loads``: what searches loaded.
     """
 
     def __init__(self, step: type[StepMetrics] = StepMetrics) -> None:
         self.read, self.filter, self.late = step(), step(), step()
         self.sort, self.result, self.index = step(), step(), step()
+        self.loads: list[Loads] = []
 
     def before_order(self, late: StepMetrics) -> ScanMetrics:
         """The metrics of the scan below an order, whose late reads are added to ``late``."""
         inner = ScanMetrics()
         inner.read, inner.filter, inner.late = self.read, self.filter, late
-        inner.index = self.index
+        inner.index, inner.loads = self.index, self.loads
         return inner
 
     def statistics(self) -> ScanStatistics:
@@ -118,8 +120,10 @@ class ScanMetrics:
             all_times={
                 f"{name}_elapsed_compute": round(step.seconds * 1e9)
                 for name, step in vars(self).items()
-                if step.seconds
+                if isinstance(step, StepMetrics) and step.seconds
             },
+            indices_loaded=sum(loads.indices for loads in self.loads),
+            parts_loaded=sum(loads.parts for loads in self.loads),
             index_comparisons=self.index.ranges_scanned,
         )
 
@@ -135,7 +139,9 @@ class ScanStatistics:
     ``requests``: byte ranges that the scan asked for; ``iops``: reads after ranges that are close
     together are combined; ``bytes_read``: bytes of the ranges. ``all_counts``: rows, runs of rows
     and fragments; ``all_times``: nanoseconds of each step, the sum over all threads.
-    ``index_comparisons``: pages, zones and bitmaps of indices; their other counters are 0.
+    ``index_comparisons``: pages, zones and bitmaps of indices. ``indices_loaded``: indices that the
+    scan opened; ``parts_loaded``: their pages, bitmaps and lists that it read because they were not
+    in memory. Hits and misses of caches are not counted and 0.
     """
 
     iops: int

@@ -13,6 +13,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import CorruptFileError
 from lance_core.index.base import IndexType, OpenIndex
 from lance_core.index.files import IndexFolder
+from lance_core.index.loads import count_index
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.plugins import get_manager
 from lance_core.store.spec import resolve_factory
@@ -125,6 +126,7 @@ def open_index(snapshot: Snapshot, index: IndexMetadata, spec: IndexTypeSpec) ->
 
     def make() -> OpenIndex:
         folder = folder_of(snapshot, index, field.storage_type)
+        count_index()
         return index_type(spec).open(folder, details.value)
 
     return snapshot.root.session.indices.get((snapshot.root.store, str(index.uuid)), make)

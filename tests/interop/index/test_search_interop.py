@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lance
 import numpy as np
@@ -140,3 +141,43 @@ def test_filters_select_the_same_rows_with_indices(
         if numbers(other) != numbers(expected):
             wrong.append((condition, "pylance", other.num_rows, expected.num_rows))
     assert wrong == []
+
+
+LOADS = [
+    "a = 5",
+    "a BETWEEN 10 AND 900",
+    "b IN (1, 2)",
+    "z < 9",
+    "o = 7",
+    "a = 5 AND b = 2",
+    "a = -1",
+]
+
+
+@pytest.mark.parametrize("condition", [*LOADS, "array_has(l, 'c')", "contains(s, 'x12')"])
+def test_scans_count_the_indices_and_parts_that_they_load_as_pylance_does(
+    tmp_path: Path, condition: str
+) -> None:
+    numbers = range(2000)
+    columns: dict[str, Any] = {
+        "a": numbers,
+        "b": [number % 4 for number in numbers],
+        "z": numbers,
+        "o": numbers,
+        "l": [["a", "c"]] * 2000,
+        "s": [f"x{number}" for number in numbers],
+    }
+    kinds = ["BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER", "LABEL_LIST", "NGRAM"]
+    written = lance.write_dataset(pa.table(columns), tmp_path / "t")
+    for column, kind in zip(columns, kinds, strict=True):
+        written.create_scalar_index(column, kind)
+    found = []
+    for module in (lance, lance_core):
+        dataset: Any = module.dataset(tmp_path / "t")
+        statistics: list[Any] = []
+        for _ in range(2):
+            options = {"filter": condition, "scan_stats_callback": statistics.append}
+            dataset.scanner(**options).to_table()
+        found.append([(one.indices_loaded, one.parts_loaded) for one in statistics])
+    assert found[0] == found[1]
+    assert found[0][1] == (0, 0)

@@ -12,6 +12,7 @@ from lance_core.dataset.read.prefilter.usable_indices import usable_indices
 from lance_core.dataset.read.row_addresses import Selector, places_with
 from lance_core.dataset.read.stored_indices import open_index
 from lance_core.errors import CorruptFileError
+from lance_core.index.loads import Loads, counted_loads
 from lance_core.index.queries import InRange
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.row_set import EMPTY, RowSet
@@ -37,18 +38,22 @@ class FailedSearchError(Exception):
 class CandidateRows:
     """The addresses of ``rows`` in ``fragments`` that satisfy the searches; some may be deleted.
 
-    ``num_pages``: pages, zones and bitmaps of indices that were compared.
+    ``num_pages``: pages, zones and bitmaps of indices that were compared. ``loads``: what the
+    searches loaded.
     """
 
     rows: RowSet
     fragments: BitMap
     num_pages: int
+    loads: Loads
 
 
 def candidate_rows(snapshot: Snapshot, tree: SearchTree) -> CandidateRows:
     """The result of the searches. Raises `FailedSearchError` if one fails."""
     run = _Run(snapshot, tree.fragments)
-    return CandidateRows(run.rows(tree), run.fragments, run.num_pages)
+    with counted_loads() as loads:
+        rows = run.rows(tree)
+    return CandidateRows(rows, run.fragments, run.num_pages, loads)
 
 
 class _Run:

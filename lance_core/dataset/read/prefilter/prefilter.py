@@ -133,6 +133,7 @@ class Prefilter:
             return [replace(plan, prefilter=None)]
         if plan.metrics is not None:
             metrics.index.ranges_scanned += found.num_pages
+            metrics.loads.append(found.loads)
             metrics.index.returned(self._num_rows(found), 0)
         rest = self.rest
         groups = itertools.groupby(self._spans(found, plan.spans), key=lambda one: one[0])

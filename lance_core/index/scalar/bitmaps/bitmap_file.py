@@ -12,6 +12,7 @@ import pyarrow as pa
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError
 from lance_core.index.files import IndexFolder
+from lance_core.index.loads import count_parts
 from lance_core.index.queries import InRange
 from lance_core.index.scalar.bitmaps.blobs import decode_blobs
 from lance_core.index.scalar.bitmaps.build import BITMAPS, FILE_NAME, KEYS
@@ -142,6 +143,7 @@ class BitmapFile:
 
     def _blobs(self, places: Int64Array) -> pa.Array:
         """The blobs at ascending ``places``."""
+        count_parts(len(places))
         if places[-1] - places[0] + 1 == len(places):
             table = self.reader.read([BITMAPS], int(places[0]), int(places[-1]) + 1)
         else:

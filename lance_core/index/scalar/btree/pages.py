@@ -18,6 +18,7 @@ from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError
 from lance_core.index.base import IndexBatch, RowNumbers
 from lance_core.index.files import IndexFileReader, IndexFolder
+from lance_core.index.loads import count_parts
 from lance_core.index.scalar.btree.layout import PAGE_DATA
 from lance_core.index.scalar.btree.lookup import PageFile, PageLookup
 from lance_core.index.scalar.sort_order import Positions, bisect_keys, searchable, sort_keys
@@ -188,6 +189,7 @@ class BTreePages:
 
     def _read(self, numbers: Positions) -> LoadedPages:
         """`load` without a cache. Raises `CorruptFileError` for rows that the lookup excludes."""
+        count_parts(len(numbers))
         size, tables, lengths = self._lookup.batch_size, [], []
         for file in self._lookup.files:
             mine = numbers[(numbers >= file.first) & (numbers < file.stop)] - file.first

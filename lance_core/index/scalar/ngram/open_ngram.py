@@ -15,6 +15,7 @@ from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError
 from lance_core.index.base import IndexPart, OpenIndex, SearchResult
 from lance_core.index.files import IndexFolder
+from lance_core.index.loads import count_parts
 from lance_core.index.queries import Contains, IndexQuery, MatchesRegex, StartsWith
 from lance_core.index.scalar.ngram.postings import FILE, SCHEMA, Postings, TokenCounts
 from lance_core.index.scalar.ngram.required_literals import required_literals
@@ -115,6 +116,7 @@ class OpenNGram(OpenIndex):
 
     def _read(self, places: npt.NDArray[np.int64]) -> list[bytes]:
         """The serialised postings at these rows of the file, in this order."""
+        count_parts(len(places))
         ordered = np.sort(places)
         if self._blobs is not None:
             blobs = self._blobs.take(pa.array(ordered))
