@@ -29,9 +29,6 @@ class Part(enum.Enum):
     )
     """Opening tables, and commits."""
 
-    WIDE_SCHEMAS = ("lance_core.table.manifest.plain_fields",)
-    """Opening tables with many columns."""
-
     FILES = (
         *("google.protobuf.unknown_fields", "pyarrow.compute", "lance_core._pb.file_pb2"),
         *("lance_core.datafile.metadata", "lance_core.encodings.messages"),

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import Part, load
 from lance_core.schema.proto import decode_metadata, encode_metadata
 from lance_core.schema.tree import Schema
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts
@@ -235,7 +234,7 @@ def _schema(fields: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
     """
     messages = list(parse(frames_pb2.ManifestFrame, fields, "Manifest").fields)
     if len(messages) >= MIN_PLAIN_FIELDS:
-        load(Part.WIDE_SCHEMAS)
+        # Few tables have so many fields, and every first open would import the module.
         from lance_core.table.manifest.plain_fields import plain_fields
 
         plain = plain_fields(messages)
