@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz.legacy_tables import AWARE, damage
 
-COUNT = 40
+COUNT = 70
 """Mutants of each kind of file."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tests.each_case import each_case
 from tests.fuzz.v2_0 import FILES, damage
 
-COUNT = 300
+COUNT = 600
 """Mutants of all files together."""
 
 

@@ -21,7 +21,7 @@ from tests.fuzz.tables import (
     taken_apart,
 )
 
-COUNT = 25
+COUNT = 40
 """Mutants of each kind of file, times its share."""
 
 

@@ -189,15 +189,14 @@ def pairs(kinds: Sequence[Kind] = KINDS) -> Iterator[Case]:
 
 
 def usual_pairs(kinds: Sequence[Kind] = KINDS) -> Iterator[Case]:
-    """Each pair at the same rows and at another place, with and without stable row ids in turn.
+    """Each pair at each place, with and without stable row ids in turn.
 
-    Writers of the same rows have the same names in view. `pairs` has the others.
+    Writers of the same rows have the same names in view.
     """
-    others = (Place.DISJOINT, Place.SAME_FRAGMENT)
-    for (i, first), (j, second) in itertools.product(enumerate(kinds), repeat=2):
-        other = (i + j // 2) % 2
-        yield Case((first, second), others[other], False, bool((i + j + other) % 2))
-        yield Case((first, second), Place.SAME_ROWS, True, bool((i + j) % 2))
+    found = itertools.product(enumerate(kinds), enumerate(kinds), enumerate(Place))
+    for (i, first), (j, second), (k, place) in found:
+        stable = bool((i + j + k) % 2)
+        yield Case((first, second), place, place is Place.SAME_ROWS, stable)
 
 
 def triples(kinds: Sequence[Kind], last: Sequence[Kind] = KINDS) -> Iterator[Case]:
