@@ -95,10 +95,11 @@ class RowChanges:
 
 
 def _unpacked_filter(packed: bytes) -> bytes:
-    """The bits of a key filter, or nothing; raises `ValueError` for another size."""
-    bits = zlib.decompressobj().decompress(packed, FILTER_BYTES + 1)
-    if len(bits) not in (0, FILTER_BYTES):
-        raise ValueError(f"a filter of keys must have {FILTER_BYTES} bytes")
+    """The bits of a key filter, or nothing; raises `ValueError` for other and for cut content."""
+    stream = zlib.decompressobj()
+    bits = stream.decompress(packed, FILTER_BYTES + 1)
+    if len(bits) not in (0, FILTER_BYTES) or not stream.eof:
+        raise ValueError(f"a filter of keys must have {FILTER_BYTES} bytes, or none")
     return bits
 
 

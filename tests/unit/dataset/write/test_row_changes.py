@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import pickle
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -184,6 +186,18 @@ def test_a_key_filter_of_another_size_is_refused(size: int) -> None:
     text = RowChanges(1, (), (), (), {}, 0, 0, 0, inserted_keys=bytes(size)).to_json()
     with pytest.raises(InvalidInputError, match="filter of keys must have 32768 bytes"):
         RowChanges.from_json(text)
+
+
+@each_case("size", [0, 1 << 15])
+def test_a_key_filter_that_is_cut_is_refused(size: int) -> None:
+    changes = RowChanges(1, (), (), (), {}, 0, 0, 0, inserted_keys=bytes(size))
+    tree = json.loads(changes.to_json())
+    assert RowChanges.from_json(json.dumps(tree)) == changes
+    packed = base64.b64decode(tree["inserted_keys"])
+    for kept in (0, 2, len(packed) - 1):
+        tree["inserted_keys"] = base64.b64encode(packed[:kept]).decode()
+        with pytest.raises(InvalidInputError, match="not the JSON form"):
+            RowChanges.from_json(json.dumps(tree))
 
 
 def test_unknown_columns_are_refused(tmp_path: Path) -> None:
