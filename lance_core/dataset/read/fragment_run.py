@@ -60,16 +60,6 @@ FEW = 32
 """If at most one fragment in `FEW` of a run has requested rows, each of them is read alone."""
 
 
-def may_join(snapshot: Snapshot) -> bool:
-    """True unless each fragment of the table must be read alone.
-
-    Files of a remote store are read concurrently, so that joining them gains little. Version 2
-    blobs may be in files of their own.
-    """
-    is_legacy = snapshot.manifest.storage_version == LEGACY
-    return snapshot.root.store.has_views and not snapshot.blobs_v2 and not is_legacy
-
-
 def in_runs(
     snapshot: Snapshot, spans: Iterable[Span], fields: Sequence[Field], sizer: WindowSizer
 ) -> Iterator[Span]:
@@ -98,10 +88,15 @@ def in_long_runs(
 def _join(snapshot: Snapshot, fields: Sequence[Field]) -> bool:
     """True if ``fields`` of several fragments can be read at once.
 
-    Arrays with a dictionary keep that of their fragment, so their fragments are read alone.
+    Arrays with a dictionary keep that of their fragment, so their fragments are read alone. Files
+    of a remote store are read concurrently, so that joining them gains little. Version 2 blobs may
+    be in files of their own.
     """
     parts = (part.storage_type for field in fields for part in field.walk())
-    if any(map(pa.types.is_dictionary, parts)) or not may_join(snapshot):
+    if any(map(pa.types.is_dictionary, parts)):
+        return False
+    is_legacy = snapshot.manifest.storage_version == LEGACY
+    if not snapshot.root.store.has_views or snapshot.blobs_v2 or is_legacy:
         return False
     return not described_blobs(snapshot, fields)
 

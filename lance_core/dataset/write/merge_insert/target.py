@@ -44,7 +44,7 @@ else:
 
 Addresses = npt.NDArray[np.uint64]
 
-SEARCH_ROWS = 1 << 24
+INDEXED_ROWS = 1 << 24
 """Target rows of one search of indices, whose result is a table of the matched rows."""
 
 ROWS_PER_KEY = 20
@@ -113,8 +113,7 @@ def find_keys(
         return index.find([rows.column(name) for name in names])
 
     plan = ScanPlan(select(schema, list(names)), spans, schema)
-    found = [NO_MATCHES, *search(snapshot, plan, find)]
-    return KeyMatches(*map(np.concatenate, zip(*found, strict=True)))
+    return _joined(search(snapshot, plan, find))
 
 
 def _may_have_index(snapshot: Snapshot, source: pa.Table) -> bool:
@@ -125,22 +124,28 @@ def _may_have_index(snapshot: Snapshot, source: pa.Table) -> bool:
 
 def _indexed_matches(snapshot: Snapshot, plan: ScanPlan, index: KeyIndex) -> KeyMatches:
     """The result of `find_keys`, from a plan that searches indices and returns keys and address."""
-    found = [NO_MATCHES]
-    for spans in _searches(all_spans(snapshot)):
+
+    def matches(spans: tuple[Span, ...]) -> KeyMatches:
         table = scan_table(snapshot, replace(plan, spans=spans))
         addresses = table.column(ROW_ADDRESS).to_numpy()
-        found.append(KeyMatches(addresses, index.find(table.columns[:-1]).members))
-    return KeyMatches(*map(np.concatenate, zip(*found, strict=True)))
+        return KeyMatches(addresses, index.find(table.columns[:-1]).members)
+
+    return _joined(map(matches, _searches(all_spans(snapshot))))
+
+
+def _joined(parts: Iterable[KeyMatches]) -> KeyMatches:
+    """The matches of all parts."""
+    return KeyMatches(*map(np.concatenate, zip(NO_MATCHES, *parts, strict=True)))
 
 
 def _searches(spans: Sequence[Span]) -> Iterator[tuple[Span, ...]]:
-    """The spans in groups of about `SEARCH_ROWS` rows."""
+    """The spans in groups of about `INDEXED_ROWS` rows."""
     group: list[Span] = []
     rows = 0
     for span in spans:
         group.append(span)
         rows += span.stop - span.start
-        if rows >= SEARCH_ROWS:
+        if rows >= INDEXED_ROWS:
             yield tuple(group)
             group, rows = [], 0
     if group:

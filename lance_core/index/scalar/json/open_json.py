@@ -74,9 +74,8 @@ class OpenJson(OpenIndex):
         if query.kind == self.kind:
             return self.target.search(query.query, with_nulls=with_nulls)
         if isinstance(query.query, IsNull) and (self.kind is None or not self.has_values):
-            return self.target.search(
-                query.query, with_nulls=with_nulls
-            )  # null is null in any type
+            # Null is null in any type.
+            return self.target.search(query.query, with_nulls=with_nulls)
         if self.has_values:
             raise UnansweredQueryError(f"the values have type {self.kind}, not {query.kind}")
         return SearchResult(EMPTY, self.target.search(IsNull()).rows if with_nulls else None)
