@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from operator import gt
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,6 @@ from lance_core.table.wire_scan import Int64Array, MessageRanges, UnusualMessage
 
 MANY = 128
 """Fragments from which on numpy reads faster than protobuf."""
-
-_FEW = 16
-"""Fragments up to which Python checks counts faster than numpy."""
 
 _MAX = (1 << 63) - 1
 
@@ -76,8 +72,6 @@ class FragmentCounts:
 
     def checked(self) -> FragmentCounts:
         """These counts; raises `CorruptFileError` for impossible ids and counts."""
-        if 0 < self.table.shape[1] <= _FEW and self._are_few_valid():
-            return self
         is_beyond = self.table.min(initial=0) < 0 or self.ids.max(initial=0) > MAX_FRAGMENT_ID
         wrong = self.deleted_rows > self.physical_rows
         if not is_beyond and not wrong.any():
@@ -93,13 +87,6 @@ class FragmentCounts:
             f"invalid fragment row counts: {rows} physical, {deleted} deleted",
             field=f"Manifest.fragments[{number}]",
         )
-
-    def _are_few_valid(self) -> bool:
-        """True if `checked` finds no error; in Python, which is faster for a few fragments."""
-        counts = self.table.tolist()
-        if min(map(min, counts)) < 0 or max(counts[Count.IDS]) > MAX_FRAGMENT_ID:
-            return False
-        return not any(map(gt, counts[Count.DELETED_ROWS], counts[Count.PHYSICAL_ROWS]))
 
     @property
     def ids(self) -> Int64Array:
@@ -189,7 +176,7 @@ def _parsed(raw: Sequence[bytes]) -> Int64Array:
             message.deletion_file.num_deleted_rows,
             message.HasField("deletion_file"),
             len(message.files),
-            min(_MAX, sum([file.file_size_bytes for file in message.files])),
+            min(_MAX, sum(file.file_size_bytes for file in message.files)),
         )
         for message in messages
     ]

@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.levels.repdef import BoolArray, Levels
     from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns
 
-_WORD_BITS = (8, 16, 32, 64)
-
-_FEW = 1 << 14
-"""Maximum values to take from a dictionary of numbers with numpy; its calls cost less."""
-
 
 def leaf_values(
     values: Values, where: ValuePositions, type_: pa.DataType, context: DecodeContext
@@ -66,12 +61,6 @@ def dictionary_values(
             raise CorruptFileError("a page has dictionary indices, but its dictionary is empty")
         return pa.nulls(len(indices), type_)
     if not pa.types.is_dictionary(type_):
-        width = items.type.bit_width if pa.types.is_primitive(items.type) else 0
-        if width in _WORD_BITS and len(indices) <= _FEW and not items.null_count:
-            start = items.offset * (width // 8)
-            words = np.frombuffer(items.buffers()[1], f"u{width // 8}", len(items), start)
-            taken = pa.py_buffer(words.take(indices))
-            return pa.Array.from_buffers(items.type, len(indices), [None, taken])
         _check_size(indices, items)
         return pc.take(items, from_numpy(indices), memory_pool=memory_pool())
     keys = indices.astype(type_.index_type.to_pandas_dtype())

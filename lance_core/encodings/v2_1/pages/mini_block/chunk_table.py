@@ -7,11 +7,9 @@ it, and the number of levels after that, which belong to a row that continues in
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import field
-from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,18 +21,6 @@ from lance_core.encodings.v2_1.levels.repdef import BoolArray
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
-_FEW_CHUNKS = 16
-"""Number of chunks up to which Python's integers are faster than numpy's arrays."""
-
-_FEW_WORDS = {
-    (size, count): struct.Struct(f"<{count}{code}")
-    for size, code in ((2, "H"), (4, "I"))
-    for count in range(1, _FEW_CHUNKS + 1)
-}
-"""The chunk words of a page, by the bytes of each and their number."""
-
-_LARGE_WORD, _SMALL_WORD = np.dtype("<u4"), np.dtype("<u2")
-_NO_COUNT = "only the last chunk may omit its number of values"
 _MOST_VALUES = 1 << 15
 _MOST_ROWS = 1 << 48
 
@@ -125,60 +111,35 @@ def chunk_table(
 
     Raises `CorruptFileError` if the chunks do not add up to these totals.
     """
-    unit = _LARGE_WORD if large else _SMALL_WORD
+    unit = np.dtype("<u4" if large else "<u2")
     if not words.size or words.size % unit.itemsize:
         raise CorruptFileError(
             f"the buffer of chunk words has {words.size} bytes, not a positive multiple of "
             f"{unit.itemsize}",
             field="MiniBlockLayout",
         )
-    num_chunks = words.size // unit.itemsize
-    of = _few_edges if num_chunks <= _FEW_CHUNKS else _edges
-    starts, values = of(words, unit, num_chunks)
-    end, before_last, stated = int(starts[-1]), int(values[-2]), int(values[-1])
-    if end > num_bytes:
-        raise CorruptFileError(f"the chunks take {end} bytes, but their buffer has {num_bytes}")
-    last = num_values - before_last
-    if not 0 < last <= _MOST_VALUES or (stated > before_last and stated != num_values):
+    word = np.frombuffer(words, unit).astype(np.int64)
+    starts = np.zeros(len(word) + 1, np.int64)
+    (((word >> 4) + 1) * 8).cumsum(out=starts[1:])
+    if starts[-1] > num_bytes:
+        raise CorruptFileError(
+            f"the chunks take {int(starts[-1])} bytes, but their buffer has {num_bytes}"
+        )
+    logs = word & 15
+    if not logs[:-1].all():
+        raise CorruptFileError("only the last chunk may omit its number of values")
+    counts = np.left_shift(1, logs)
+    values = np.zeros(len(word) + 1, np.int64)
+    counts[:-1].cumsum(out=values[1:-1])
+    last = num_values - int(values[-2])
+    if not 0 < last <= _MOST_VALUES or (logs[-1] and counts[-1] != last):
         raise CorruptFileError(f"the chunks do not hold {num_values} values")
     values[-1] = num_values
-    if rows is not None and len(rows.ended) != num_chunks + 1:
+    if rows is not None and len(rows.ended) != len(values):
         raise CorruptFileError(
-            f"the repetition index has {len(rows.first)} entries for {num_chunks} chunks"
+            f"the repetition index has {len(rows.first)} entries for {len(word)} chunks"
         )
     return ChunkTable(starts[:-1], starts[1:], values, rows)
-
-
-def _edges(words: pa.Buffer, unit: np.dtype[Any], num_chunks: int) -> Int64Array:
-    """Where each chunk starts, by bytes and by values, and where the last one ends.
-
-    The last chunk counts no values if it does not state their number. Raises `CorruptFileError` if
-    another chunk does not.
-    """
-    word = np.frombuffer(words, unit).astype(np.int64)
-    edges = np.zeros((2, num_chunks + 1), np.int64)
-    starts, values = edges
-    (((word >> 4) + 1) << 3).cumsum(out=starts[1:])
-    logs = word & 15
-    if not np.logical_and.reduce(logs[:-1]):
-        raise CorruptFileError(_NO_COUNT)
-    np.left_shift(1, logs).cumsum(out=values[1:])
-    if not logs[-1]:
-        values[-1] = values[-2]
-    return edges
-
-
-def _few_edges(words: pa.Buffer, unit: np.dtype[Any], num_chunks: int) -> Int64Array:
-    """The same as `_edges`, faster for a few chunks."""
-    word = _FEW_WORDS[unit.itemsize, num_chunks].unpack(words)
-    starts = [0, *accumulate([((one >> 4) + 1) * 8 for one in word])]
-    values, total = [0], 0
-    for one in word:
-        total += 1 << (one & 15) if one & 15 else 0
-        values.append(total)
-    if len(set(values[:-1])) < num_chunks:
-        raise CorruptFileError(_NO_COUNT)
-    return np.array((starts, values), np.int64)
 
 
 def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
@@ -264,7 +225,7 @@ def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
         raise CorruptFileError("the last chunk of a page does not hold its other values")
     logs[lasts] = 1
     if not logs.all():
-        raise CorruptFileError(_NO_COUNT)
+        raise CorruptFileError("only the last chunk may omit its number of values")
     values = np.zeros(len(word) + 1, np.int64)
     np.cumsum(counts, out=values[1:])
     rows = None if pages.indices is None else _rows_of_pages(pages.indices, pages.num_rows, ends)
