@@ -44,7 +44,7 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ("unit/dataset",),
     ("unit",),
     (),
-    ("histories",),
+    ("histories", "unit/dataset/write"),
     ("properties", "sql", *QUERY_ENGINES),
     ("unit/store/local", "conformance/test_local_store.py"),
 )
