@@ -59,8 +59,8 @@ def test_pages_that_do_not_line_up_are_read(version: str, tmp_path: Path) -> Non
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
     numbers = pa.array(random.integers(0, 1 << 60, int(lengths.sum())))
     lists = pa.ListArray.from_arrays(offsets, numbers, mask=pa.array(lengths == 3))
-    wide = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(300), rows, [None, pa.py_buffer(random.bytes(300 * rows))]
+    wide = pa.FixedSizeBinaryArray.from_buffers(  # three pages; the other members have one
+        pa.binary(200), rows, [None, pa.py_buffer(random.bytes(200 * rows))]
     )
     members = {"lists": lists, "texts": texts, "wide": wide}
     mask = pa.array(np.arange(rows) % 11 == 5)
