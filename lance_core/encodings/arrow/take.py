@@ -22,8 +22,9 @@ Data = TypeVar("Data", pa.Array, pa.Table)
 def take_rows(data: Data, rows: pa.Array) -> Data:
     """The rows at the indices ``rows``, in that order; a null index gives a null row.
 
-    Raises `ResultTooLargeError` if one array of the type cannot hold the rows, for example if they
-    use more items of several dictionaries than the index type can address.
+    The rows of a table in ascending order may be in several chunks. Raises `ResultTooLargeError` if
+    one array of the type cannot hold rows in any other order, for example if they use more items of
+    several dictionaries than the index type can address.
     """
     try:
         return _each(data, lambda some: some.take(rows))
@@ -32,6 +33,8 @@ def take_rows(data: Data, rows: pa.Array) -> Data:
             used, places = _cut_to(data, rows)
             with contextlib.suppress(pa.ArrowInvalid):
                 return _each(used, lambda some: some.take(places))
+            if places.equals(pa.array(np.arange(used.num_rows))):
+                return used
         raise ResultTooLargeError(f"{len(rows)} rows do not fit one array: {error}") from error
 
 

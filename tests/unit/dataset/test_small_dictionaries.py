@@ -94,3 +94,17 @@ def test_dictionaries_with_nan_and_null_items_are_written_and_read(tmp_path: Pat
         assert repr(dataset.to_table().to_pylist()) == content
         assert repr(dataset.take([14, 2, 1])["n"].to_pylist()) == "[2.5, None, nan]"
         assert dataset.count_rows("n IS NULL") == 6
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_rows_that_a_deletion_leaves_of_one_file_are_read(version: str, uri: str) -> None:
+    data = pa.RecordBatchReader.from_batches(PARTS[0].schema, PARTS)
+    dataset = lance.write_dataset(data, uri, data_storage_version=version)
+    dataset.delete("i % 50 = 7")
+    left = [row for row in CONTENT if row["i"] % 50 != 7]
+    for column in ("w", "s", "l"):
+        found = dataset.to_table([column])
+        found.validate(full=True)
+        assert found.to_pylist() == [{column: row[column]} for row in left]
+    batches = dataset.to_batches(batch_size=64)
+    assert [row for batch in batches for row in batch.to_pylist()] == left
