@@ -15,7 +15,7 @@ from google.protobuf.empty_pb2 import Empty
 from lance_core._pb import file_pb2
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
 from lance_core.datafile.column_map import column_of
-from lance_core.datafile.column_metadata import WrittenPage
+from lance_core.datafile.column_metadata import serialize_page
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.footer import ALIGNMENT, Footer
 from lance_core.datafile.page_limits import PageLimits
@@ -57,8 +57,11 @@ class AlignedOutput:
         self.align(ALIGNMENT)
         return written
 
-    def write_pages(self, pages: Sequence[EncodedPage], first_row: int = 0) -> list[WrittenPage]:
-        """Write the buffers of pages of rows that count from ``first_row`` of the file."""
+    def write_pages(self, pages: Sequence[EncodedPage], first_row: int = 0) -> list[bytes]:
+        """Write the buffers of pages of rows that count from ``first_row`` of the file.
+
+        Returns what `serialize_page` returns for each.
+        """
         written, url = [], self.version.page_encoding_url
         parts: list[BytesLike] = []
         position = self.position
@@ -81,7 +84,7 @@ class AlignedOutput:
                     self._write(b"".join(parts))
                     parts.clear()
             priority = first_row + page.priority
-            written.append(WrittenPage(tuple(ranges), page.num_rows, url, page.encoding, priority))
+            written.append(serialize_page(ranges, page.num_rows, url, page.encoding, priority))
         if parts:
             self._write(b"".join(parts))
         return written

@@ -7,7 +7,7 @@ known writer uses this.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from operator import add
 from typing import NamedTuple
@@ -20,8 +20,7 @@ from lance_core.encodings.dispatch import parse_column_encoding, parse_page_enco
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
+from lance_core.store.base import ByteRange, BytesLike
 
 MAX_PAGE_ROWS = 1 << 48
 """Maximum rows of a page; larger numbers are rejected so that sums of rows fit into 64 bits."""
@@ -206,20 +205,12 @@ def _type_and_value(raw: bytes) -> tuple[str, bytes]:
     return message.type_url, message.value
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPage:
-    """A page after its buffers were written; ``encoding`` is a message of type ``type_url``."""
+def serialize_column(encoding: bytes, pages: Iterable[BytesLike]) -> bytes:
+    """Serialize a ``ColumnMetadata``; ``encoding`` is a serialised ``ColumnEncoding``.
 
-    buffers: tuple[ByteRange, ...]
-    num_rows: int
-    type_url: str
-    encoding: bytes
-    priority: int
-
-
-def serialize_column(encoding: bytes, pages: Sequence[WrittenPage]) -> bytes:
-    """Serialize a ``ColumnMetadata``; ``encoding`` is a serialised ``ColumnEncoding``."""
-    return serialize_column_encoding(encoding) + serialize_pages(pages)
+    ``pages`` are results of `serialize_page`, or several of them joined.
+    """
+    return b"".join((serialize_column_encoding(encoding), *pages))
 
 
 @lru_cache(maxsize=16)
@@ -229,19 +220,21 @@ def serialize_column_encoding(encoding: bytes) -> bytes:
     return ColumnMetadata(encoding=Encoding(direct=direct)).SerializeToString()
 
 
-def serialize_pages(pages: Sequence[WrittenPage]) -> bytes:
-    """The field ``pages`` of a ``ColumnMetadata``."""
-    messages = [
-        ColumnMetadata.Page(
-            buffer_offsets=[start for start, _ in page.buffers],
-            buffer_sizes=[stop - start for start, stop in page.buffers],
-            length=page.num_rows,
-            encoding=_encoding(page.type_url, page.encoding),
-            priority=page.priority,
-        )
-        for page in pages
-    ]
-    return ColumnMetadata(pages=messages).SerializeToString()
+def serialize_page(
+    buffers: Sequence[ByteRange], num_rows: int, type_url: str, encoding: bytes, priority: int
+) -> bytes:
+    """An item of the field ``pages`` of a ``ColumnMetadata``.
+
+    ``encoding`` is a message of type ``type_url``.
+    """
+    page = ColumnMetadata.Page(
+        buffer_offsets=[start for start, _ in buffers],
+        buffer_sizes=[stop - start for start, stop in buffers],
+        length=num_rows,
+        encoding=_encoding(type_url, encoding),
+        priority=priority,
+    )
+    return ColumnMetadata(pages=[page]).SerializeToString()
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 import pyarrow as pa
@@ -128,13 +128,15 @@ class FileOutput(ABC):
         if not self._is_open:
             raise InvalidInputError("this file was finished, aborted or failed before")
 
-    def _check_columns(self, arrays: Sequence[pa.Array]) -> None:
-        """Raise `SchemaMismatchError` if ``arrays`` are not of the types that files store."""
+    def _check_columns(self, given: pa.Schema) -> None:
+        """Raise `SchemaMismatchError` if columns are not of the types that files store."""
+        if given.equals(self.schema.storage_schema()):
+            return
         fields = self.schema.fields
-        if len(arrays) != len(fields):
-            raise SchemaMismatchError(f"{len(arrays)} columns were given, not {len(fields)}")
-        for array, field in zip(arrays, fields, strict=True):
-            if array.type != field.storage_type:
+        if len(given) != len(fields):
+            raise SchemaMismatchError(f"{len(given)} columns were given, not {len(fields)}")
+        for type_, field in zip(given.types, fields, strict=True):
+            if type_ != field.storage_type:
                 raise SchemaMismatchError(
-                    f"column {field.name!r} is of type {array.type}, not {field.storage_type}"
+                    f"column {field.name!r} is of type {type_}, not {field.storage_type}"
                 )

@@ -67,7 +67,7 @@ class LegacyFileWriter(FileOutput):
         differ from the schema, and `InvalidInputError` for more than `MAX_ROWS` rows.
         """
         self._check_open()
-        self._check_columns(batch.columns)
+        self._check_columns(batch.schema)
         for array, field in zip(batch.columns, self.schema.fields, strict=True):
             check_values(array, field)
         if self.num_rows + batch.num_rows > MAX_ROWS:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
-from lance_core.datafile.column_metadata import WrittenPage, serialize_column
+from lance_core.datafile.column_metadata import serialize_column
 from lance_core.datafile.file_output import (
     DEFAULT_FILE_OPTIONS,
     FileOptions,
@@ -94,11 +94,11 @@ class FileWriter(FileOutput):
         waiting = set() if self._small is None else set(self._small.numbers.tolist())
         self._encoders: dict[int, FieldEncoder] = {}
         self._first_columns: list[int] = []
-        self._pages: list[list[WrittenPage]] = []
+        self._pages: list[bytearray] = []
         for number in range(len(schema.fields)):
             self._first_columns.append(len(self._pages))
             columns = 1 if number in waiting else self._encoder(number).num_columns
-            self._pages += [[] for _ in range(columns)]
+            self._pages += [bytearray() for _ in range(columns)]
 
     def _encoder(self, number: int) -> FieldEncoder:
         """The encoder of a field; those of small columns are created when they are needed."""
@@ -116,11 +116,10 @@ class FileWriter(FileOutput):
         writing if the number or the types of the columns differ.
         """
         self._check_open()
-        arrays = batch.columns
-        self._check_columns(arrays)
+        self._check_columns(batch.schema)
         if batch.num_rows == 0:
             return
-        self._guarded(lambda: self._write_arrays(_without_small(self._small, batch, arrays)))
+        self._guarded(lambda: self._write_arrays(_without_small(self._small, batch)))
         self.num_rows += batch.num_rows
 
     def finish_groups(self, groups: Sequence[FieldGroup]) -> FileWriteResult:
@@ -158,7 +157,7 @@ class FileWriter(FileOutput):
         small = small_columns(fields, self._context, _MIN_SHARED)
         for batch in group.batches():
             rows[place] += batch.num_rows
-            for i, parts in _without_small(small, batch, batch.columns).items():
+            for i, parts in _without_small(small, batch).items():
                 encoder = self._encoder(numbers[i])
                 for array in parts:
                     yield from ([(numbers[i], page)] for page in encoder.write(array))
@@ -217,7 +216,8 @@ class FileWriter(FileOutput):
         for number, (first, stop) in enumerate(pairwise(edges)):
             encoder = self._encoders.get(number)
             raw = [VALUES_ENCODING] if encoder is None else encoder.column_encodings()
-            yield from map(serialize_column, raw, self._pages[first:stop])
+            for encoding, pages in zip(raw, self._pages[first:stop], strict=True):
+                yield serialize_column(encoding, (pages,))
 
     def _flush(self) -> None:
         """Write the pages of all waiting rows."""
@@ -262,13 +262,13 @@ class FileWriter(FileOutput):
         """Write pages, each with the number of its field."""
         written = self._output.write_pages([page for _, page in pages])
         for (number, page), one in zip(pages, written, strict=True):
-            self._pages[self._first_columns[number] + page.column].append(one)
+            self._pages[self._first_columns[number] + page.column] += one
 
 
 def _without_small(
-    small: SmallColumns | None, batch: pa.RecordBatch, arrays: Sequence[pa.Array]
+    small: SmallColumns | None, batch: pa.RecordBatch
 ) -> Mapping[int, Sequence[pa.Array]]:
-    """The ``arrays`` of a batch to encode now, by position; those of small columns wait."""
+    """The arrays of a batch to encode now, by position; those of small columns wait."""
     if small is None or not len(small.numbers):  # all columns became large
-        return {number: (array,) for number, array in enumerate(arrays)}
+        return {number: (array,) for number, array in enumerate(batch.columns)}
     return small.add(batch)

@@ -29,17 +29,20 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     if batch.num_rows and not schema.fields:
         raise SchemaMismatchError(f"{batch.num_rows} rows without columns cannot be stored")
     storage, given = schema.storage_schema(), batch.schema
-    is_same = given.equals(storage)
-    columns = batch.columns if is_same else []
-    for place, field in enumerate(schema.fields):
-        if not is_same:
+    if given.equals(storage, check_metadata=True):
+        aligned = batch
+    else:
+        columns = []
+        for field in schema.fields:
             index = given.get_field_index(field.name)
             if index < 0:
                 raise SchemaMismatchError(f"the data has no column {format_path([field.name])}")
             columns.append(to_storage(batch.column(index), field))
+        aligned = pa.RecordBatch.from_arrays(columns, schema=storage)
+    for place, field in enumerate(schema.fields):
         if field.children or not field.nullable:
-            check_nulls(columns[place], field)
-    return pa.RecordBatch.from_arrays(columns, schema=storage)
+            check_nulls(aligned.column(place), field)
+    return aligned
 
 
 def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa.Array:

@@ -15,9 +15,9 @@ from lance_core.datafile.binary_copy.joined_pages import JoinedPages
 from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece, SourceRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import (
-    WrittenPage,
+    serialize_column,
     serialize_column_encoding,
-    serialize_pages,
+    serialize_page,
 )
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.page_limits import page_limits
@@ -30,7 +30,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema
-from lance_core.store.base import ObjectWriter
+from lance_core.store.base import BytesLike, ObjectWriter
 
 Parts = Sequence[tuple[int, int, int]]
 
@@ -38,8 +38,7 @@ RowReader = Callable[[Sequence[Field], Parts], Iterable[Sequence[pa.Array]]]
 """Reads the live rows of parts (source, start, stop) of fields: arrays of their storage types."""
 
 
-_VALUES_ENCODING = serialize_column_encoding(VALUES_ENCODING)
-STANDARD_ENCODING = _VALUES_ENCODING[2:]
+STANDARD_ENCODING = serialize_column_encoding(VALUES_ENCODING)[2:]
 """The serialized ``Encoding`` of all columns that pages are copied from, without tag and length.
 
 Only columns of blobs have another one.
@@ -76,18 +75,19 @@ class CopyInput:
 class _Column:
     """A column of the new file: its serialized pages, and the rows of a header column."""
 
-    chunks: list[bytes | memoryview] = dataclass_field(default_factory=list)
+    chunks: list[BytesLike] = dataclass_field(default_factory=list)
     header_rows: int = 0
 
 
 @dataclass(slots=True)
 class _EncodedField:
-    """Rows of a field that are being encoded, and their pages by column of the field."""
+    """Rows of a field that are being encoded; by column of the field their pages and rows."""
 
     layout: FieldLayout
     encoder: FieldEncoder
     first_row: int
-    pages: list[list[WrittenPage]]
+    pages: list[bytearray]
+    num_rows: list[int]
 
 
 class FileCopy:
@@ -140,7 +140,7 @@ class FileCopy:
                         column.chunks += copies.chunks(*places[field, number][index])
                         column.header_rows += piece.headers[index]
                     elif piece.num_rows:
-                        self._add_encoded(column, layout, index, encoded[field, number])
+                        self._add_encoded(column, index, encoded[field, number])
             columns += added
         result = self._finish(columns, num_rows)
         counts.pages_copied += copies.num_pages
@@ -150,18 +150,16 @@ class FileCopy:
         )
         return result
 
-    def _add_encoded(
-        self, column: _Column, layout: FieldLayout, index: int, pages: Sequence[list[WrittenPage]]
-    ) -> None:
-        if layout.columns[index].is_header:
-            column.header_rows += sum(page.num_rows for page in pages[index])
+    def _add_encoded(self, column: _Column, index: int, rows: _EncodedField) -> None:
+        if rows.layout.columns[index].is_header:
+            column.header_rows += rows.num_rows[index]
         else:
-            column.chunks.append(serialize_pages(pages[index]))
+            column.chunks.append(rows.pages[index])
 
     def _encode(
         self, source: CopyInput, read: RowReader, pieces: Sequence[Sequence[Piece]]
-    ) -> dict[tuple[int, int], list[list[WrittenPage]]]:
-        """The pages of all `EncodedRows`, by the numbers of field and piece."""
+    ) -> dict[tuple[int, int], _EncodedField]:
+        """All `EncodedRows` after they were written, by the numbers of field and piece."""
         jobs: dict[tuple[Parts, bool], list[tuple[int, int, EncodedRows]]] = {}
         for field, of_field in enumerate(pieces):
             for number, piece in enumerate(of_field):
@@ -181,7 +179,7 @@ class FileCopy:
                 else:
                     self._encode_group(read(fields, parts), rows)
                 for (field, number, _), one in zip(group, rows, strict=True):
-                    found[field, number] = one.pages
+                    found[field, number] = one
         return found
 
     def _groups(
@@ -196,7 +194,8 @@ class FileCopy:
     def _start(self, field: int, piece: EncodedRows) -> _EncodedField:
         layout = self._layouts[field]
         encoder = field_encoder(layout.field, self._context)
-        return _EncodedField(layout, encoder, piece.first_row, [[] for _ in layout.columns])
+        pages = [bytearray() for _ in layout.columns]
+        return _EncodedField(layout, encoder, piece.first_row, pages, [0] * len(pages))
 
     def _encode_group(
         self, read: Iterable[Sequence[pa.Array]], rows: Sequence[_EncodedField]
@@ -212,7 +211,9 @@ class FileCopy:
 
     def _write_pages(self, rows: _EncodedField, pages: Iterable[EncodedPage]) -> None:
         for page in pages:
-            rows.pages[page.column] += self._output.write_pages([page], rows.first_row)
+            (written,) = self._output.write_pages([page], rows.first_row)
+            rows.pages[page.column] += written
+            rows.num_rows[page.column] += page.num_rows
 
     def _finish(self, columns: Sequence[_Column], num_rows: int) -> FileWriteResult:
         layouts = [column for layout in self._layouts for column in layout.columns]
@@ -220,9 +221,10 @@ class FileCopy:
         serialized = []
         for column, layout in zip(columns, layouts, strict=True):
             if layout.is_header:
-                page = WrittenPage((), column.header_rows, url, _HEADER_ENCODING, 0)
-                column.chunks = [serialize_pages([page])]
-            serialized.append(b"".join([_VALUES_ENCODING, *column.chunks]))
+                column.chunks = [
+                    serialize_page((), column.header_rows, url, _HEADER_ENCODING, priority=0)
+                ]
+            serialized.append(serialize_column(VALUES_ENCODING, column.chunks))
         result = self._output.write_metadata(
             self._schema, self._schema.metadata, num_rows, serialized, []
         )

@@ -11,7 +11,7 @@ import pytest
 
 from lance_core._pb import file_pb2
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
-from lance_core.datafile.column_metadata import WrittenPage, serialize_column
+from lance_core.datafile.column_metadata import serialize_column, serialize_page
 from lance_core.datafile.footer import Footer
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema
@@ -76,7 +76,7 @@ def file_parts() -> Callable[..., FileParts]:
                 data[start : start + 40] = struct.pack("<10i", *(100 * column + v for v in values))
                 buffers = (ByteRange(start, start + 40),)
                 url = FileVersion.V2_0.page_encoding_url
-                written.append(WrittenPage(buffers, 10, url, _FLAT, page * 10))
+                written.append(serialize_page(buffers, 10, url, _FLAT, page * 10))
             metadata.append(serialize_column(_COLUMN, written))
         return FileParts(bytes(data), descriptor.SerializeToString(), metadata)
 

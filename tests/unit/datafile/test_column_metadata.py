@@ -12,8 +12,8 @@ from lance_core._pb.file2_pb2 import ColumnMetadata
 from lance_core.datafile.column_metadata import (
     MAX_PAGE_ROWS,
     ColumnParser,
-    WrittenPage,
     serialize_column,
+    serialize_page,
 )
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.version import FileVersion
@@ -33,8 +33,8 @@ flat.nullable.no_nulls.values.flat.bits_per_value = 32
 FLAT = flat.SerializeToString()
 
 
-def page(start: int = 0, rows: int = 10, url: str = URL) -> WrittenPage:
-    return WrittenPage((ByteRange(start, start + 40),), rows, url, FLAT, priority=7)
+def page(start: int = 0, rows: int = 10, url: str = URL) -> bytes:
+    return serialize_page((ByteRange(start, start + 40),), rows, url, FLAT, priority=7)
 
 
 def parser() -> ColumnParser:
@@ -53,7 +53,7 @@ def test_a_column_survives_writing_and_reading() -> None:
 def test_a_column_is_written_as_the_reference_implementation_does() -> None:
     # One page of 1000 int32 from byte 0 on, as pylance 14 writes it.
     raw = serialize_column(
-        COLUMN, [WrittenPage((ByteRange(0, 4000),), 1000, URL, FLAT + b"", priority=0)]
+        COLUMN, [serialize_page((ByteRange(0, 4000),), 1000, URL, FLAT + b"", priority=0)]
     )
     assert raw.startswith(b"\n)\x12'\n%\n\x1f/lance.encodings.ColumnEncoding\x12\x02\n\x00")
     assert b'\n\x01\x00\x12\x02\xa0\x1f\x18\xe8\x07"' in raw

@@ -135,13 +135,12 @@ class SmallColumns:
         columns = [batch.columns for batch in batches]
         return {n: [own[p] for own in columns] for p, n in enumerate(self.numbers.tolist())}
 
-    def joined(self) -> Mapping[int, pa.Array]:
-        """Remove and return all rows of all columns, by field; empty without rows."""
+    def joined(self) -> pa.RecordBatch:
+        """Remove and return all rows, in the order of `numbers`; no columns without rows."""
         batches, self._batches = self._batches, []
         if not batches:
-            return {}
-        batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-        return dict(zip(self.numbers.tolist(), batch.columns, strict=True))
+            return pa.record_batch([], names=[])
+        return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 class _Waiting(NamedTuple):
@@ -161,13 +160,16 @@ def flush_together(
     in memory at once are in one list.
     """
     sizes = columns.sizes().cumsum()
-    arrays = columns.joined()
+    batch = columns.joined()
+    places = dict(zip(columns.numbers.tolist(), range(batch.num_columns), strict=False))
     first = 0
     while first < len(sizes):
         start = sizes[first - 1] if first else 0
         stop = max(first + 1, int(np.searchsorted(sizes, start + WINDOW_BYTES, side="right")))
-        part = [(number, arrays[number]) for number in range(first, stop) if number in arrays]
-        pages = _pages_together(part, context)
+        numbers = [number for number in range(first, stop) if number in places]
+        # Only now: objects for all columns of the file at once would be collected as garbage.
+        arrays = {number: batch.column(places[number]) for number in numbers}
+        pages = _pages_together(arrays, context)
         done: list[tuple[int, EncodedPage]] = []
         for number in range(first, stop):
             page = pages.pop(number, None)
@@ -185,11 +187,11 @@ def flush_together(
 
 
 def _pages_together(
-    columns: Sequence[tuple[int, pa.Array]], context: EncodeContext
+    columns: Mapping[int, pa.Array], context: EncodeContext
 ) -> dict[int, EncodedPage]:
     """The single page of each column that has alike others."""
     alike: dict[tuple[pa.DataType, bool], list[_Waiting]] = {}
-    for number, values in columns:
+    for number, values in columns.items():
         valid = np.asarray(values.is_valid()) if values.null_count else None
         alike.setdefault((values.type, valid is None), []).append(_Waiting(number, values, valid))
     pages: dict[int, EncodedPage] = {}
