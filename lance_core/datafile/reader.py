@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import is_
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ from lance_core.encodings.decoding import (
     run_decoding,
     run_interleaved,
 )
+from lance_core.encodings.dispatch import find_integers
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
@@ -37,6 +38,10 @@ from lance_core.on_demand import Part, load
 from lance_core.schema import Field, Schema
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.ranges import slice_ranges
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 
 T = TypeVar("T")
 
@@ -198,6 +203,21 @@ class FileReader:
             raise
         except MemoryError as error:
             raise _too_large(len(rows), self.path) from error
+
+    def find_integers(
+        self, field: Field, column_of: Mapping[int, int], rows: RowRange, index: IntegerIndex
+    ) -> ValueMatches | None:
+        """See `lance_core.encodings.dispatch.find_integers`; raises as `read` does."""
+        content = self._content
+        if not isinstance(content, FileMetadata):
+            return None
+        try:
+            self._check_rows(rows)
+            content.check_field(field, column_of)
+            decoding = find_integers(field, column_of, content.columns, rows, index, self._context)
+            return run_decoding(decoding, self._get)
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
 
     def field_bytes(self, field: Field, index: int) -> int:
         """Bytes in the pages of ``field`` without its children; ``index`` is its physical column.

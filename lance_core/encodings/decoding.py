@@ -146,3 +146,6 @@ def decode_in_memory(decoding: Decoding[T], data: pa.Buffer) -> T:
 
 ValuePositions = slice | Int64Array
 """The values to select: a range, or ascending positions."""
+
+ValueMatches = tuple[Int64Array, Int64Array]
+"""Ascending positions of values that are in an index, and the number that each has there."""

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding
+    from lance_core.encodings.decoding import Decoding, RowRange, ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
     from lance_core.encodings.v2_1.write.column_group import SmallColumns
     from lance_core.schema import Field
@@ -47,6 +48,28 @@ def decode_field(
 
         return decode_2_1(field, column_of, columns, rows, context)
     raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
+
+
+def find_integers(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: RowRange,
+    index: IntegerIndex,
+    context: DecodeContext,
+) -> Decoding[ValueMatches | None]:
+    """The ``rows`` whose value, as an integer with the same bits, is in ``index``.
+
+    They count from the first of ``rows``. None, before any request, if decoding all values is the
+    only way to find them: the column has nulls or a nested type, or is not packed in one page.
+    Raises as `decode_field` does.
+    """
+    if context.version not in (FileVersion.V2_1, FileVersion.V2_2):
+        yield from ()
+        return None
+    from lance_core.encodings.v2_1.read.fields import find_integers as find_2_1
+
+    return (yield from find_2_1(field, column_of, columns, rows, index, context))
 
 
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:

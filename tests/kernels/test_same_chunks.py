@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
+from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 from lance_core.encodings.kernels.numpy.runs import RunRule
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
@@ -72,7 +73,32 @@ def test_packed_chunks_of_any_form_have_the_same_values(
     packed, sizes = NUMPY.pack_inline(values)
     sizes = sizes[: len(counts)]
     forms = damaged(data, packed, np.cumsum(sizes) - sizes, sizes, array(counts))
-    check("unpack_inline", *forms, data.draw(st.just(bits) | st.integers(0, 65)))
+    wanted = data.draw(st.just(bits) | st.integers(0, 65))
+    check("unpack_inline", *forms, wanted)
+    members = values[::100].view(f"i{bits // 8}").astype(np.int64)
+    check("find_inline", *forms, wanted, IntegerIndex(np.unique(members)))
+
+
+@each_case("bits", BITS)
+@each_case("count", [0, 1, 1023, 1024, 5000])
+def test_the_same_packed_integers_are_found(bits: int, count: int) -> None:
+    chance = np.random.default_rng(count)
+    for width in {0, 1, bits // 2, bits - 1, bits}:
+        values = words(count, width, bits, width)
+        # Some chunks ascend, and members of an index with many values share slots.
+        for some in (values, np.sort(values.view(f"i{bits // 8}")).view(values.dtype)):
+            packed, sizes = NUMPY.pack_inline(some)
+            counts = np.minimum(count - np.arange(len(sizes)) * 1024, 1024)
+            plain = some.view(f"i{bits // 8}").astype(np.int64)
+            for others in (0, 40_000):
+                more = chance.integers(-(1 << 63), (1 << 63) - 1, others, endpoint=True)
+                members = np.unique(np.concatenate([plain[::3], more]))
+                index = IntegerIndex(members)
+                starts = np.cumsum(sizes) - sizes
+                check("find_inline", packed, starts, sizes, counts, bits, index)
+                rows, numbers = compiled.find_inline(packed, starts, sizes, counts, bits, index)
+                assert rows.tolist() == np.flatnonzero(np.isin(plain, members)).tolist()
+                assert (members[numbers] == plain[rows]).all()
 
 
 def packed_levels(width: int, counts: list[int], raw: bool) -> tuple[Any, Any, Any]:

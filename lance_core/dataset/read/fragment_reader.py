@@ -6,6 +6,7 @@ A field that no file of the fragment contains reads as null (table.proto, DataFr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,10 @@ from lance_core.schema.blob import has_given_blobs, is_blob_v2
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.storage_version import LEGACY
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 
 
 def read_rows(
@@ -73,6 +78,20 @@ def read_fields(
     for i in places.get(SPLIT, ()):
         columns[i] = _read_split(snapshot, fragment, fields[i], rows)
     return [columns[i] for i in range(len(fields))]
+
+
+def find_integers(
+    snapshot: Snapshot, fragment: Fragment, field: Field, rows: RowRange, index: IntegerIndex
+) -> ValueMatches | None:
+    """See `lance_core.encodings.dispatch.find_integers`."""
+    if fragment.overlays or snapshot.blobs_v2:
+        return None
+    ((number, _),) = files_of_fields(snapshot, fragment, (field,)).items()
+    if number < 0:
+        return None
+    file = fragment.files[number]
+    reader = check_count(snapshot, fragment, file, snapshot.physical_rows(fragment))
+    return reader.find_integers(field, file.columns(), rows, index)
 
 
 SPLIT = -1

@@ -6,10 +6,10 @@ read for the rows that satisfy the filter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.read.blob_windows import described_blobs
+from lance_core.dataset.read.fragment_reader import find_integers
 from lance_core.dataset.read.fragment_run import deleted_offsets, live, meta_values, read_rows
 from lance_core.dataset.read.live_rows import within, without_deleted
 from lance_core.dataset.read.plan import FragmentRun
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.plan import RowSource, ScanPlan, Span
     from lance_core.dataset.read.window_sizing import WindowSizer
     from lance_core.dataset.snapshot.snapshot import Snapshot
-    from lance_core.encodings.decoding import Int64Array
+    from lance_core.encodings.decoding import Int64Array, ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.schema import Field
     from lance_core.table.fragments.deletion import RowOffsets
     from lance_core.table.fragments.fragment import Fragment
@@ -89,9 +91,18 @@ class KeyMatches(NamedTuple):
     """The number of each row's key."""
 
 
-FindKeys: TypeAlias = "Callable[[pa.Table], tuple[Int64Array, Int64Array]]"
-"""Finds the rows of a table that have one of some keys: their ascending positions, and the number
-of each row's key."""
+class FindKeys(Protocol):
+    """The search for some keys.
+
+    ``integers``: the keys if they are integers of the same bits as the values of the one field that
+    is searched; None for other keys.
+    """
+
+    @property
+    def integers(self) -> IntegerIndex | None: ...
+
+    def __call__(self, data: pa.Table) -> ValueMatches:
+        """The rows of ``data`` with one of the keys: ascending positions, and each key's number."""
 
 
 class Window:
@@ -173,10 +184,7 @@ class Window:
 
         Deleted rows are searched, too: leaving them out before the search takes longer.
         """
-        rows = RowRange(span.start, span.stop)
-        data = self._stored(self._snapshot, span.source, self._projection.fields, (), rows)
-        self._sizer.observe(span.num_rows, data.nbytes)
-        places, keys = find(data)
+        places, keys = self._found_in(find, span)
         if not len(places):
             return KeyMatches(np.empty(0, np.uint64), keys)
         offsets = places + span.start
@@ -187,6 +195,17 @@ class Window:
             offsets, keys = offsets[is_live], keys[is_live]
         addresses = meta_values(self._snapshot, span.source, ROW_ADDRESS, packed_rows(offsets))
         return KeyMatches(addresses, keys)
+
+    def _found_in(self, find: FindKeys, span: Span) -> ValueMatches:
+        """The rows of ``span`` in which ``find`` finds keys, counted from the first one."""
+        rows, fields = RowRange(span.start, span.stop), self._projection.fields
+        if find.integers is not None and span.run is None:
+            found = find_integers(self._snapshot, span.fragment, fields[0], rows, find.integers)
+            if found is not None:
+                return found
+        data = self._stored(self._snapshot, span.source, fields, (), rows)
+        self._sizer.observe(span.num_rows, data.nbytes)
+        return find(data)
 
     def _read(self, span: Span) -> FoundRows | PendingRows:
         rows = self._rows(span)

@@ -19,11 +19,12 @@ from lance_core.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.encodings.decoding import Int64Array, Offsets
+    from lance_core.encodings.decoding import Int64Array, Offsets, ValueMatches
     from lance_core.encodings.kernels.numpy.bitpacking import Words
     from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
     from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
     from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.kernels.numpy.levels import LevelArray, Slots
     from lance_core.encodings.kernels.numpy.runs import RunRule
     from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
@@ -69,6 +70,20 @@ class Kernels(Protocol):
         """Picked values out of those that `unpack_inline` returns; raises as it does.
 
         Also raises `CorruptFileError` for a position that its chunk does not have.
+        """
+
+    def find_inline(
+        self,
+        data: Bytes,
+        starts: Int64Array,
+        sizes: Int64Array,
+        counts: Int64Array,
+        bits: int,
+        index: IntegerIndex,
+    ) -> ValueMatches:
+        """The values, as signed integers, out of those of `unpack_inline` that are in ``index``.
+
+        Returns their positions in ascending order. Raises as `unpack_inline` does.
         """
 
     def chunk_widths(self, words: Words) -> Int64Array:

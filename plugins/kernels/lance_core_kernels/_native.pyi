@@ -27,6 +27,20 @@ def pick_inline(
     values: Buffer,
     /,
 ) -> int: ...
+def find_inline(
+    data: Buffer,
+    starts: Buffer,
+    sizes: Buffer,
+    counts: Buffer,
+    bits: int,
+    members: Buffer,
+    is_used: Buffer,
+    owners: Buffer,
+    is_shared: Buffer,
+    rows: Buffer,
+    numbers: Buffer,
+    /,
+) -> int: ...
 def unpack_levels(
     data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, width: int, levels: Buffer, /
 ) -> int: ...

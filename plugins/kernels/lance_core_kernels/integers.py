@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from lance_core.encodings.arrow.memory_pool import empty
@@ -26,6 +28,10 @@ from lance_core_kernels.errors import (
     aligned,
     contiguous,
 )
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 
 
 def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:
@@ -90,6 +96,25 @@ def pick_inline(
     with CORRUPT:
         _native.pick_inline(*chunks, aligned(picked.chunk), aligned(picked.position), bits, values)
     return values
+
+
+def find_inline(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    bits: int,
+    index: IntegerIndex,
+) -> ValueMatches:
+    """See `lance_core.encodings.kernels.Kernels.find_inline`."""
+    check_inline(data, starts, sizes, counts, bits)
+    # Allocate for the maximum of rows; pages that are never written use no memory.
+    rows, members = np.empty((2, int(counts.sum())), np.int64)
+    chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
+    with CORRUPT:
+        count = _native.find_inline(*chunks, bits, *index.slots, rows, members)
+    # Copy the results, so that the rest of the allocation can be freed.
+    return rows[:count].copy(), members[:count].copy()
 
 
 def unpack_levels(

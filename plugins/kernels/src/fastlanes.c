@@ -50,8 +50,6 @@ static const char *check(int64_t packed, int64_t values, int64_t width, int64_t 
 
 /* The loops over words are compiled twice: for any processor, and for those with AVX2, which take
  * half the time. */
-#define INLINE static inline __attribute__((always_inline))
-
 INLINE void unpack_words(const uint8_t *restrict packed, uint8_t *restrict values, unsigned width,
                          unsigned bits) {
     const uint64_t mask = ones(width);
@@ -81,23 +79,13 @@ static void unpack_any(const uint8_t *restrict packed, uint8_t *restrict values,
     unpack_words(packed, values, width, bits);
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(PLAIN_C)
-#define WITH_AVX2 __attribute__((target("avx2")))
-
+#ifdef WITH_AVX2
 WITH_AVX2 static void unpack_avx2(const uint8_t *restrict packed, uint8_t *restrict values,
                                   unsigned width, unsigned bits) {
     unpack_words(packed, values, width, bits);
 }
-
-static int has_avx2(void) {
-    return __builtin_cpu_supports("avx2");
-}
 #else
 #define unpack_avx2 unpack_any
-
-static int has_avx2(void) {
-    return 0;
-}
 #endif
 
 static void unpack_chunk(const uint8_t *packed, uint8_t *values, unsigned width, unsigned bits) {
@@ -235,8 +223,7 @@ static const char *pack_inline(bytes_t values, int64_t bits, const int64_t *widt
     return filled == packed.size ? NULL : "too much room for packed values";
 }
 
-/* One chunk that begins with its width: `count` values to `out`. */
-static const char *unpack_with_width(bytes_t chunk, int64_t count, unsigned bits, uint8_t *out) {
+const char *unpack_with_width(bytes_t chunk, int64_t count, unsigned bits, uint8_t *out) {
     const int64_t word = bits / 8;
     if (chunk.size < word)
         return "a chunk has no width";

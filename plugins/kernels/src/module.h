@@ -27,6 +27,21 @@
 #define ESCAPE 255  /* the FSST code before a byte that is meant literally */
 #define ROOM 128    /* bytes that decoding FSST needs beyond what it returns */
 
+/* For loops that are compiled twice: for any processor, and for those with AVX2. */
+#define INLINE static inline __attribute__((always_inline))
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(PLAIN_C)
+#define WITH_AVX2 __attribute__((target("avx2")))
+
+static inline int has_avx2(void) {
+    return __builtin_cpu_supports("avx2");
+}
+#else
+static inline int has_avx2(void) {
+    return 0;
+}
+#endif
+
 typedef struct {
     const uint8_t *at;
     int64_t size;
@@ -72,7 +87,12 @@ static inline const char *chunk_at(chunks_t chunks, int64_t i, bytes_t *chunk) {
     return NULL;
 }
 
-/* What the files share. variable.c: */
+/* What the files share. fastlanes.c: */
+
+/* One chunk of at most CHUNK values that begins with its width: `count` values to `out`. */
+const char *unpack_with_width(bytes_t chunk, int64_t count, unsigned bits, uint8_t *out);
+
+/* variable.c: */
 
 /* Where the offsets of a chunk end and its bytes begin. */
 const char *variable_head(bytes_t chunk, int64_t count, int64_t width, int64_t *head);
@@ -165,6 +185,7 @@ extern PyMethodDef headers_methods[];
 extern PyMethodDef levels_methods[];
 extern PyMethodDef rows_methods[];
 extern PyMethodDef runs_methods[];
+extern PyMethodDef search_methods[];
 extern PyMethodDef streams_methods[];
 extern PyMethodDef variable_methods[];
 extern PyMethodDef zipped_methods[];

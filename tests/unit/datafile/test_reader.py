@@ -20,6 +20,7 @@ from lance_core.datafile.column_map import column_of
 from lance_core.datafile.file_output import FileOptions
 from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,
@@ -325,3 +326,67 @@ def test_what_is_known_of_a_field_is_of_its_columns() -> None:
             sign = 1 if columns[a] == 0 else -1
             expected = [sign * n for n in range(rows.start, rows.stop)]
             assert pc.struct_field(found, 0).to_pylist() == expected
+
+
+SEARCHED = pa.table(
+    {
+        "sorted": NUMBERS,
+        "shuffled": np.random.default_rng(0).permutation(NUMBERS).astype(np.uint32),
+        "repeated": pa.array(NUMBERS % 500, pa.int16()),
+        "time": pa.array(NUMBERS * 3, pa.timestamp("us")),
+        "gap": pa.array(NUMBERS, mask=NUMBERS % 3 == 0),
+        "flag": NUMBERS % 2 == 0,
+        "text": pa.array(NUMBERS).cast(pa.string()),
+        "list": pa.ListArray.from_arrays(np.arange(ROWS + 1), pa.array(NUMBERS)),
+        "struct": pa.StructArray.from_arrays([pa.array(NUMBERS)], ["a"]),
+    }
+)
+PACKED = ("sorted", "shuffled", "repeated", "time")
+
+
+@each_case("version", [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2])
+def test_integers_are_found_in_packed_columns(version: FileVersion) -> None:
+    reader = written(MemoryStore(), SEARCHED, version)
+    members = np.array([-1, 0, 1, 7, 499, 1023, 1024, 3 * 1024, 12_000, ROWS - 1, 1 << 40])
+    index = IntegerIndex(members)
+    fields = reader.schema.fields
+    places = column_of(reader.schema.fields, version)
+    for field in fields:
+        plain = SEARCHED.column(field.name)
+        for start, stop in [(0, ROWS), (0, 1), (1023, 1025), (5000, 20_000), (ROWS - 1, ROWS)]:
+            found = reader.find_integers(field, places, RowRange(start, stop), index)
+            if version is FileVersion.V2_0 or field.name not in PACKED:
+                assert found is None
+                continue
+            assert found is not None
+            values = plain.slice(start, stop - start).cast(pa.int64()).to_numpy()
+            expected = np.flatnonzero(np.isin(values, members))
+            assert found[0].tolist() == expected.tolist()
+            assert members[found[1]].tolist() == values[expected].tolist()
+
+
+def test_a_search_in_several_pages_is_left_to_the_caller() -> None:
+    reader = written(MemoryStore(), SEARCHED, FileVersion.V2_1, data_cache_bytes=1)
+    (field,) = (field for field in reader.schema.fields if field.name == "sorted")
+    places = column_of(reader.schema.fields, FileVersion.V2_1)
+    index = IntegerIndex(np.array([100]))
+    assert reader.find_integers(field, places, RowRange(0, ROWS), index) is None
+    found = reader.find_integers(field, places, RowRange(2000, 2001), index)
+    assert found is not None
+    assert not len(found[0])
+
+
+def test_a_search_refuses_rows_outside_of_the_file_and_damaged_chunks() -> None:
+    store = MemoryStore(Objects())
+    reader = written(store, SEARCHED.select(["sorted"]), FileVersion.V2_1)
+    (field,) = reader.schema.fields
+    places = column_of(reader.schema.fields, FileVersion.V2_1)
+    index = IntegerIndex(np.array([100]))
+    with pytest.raises(InvalidInputError):
+        reader.find_integers(field, places, RowRange(0, ROWS + 1), index)
+    data = bytearray(store.get(PATH))
+    data[:4096] = b"\xff" * 4096
+    store.put("data/y.lance", bytes(data))
+    damaged = FileReader.open(store, "data/y.lance", registry=get_manager().encodings)
+    with pytest.raises(CorruptFileError, match=r"data/y\.lance"):
+        damaged.find_integers(field, places, RowRange(0, ROWS), index)

@@ -11,12 +11,12 @@ from lance_core.dataset.read.projection import queryable, select
 from lance_core.dataset.read.scan_window import KeyMatches
 from lance_core.dataset.read.window_sizing import late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write.merge_insert.integer_index import Int64Array
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.dataset.write.merge_insert.plan import SOURCE, TARGET, Matched, MergePlan
 from lance_core.dataset.write.merge_insert.target import Addresses, rows_at
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.kernels.numpy.integer_index import Int64Array
 from lance_core.errors import MergeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.dataset.write.merge_insert.integer_index import (
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.kernels.numpy.integer_index import (
     Found,
     Int64Array,
     IntegerIndex,
     distinct_sorted,
 )
-from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import UnsupportedFeatureError
 
 _NOTHING: Int64Array = np.empty(0, np.int64)
@@ -68,6 +68,16 @@ class KeyIndex:
             found = Found(found.rows[here.rows[whole.rows]], whole.members)
         return found
 
+    def integers(self, types: Sequence[pa.DataType]) -> IntegerIndex | None:
+        """The keys as integers of the same bits; None unless ``types`` is their one type.
+
+        They have the numbers of the keys.
+        """
+        index = self._columns[0]
+        if not isinstance(index, _Bits) or list(types) != [index.type]:
+            return None
+        return index.integers
+
 
 class _ColumnIndex(Protocol):
     """The distinct values of one column, without null."""
@@ -113,21 +123,22 @@ class _Bits:
     """Values of at most 64 bits."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
+        self.type = column.type
         parts = [_NOTHING]
         for chunk in column.chunks:
             values = as_integers(chunk)
             parts.append(values[np.asarray(chunk.is_valid())] if chunk.null_count else values)
-        self._index = IntegerIndex(distinct_sorted(np.concatenate(parts)))
+        self.integers = IntegerIndex(distinct_sorted(np.concatenate(parts)))
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self.integers)
 
     def find(self, column: pa.ChunkedArray) -> Found:
         if pa.types.is_null(column.type):
             return Found(_NOTHING, _NOTHING)
         found, start = [], 0
         for chunk in column.chunks:
-            rows, members = self._index.find(as_integers(chunk))
+            rows, members = self.integers.find(as_integers(chunk))
             if chunk.null_count:
                 is_valid = np.asarray(chunk.is_valid())[rows]
                 rows, members = rows[is_valid], members[is_valid]

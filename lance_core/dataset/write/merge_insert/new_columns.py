@@ -19,7 +19,6 @@ from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.dataset.write.merge_insert.decide import Decision
-from lance_core.dataset.write.merge_insert.integer_index import Int64Array
 from lance_core.dataset.write.merge_insert.join import Join
 from lance_core.dataset.write.merge_insert.new_values import merged_values
 from lance_core.dataset.write.merge_insert.plan import Matched, MergePlan
@@ -31,6 +30,7 @@ from lance_core.dataset.write.schema_evolution.column_files import (
 )
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.kernels.numpy.integer_index import Int64Array
 from lance_core.errors import MergeError
 from lance_core.schema import Schema, is_blob_v2
 from lance_core.schema.align import to_storage

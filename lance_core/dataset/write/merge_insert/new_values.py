@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.decide import Decision
-from lance_core.dataset.write.merge_insert.integer_index import Int64Array
 from lance_core.dataset.write.merge_insert.source import Source
 from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.kernels.numpy.integer_index import Int64Array
 from lance_core.schema import Field, is_blob_v2
 
 PIECE_BYTES = 32 << 20

@@ -24,11 +24,11 @@ from lance_core.dataset.read.spans import all_spans
 from lance_core.dataset.read.take import READ_AHEAD, runs
 from lance_core.dataset.read.window_sizing import STREAM_WINDOW_BYTES, late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.dataset.write.merge_insert.integer_index import Found, Int64Array
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, packed_rows
+from lance_core.encodings.kernels.numpy.integer_index import Found, Int64Array, IntegerIndex
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
@@ -84,6 +84,17 @@ class _MatchFilter(Filter):
         return self.condition.mask(data)
 
 
+@dataclass(frozen=True, slots=True)
+class _KeySearch:
+    """The search for the keys of ``index`` in key columns; see `FindKeys`."""
+
+    index: KeyIndex
+    integers: IntegerIndex | None
+
+    def __call__(self, data: pa.Table) -> Found:
+        return self.index.find(data.columns)
+
+
 def find_keys(
     snapshot: Snapshot,
     names: Sequence[str],
@@ -109,11 +120,9 @@ def find_keys(
     if fragments is not None:
         spans = tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments)
 
-    def find(rows: pa.Table) -> Found:
-        return index.find([rows.column(name) for name in names])
-
     plan = ScanPlan(select(schema, list(names)), spans, schema)
-    return _joined(search(snapshot, plan, find))
+    types = [field.storage_type for field in plan.projection.fields]
+    return _joined(search(snapshot, plan, _KeySearch(index, index.integers(types))))
 
 
 def _may_have_index(snapshot: Snapshot, source: pa.Table) -> bool:

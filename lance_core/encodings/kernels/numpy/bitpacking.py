@@ -7,7 +7,7 @@ into words of T bits. The chunk stores word 0 of all lanes, then word 1 of all l
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,10 @@ from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, rows_at
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 
 Words = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -114,6 +118,19 @@ def unpack_inline(
         return values.reshape(-1)[: int(counts.sum())]
     # Drop the padding at the end of each chunk that is not full.
     return values[np.arange(CHUNK) < counts[:, None]]
+
+
+def find_inline(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    bits: int,
+    index: IntegerIndex,
+) -> ValueMatches:
+    """See `lance_core.encodings.kernels.Kernels.find_inline`."""
+    words = unpack_inline(data, starts, sizes, counts, bits)
+    return index.find(words.view(f"<i{bits // 8}").astype(np.int64, copy=False))
 
 
 def check_inline(

@@ -19,7 +19,8 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +68,16 @@ class LayoutPlan(ABC):
 
     def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
         """One row, equal to that of `decode`, by a faster path; None if there is no faster path."""
+        yield from ()
+        return None
+
+    def find(
+        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
+    ) -> Decoding[ValueMatches | None]:
+        """The ``rows`` with a value in ``index``, counted from the first of ``rows``.
+
+        None, before any request, if the page does not support it. Else no row is null.
+        """
         yield from ()
         return None
 

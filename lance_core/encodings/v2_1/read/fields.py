@@ -30,7 +30,8 @@ from lance_core.schema.field import MAX_NESTING
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.page import Column
     from lance_core.schema import Field
 
@@ -79,6 +80,23 @@ def decode_field(
         return [assemble(root, parts, tree.scales, context.kernels) for parts in _aligned(decoded)]
     except CorruptFileError as error:
         raise error.at(field=field.name) from error
+
+
+def find_integers(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: RowRange,
+    index: IntegerIndex,
+    context: DecodeContext,
+) -> Decoding[ValueMatches | None]:
+    """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.find_integers`."""
+    number = column_of.get(field.id, -1)
+    if not 0 <= number < len(columns):
+        return None
+    leaf = LeafColumn.of(columns[number], field.storage_type, field.name)
+    leaf.as_field()
+    return (yield from leaf.find(rows, index, context))
 
 
 def _leaf(

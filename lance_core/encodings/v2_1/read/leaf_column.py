@@ -42,7 +42,8 @@ from lance_core.errors import (
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Int64Array, Rows
+    from lance_core.encodings.decoding import Decoding, Int64Array, Rows, ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.page import Column, Page
 
 MAX_RUN_ITEMS = 1 << 20
@@ -182,6 +183,19 @@ class LeafColumn:
                 return assemble(node, [taken], (1,), context.kernels)
             part = yield from plan.decode(packed_rows(inner.distinct.values), context)
             return inner.taken_from(assemble(node, [part], (1,), context.kernels))
+        except _PLACED as error:
+            raise self._placed(error, page) from error
+
+    def find(
+        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
+    ) -> Decoding[ValueMatches | None]:
+        """See `LayoutPlan.find`; None unless a single page has all rows."""
+        page = self._page_of(rows.last)
+        if page is None or rows.first < self.column.starts[page]:
+            return None
+        plan = self._page(page, context)
+        try:
+            return (yield from plan.find(rows.moved(-self.column.starts[page]), index, context))
         except _PLACED as error:
             raise self._placed(error, page) from error
 

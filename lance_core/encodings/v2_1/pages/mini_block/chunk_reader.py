@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
-from lance_core.encodings.decoding import Int64Array, RowIndices, ValuePositions
+from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, ValuePositions
 from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
+from lance_core.encodings.v2_1.codecs.bitpacking import find_inline
 from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
     from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.v2_1.codecs.values import Values
 
 _TAKE_COST = 8
@@ -110,6 +112,32 @@ class ChunkedPages:
         values = self._all_values(parts, chunks, counts, context)
         runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
         return LeafPart(chosen, self._array(values, where, chosen, runs, context))
+
+    def find(
+        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
+    ) -> Decoding[ValueMatches]:
+        """See `LayoutPlan`. Supports pages that `MiniBlockPlan.find` supports."""
+        chunks = self.table.chunks_of(rows, context.kernels)
+        read = yield from self._read(chunks, context)
+        return self.find_in(rows, chunks, read, index, context)
+
+    def find_in(
+        self,
+        rows: RowRange,
+        chunks: Int64Array,
+        read: ChunkBytes,
+        index: IntegerIndex,
+        context: DecodeContext,
+    ) -> ValueMatches:
+        """The result of `find` from the bytes of the chunks that hold ``rows``."""
+        table = self.table
+        parts = self._parts(chunks, read, context)
+        stored = parts.values(table.counts[chunks])
+        message = self.message.value_compression.inline_bitpacking
+        positions, members = find_inline(message, stored, index, context)
+        skipped = rows.start - int(table.values[chunks[0]])
+        first, stop = positions.searchsorted([skipped, skipped + len(rows)])
+        return positions[first:stop] - skipped, members[first:stop]
 
     def _read(self, chunks: Int64Array, context: DecodeContext) -> Decoding[ChunkBytes]:
         starts, stops = self.table.starts[chunks], self.table.stops[chunks]

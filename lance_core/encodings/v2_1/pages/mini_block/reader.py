@@ -14,6 +14,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_1.codecs.base import Block, decode
+from lance_core.encodings.v2_1.codecs.bitpacking import is_searchable
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
+    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 
 _MOST_BUFFERS = 64
 
@@ -63,18 +65,37 @@ class MiniBlockPlan(LayoutPlan):
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
-        known = self.known
-        if known is None:
-            asked = self.descriptions()
-            if not (isinstance(rows, RowRange) and len(rows) == self.scope.num_rows):
-                known = self.describe((yield asked), context)
-            else:  # all bytes are needed, so fetch the chunks in the same round
-                buffers = yield [*asked, self.scope.buffers[1]]
-                known = self.describe(buffers[:-1], context)
-                data = np.frombuffer(buffers[-1], np.uint8)
-                chunks = np.arange(known.num_chunks)
-                return known.part(rows, chunks, ChunkBytes(data, known.table.starts), context)
+        known, read = yield from self._opened(rows, context)
+        if read is not None:
+            return known.part(rows, np.arange(known.num_chunks), read, context)
         return (yield from known.decode(rows, context))
+
+    def find(
+        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
+    ) -> Decoding[ValueMatches | None]:
+        """See `LayoutPlan`. Supports packed integers without levels."""
+        packed = self.message.value_compression.inline_bitpacking
+        has_levels = self.has_lists or self.form.has_rep or self.form.has_def
+        if has_levels or self.has_dictionary or not is_searchable(packed, self.scope.type):
+            return None
+        known, read = yield from self._opened(rows, context)
+        if read is not None:
+            return known.find_in(rows, np.arange(known.num_chunks), read, index, context)
+        return (yield from known.find(rows, index, context))
+
+    def _opened(
+        self, rows: Rows, context: DecodeContext
+    ) -> Decoding[tuple[ChunkedPages, ChunkBytes | None]]:
+        """The cached descriptions; and the chunks, if they were requested in the same round."""
+        if self.known is not None:
+            return self.known, None
+        asked = self.descriptions()
+        if not (isinstance(rows, RowRange) and len(rows) == self.scope.num_rows):
+            return self.describe((yield asked), context), None
+        # All bytes are needed, so fetch the chunks in the same round.
+        buffers = yield [*asked, self.scope.buffers[1]]
+        known = self.describe(buffers[:-1], context)
+        return known, ChunkBytes(np.frombuffer(buffers[-1], np.uint8), known.table.starts)
 
     def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """See `LayoutPlan`. Supports few values of a page without lists whose chunks are known."""

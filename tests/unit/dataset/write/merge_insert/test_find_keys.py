@@ -21,6 +21,7 @@ def rows_of(start: int, stop: int) -> pa.Table:
             "other": numbers * 2,
             "a": pa.array(numbers * 7 % ROWS // 2, mask=nulls),
             "b": pa.array([f"t{number % 5}" for number in numbers.tolist()]),
+            "packed": numbers * 7 % ROWS // 2,
         }
     )
 
@@ -29,7 +30,7 @@ def _keys(table: pa.Table, names: list[str]) -> list[tuple[object, ...]]:
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))
 
 
-@pytest.mark.parametrize("names", [["a"], ["b"], ["b", "a"]])
+@pytest.mark.parametrize("names", [["a"], ["b"], ["b", "a"], ["packed"], ["packed", "b"]])
 @pytest.mark.parametrize("per_fragment", [7, 500, ROWS])
 @pytest.mark.parametrize("version", ["2.0", "2.2"])
 def test_live_rows_with_the_keys_are_found(

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.dataset.write.merge_insert.integer_index import IntegerIndex
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
+from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 from lance_core.errors import UnsupportedFeatureError
 from tests.each_case import each_case
 

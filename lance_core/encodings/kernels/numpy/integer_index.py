@@ -39,6 +39,19 @@ class Found(NamedTuple):
     members: Int64Array
 
 
+class SlotTable(NamedTuple):
+    """The arrays of an `IntegerIndex`; the slot of a value is its highest bits after mixing.
+
+    Slot s is in use if ``is_used[s]``. Then ``owners[s]`` is the number of a member in it, and
+    ``is_shared[s]`` tells if there are others.
+    """
+
+    members: Int64Array
+    is_used: npt.NDArray[np.bool_]
+    owners: npt.NDArray[np.int32]
+    is_shared: npt.NDArray[np.bool_]
+
+
 class IntegerIndex:
     """Distinct integers, numbered from 0 in ascending order."""
 
@@ -59,6 +72,11 @@ class IntegerIndex:
 
     def __len__(self) -> int:
         return len(self._members)
+
+    @property
+    def slots(self) -> SlotTable:
+        """The arrays for kernels that search without this class."""
+        return SlotTable(self._members, self._is_used, self._owners, self._is_shared)
 
     def find(self, values: Int64Array) -> Found:
         """The rows of ``values`` that are members."""
