@@ -99,6 +99,8 @@ def test_the_same_packed_integers_are_found(bits: int, count: int) -> None:
                 rows, numbers = compiled.find_inline(packed, starts, sizes, counts, bits, index)
                 assert rows.tolist() == np.flatnonzero(np.isin(plain, members)).tolist()
                 assert (members[numbers] == plain[rows]).all()
+                check("find_integers", plain, index)
+                check("find_integers", plain[::-2], index)
 
 
 def packed_levels(width: int, counts: list[int], raw: bool) -> tuple[Any, Any, Any]:

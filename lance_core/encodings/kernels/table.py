@@ -86,6 +86,9 @@ class Kernels(Protocol):
         Returns their positions in ascending order. Raises as `unpack_inline` does.
         """
 
+    def find_integers(self, values: Int64Array, index: IntegerIndex) -> ValueMatches:
+        """The values that are in ``index``, by ascending position."""
+
     def chunk_widths(self, words: Words) -> Int64Array:
         """The bit length of the largest value of each 1024 ``words``; no words make one chunk."""
 

@@ -41,6 +41,16 @@ def find_inline(
     numbers: Buffer,
     /,
 ) -> int: ...
+def find_integers(
+    values: Buffer,
+    members: Buffer,
+    is_used: Buffer,
+    owners: Buffer,
+    is_shared: Buffer,
+    rows: Buffer,
+    numbers: Buffer,
+    /,
+) -> int: ...
 def unpack_levels(
     data: Buffer, starts: Buffer, sizes: Buffer, counts: Buffer, width: int, levels: Buffer, /
 ) -> int: ...

@@ -117,6 +117,14 @@ def find_inline(
     return rows[:count].copy(), members[:count].copy()
 
 
+def find_integers(values: Int64Array, index: IntegerIndex) -> ValueMatches:
+    """See `lance_core.encodings.kernels.Kernels.find_integers`."""
+    rows, members = np.empty((2, len(values)), np.int64)
+    with INVALID:
+        count = _native.find_integers(aligned(values), *index.slots, rows, members)
+    return rows[:count].copy(), members[:count].copy()
+
+
 def unpack_levels(
     data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, width: int
 ) -> LevelArray:

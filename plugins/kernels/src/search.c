@@ -148,6 +148,17 @@ static const char *find_inline(chunks_t chunks, int64_t bits, slots_t slots, int
     return NULL;
 }
 
+/* Of integers of 64 bits; there is room for all. */
+static const char *find_integers(const int64_t *values, int64_t count, slots_t slots,
+                                 found_t *found) {
+    for (int64_t first = 0; first < count; first += CHUNK) {
+        const int64_t some = count - first < CHUNK ? count - first : CHUNK;
+        if (may_have_members(values + first, some, 64, slots))
+            find_values(values + first, some, 64, first, slots, found);
+    }
+    return NULL;
+}
+
 /* For Python. */
 
 /* Members, is_used, owners and is_shared; 0 if they do not belong together. */
@@ -180,7 +191,25 @@ static PyObject *py_find_inline(PyObject *module, PyObject *args) {
     return done(b, 10, error, found.count);
 }
 
+static PyObject *py_find_integers(PyObject *module, PyObject *args) {
+    Py_buffer b[7] = {0};
+    slots_t slots;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &b[6]))
+        return release(b, 7), NULL;
+    const int64_t count = b[0].len / 8;
+    if (!slots_of(b + 1, &slots) || !holds(&b[0], count, 8) || !holds(&b[5], count, 8) ||
+        !holds(&b[6], count, 8))
+        return done(b, 7, MISMATCH, 0);
+    found_t found = {b[5].buf, b[6].buf, 0};
+    WITHOUT_GIL(find_integers(b[0].buf, count, slots, &found))
+    return done(b, 7, error, found.count);
+}
+
 PyMethodDef search_methods[] = {
+    {"find_integers", py_find_integers, METH_VARARGS,
+     "values, members, is_used, owners, is_shared, rows, numbers"},
     {"find_inline", py_find_inline, METH_VARARGS,
      "data, starts, sizes, counts, bits, members, is_used, owners, is_shared, rows, numbers"},
     {NULL, NULL, 0, NULL},

@@ -90,7 +90,7 @@ class InsertedKeys:
         if added and any(map(len, (decision.inserts for decision in self._decisions))):
             self._check_columns(newest)
             for keys in self._keys():
-                index = KeyIndex(keys.columns)
+                index = KeyIndex(keys.columns, newest.root.registry.kernels)
                 if len(index) and len(find_keys(newest, self._on, index, added).keys):
                     raise RetryableCommitConflictError(
                         f"commit conflict: version {newest.version} has rows with keys that this "

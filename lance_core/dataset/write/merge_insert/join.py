@@ -61,7 +61,8 @@ class Join:
         spilled = None if self.source.spilled is None else self._spilled_keys()
         for number in range(self.source.num_parts):
             rows = self.source.part(number)
-            index = KeyIndex(rows.select(list(self.plan.on)).columns)
+            columns = rows.select(list(self.plan.on)).columns
+            index = KeyIndex(columns, self.snapshot.root.registry.kernels)
             if spilled is None:
                 matches = find_keys(self.snapshot, self.plan.on, index, source=rows)
             else:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.kernels import NUMPY, Kernels
 from lance_core.encodings.kernels.numpy.integer_index import (
     Found,
     Int64Array,
@@ -32,16 +33,17 @@ class KeyIndex:
     ``keys``: for each of the rows, the number of its key, -1 if the key has a null.
     """
 
-    def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
-        """``columns``: the key columns of the rows.
+    def __init__(self, columns: Sequence[pa.ChunkedArray], kernels: Kernels = NUMPY) -> None:
+        """``columns``: the key columns of the rows. ``kernels``: search integers.
 
         Raises `UnsupportedFeatureError` for a type that cannot be a key.
         """
+        self._kernels = kernels
         self._columns: list[_ColumnIndex] = []
         self._tuples: list[IntegerIndex] = []
         rows, members = np.arange(len(columns[0])), _NOTHING
         for number, column in enumerate(columns):
-            index = _column_index(column)
+            index = _column_index(column, kernels)
             self._columns.append(index)
             found = _search(index, column, rows, is_whole=number == 0)
             rows, codes = rows[found.rows], found.members
@@ -64,8 +66,8 @@ class KeyIndex:
         for index, column, tuples in later:
             here = _search(index, column, found.rows)
             codes = here.members + found.members[here.rows] * len(index)
-            whole = tuples.find(codes)
-            found = Found(found.rows[here.rows[whole.rows]], whole.members)
+            whole, members = self._kernels.find_integers(codes, tuples)
+            found = Found(found.rows[here.rows[whole]], members)
         return found
 
     def integers(self, types: Sequence[pa.DataType]) -> IntegerIndex | None:
@@ -98,16 +100,16 @@ def _search(
     return index.find(chosen)
 
 
-def _column_index(column: pa.ChunkedArray) -> _ColumnIndex:
+def _column_index(column: pa.ChunkedArray, kernels: Kernels) -> _ColumnIndex:
     type_ = column.type
     if _is_encoded(type_):
-        return _Converted(column)
+        return _Converted(column, kernels)
     if pa.types.is_null(type_):
-        return _Bits(pa.chunked_array([pa.array([], pa.int8())]))
+        return _Bits(pa.chunked_array([pa.array([], pa.int8())]), kernels)
     if has_bits(type_):
-        return _Bits(column)
+        return _Bits(column, kernels)
     if pa.types.is_struct(type_):
-        return _Structs(column)
+        return _Structs(column, kernels)
     return _Values(column)
 
 
@@ -122,8 +124,9 @@ def has_bits(type_: pa.DataType) -> bool:
 class _Bits:
     """Values of at most 64 bits."""
 
-    def __init__(self, column: pa.ChunkedArray) -> None:
+    def __init__(self, column: pa.ChunkedArray, kernels: Kernels) -> None:
         self.type = column.type
+        self._kernels = kernels
         parts = [_NOTHING]
         for chunk in column.chunks:
             values = as_integers(chunk)
@@ -138,7 +141,7 @@ class _Bits:
             return Found(_NOTHING, _NOTHING)
         found, start = [], 0
         for chunk in column.chunks:
-            rows, members = self.integers.find(as_integers(chunk))
+            rows, members = self._kernels.find_integers(as_integers(chunk), self.integers)
             if chunk.null_count:
                 is_valid = np.asarray(chunk.is_valid())[rows]
                 rows, members = rows[is_valid], members[is_valid]
@@ -168,8 +171,8 @@ def as_integers(array: pa.Array) -> Int64Array:
 class _Converted:
     """Values of a dictionary or an extension type, as plain values."""
 
-    def __init__(self, column: pa.ChunkedArray) -> None:
-        self._index = _column_index(plain(column))
+    def __init__(self, column: pa.ChunkedArray, kernels: Kernels) -> None:
+        self._index = _column_index(plain(column), kernels)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -217,11 +220,11 @@ class _Values:
 class _Structs:
     """Structs. A null struct is no value; a null child is equal to a null child."""
 
-    def __init__(self, column: pa.ChunkedArray) -> None:
+    def __init__(self, column: pa.ChunkedArray, kernels: Kernels) -> None:
         if not column.type.num_fields:
             raise UnsupportedFeatureError("structs without fields cannot be keys of a merge")
         rows = _valid_rows(column)
-        self._index = KeyIndex(_children(column, rows))
+        self._index = KeyIndex(_children(column, rows), kernels)
 
     def __len__(self) -> int:
         return len(self._index)

@@ -130,7 +130,12 @@ def find_inline(
 ) -> ValueMatches:
     """See `lance_core.encodings.kernels.Kernels.find_inline`."""
     words = unpack_inline(data, starts, sizes, counts, bits)
-    return index.find(words.view(f"<i{bits // 8}").astype(np.int64, copy=False))
+    return find_integers(words.view(f"<i{bits // 8}").astype(np.int64, copy=False), index)
+
+
+def find_integers(values: Int64Array, index: IntegerIndex) -> ValueMatches:
+    """See `lance_core.encodings.kernels.Kernels.find_integers`."""
+    return index.find(values)
 
 
 def check_inline(
