@@ -20,7 +20,7 @@ from lance_core.dataset.read.projection import (
     stored_column,
 )
 from lance_core.dataset.read.pruning import spans_left
-from lance_core.dataset.read.spans import all_spans
+from lance_core.dataset.read.spans import all_spans, first_spans
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -131,6 +131,9 @@ MIN_HINTS = {"batch_readahead": 1, "fragment_readahead": 0, "io_buffer_size": 0}
 UNSUPPORTED = frozenset({"nearest", "full_text_query", "index_segments"})
 
 
+_CHOOSE_ROWS = "fragments", "row_ranges", "order_by", "row_addr_allowlist", "row_addr_blocklist"
+"""Options that decide, with the filter, which rows are returned, or in which order."""
+
 _OPTIONS = frozenset(field.name for field in fields(ScanOptions))
 
 KNOWN = _OPTIONS | HINTS | UNSUPPORTED
@@ -225,9 +228,9 @@ def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> _Rows:
                 "splits cannot be given with fragments, row_ranges or include_deleted_rows"
             )
         return _rows_of_splits(snapshot, scan_splits.checked_splits(options.splits), filter_)
-    spans = _spans(snapshot, options)
     if filter_ is None:
-        return _Rows(spans)
+        return _Rows(_first_spans(snapshot, options) or _spans(snapshot, options))
+    spans = _spans(snapshot, options)
     spans = spans_left(snapshot, filter_, spans, with_deleted=with_deleted)
     if snapshot.file.index_section is None or with_deleted:
         return _Rows(spans, filter_)
@@ -353,6 +356,14 @@ def _batch_size(value: int | None) -> int:
     if not 1 <= number <= MAX_BATCH_SIZE:
         raise InvalidInputError(f"{name} must be between 1 and {MAX_BATCH_SIZE}, got {number}")
     return number
+
+
+def _first_spans(snapshot: Snapshot, options: ScanOptions) -> Sequence[Span] | None:
+    """The spans of the first rows, if the limit and no other option determines the rows."""
+    limit, offset = not_negative(options.limit, "Limit"), not_negative(options.offset, "Offset")
+    if limit is None or any(getattr(options, name) is not None for name in _CHOOSE_ROWS):
+        return None
+    return first_spans(snapshot, (offset or 0) + limit, bool(options.include_deleted_rows))
 
 
 def _spans(snapshot: Snapshot, options: ScanOptions) -> Sequence[Span]:

@@ -15,6 +15,7 @@ from lance_core.encodings.decoding import RowRange
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_counts import Count, FragmentCounts
+from lance_core.table.fragments.fragment_list import FEW_FRAGMENTS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +60,7 @@ class FragmentSpans(Sequence[Span]):
     @property
     def counts(self) -> FragmentCounts:
         """The counts of the fragments, including rows that are not in the spans."""
-        return self.snapshot.manifest.fragments.counts[self.first : self.stop]
+        return self.snapshot.manifest.fragments.counts_between(self.first, self.stop)
 
     def cut(self, skip: int, limit: int | None, with_deleted: bool) -> Sequence[Span] | None:
         """The spans without their first ``skip`` rows, and without rows after the next ``limit``.
@@ -93,10 +94,32 @@ class FragmentSpans(Sequence[Span]):
 def all_spans(snapshot: Snapshot) -> Sequence[Span]:
     """The spans of all rows of the table."""
     fragments = snapshot.manifest.fragments
-    rows = fragments.counts.physical_rows
-    if rows.all() and rows.max(initial=0) <= MAX_FRAGMENT_ROWS:
-        return FragmentSpans(snapshot, 0, len(rows))
+    if _are_usual(fragments.counts):
+        return FragmentSpans(snapshot, 0, len(fragments))
     return tuple(Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in fragments)
+
+
+def _are_usual(counts: FragmentCounts) -> bool:
+    """True if the manifest records the rows of all fragments, and they are possible."""
+    rows = counts.physical_rows
+    return bool(rows.all() and rows.max(initial=0) <= MAX_FRAGMENT_ROWS)
+
+
+def first_spans(snapshot: Snapshot, num_rows: int, with_deleted: bool) -> FragmentSpans | None:
+    """The spans of the first fragments, which have ``num_rows`` live rows or more.
+
+    With ``with_deleted`` all rows count. None if the table has as few rows, or if it takes more
+    than a few fragments or their deletion files to know.
+    """
+    fragments = snapshot.manifest.fragments
+    if len(fragments) <= FEW_FRAGMENTS:
+        return None
+    counts = fragments.counts_between(0, FEW_FRAGMENTS)
+    rows = counts.physical_rows if with_deleted else counts.live_rows
+    if rows is None or not _are_usual(counts):
+        return None
+    stop = int(np.searchsorted(np.cumsum(rows), num_rows)) + 1
+    return FragmentSpans(snapshot, 0, stop) if stop <= len(rows) else None
 
 
 def num_rows(spans: Sequence[Span]) -> int:

@@ -16,6 +16,9 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_counts import FragmentCounts
 from lance_core.table.unknown_fields import all_known, parse
 
+FEW_FRAGMENTS = 64
+"""Maximum number of fragments whose counts are read alone."""
+
 _BLOCK = 64
 """Number of fragments that iteration decodes in one protobuf call."""
 
@@ -130,6 +133,15 @@ class FragmentList(Sequence[Fragment]):
         if self._counts is None:
             self._counts = self.recorded_counts.checked()
         return self._counts
+
+    def counts_between(self, first: int, stop: int) -> FragmentCounts:
+        """The `counts` of the fragments from position ``first`` to ``stop`` (exclusive).
+
+        Those of few fragments are read alone if the counts of all were not read before.
+        """
+        if self._counts is None and stop - first <= FEW_FRAGMENTS:
+            return self[first:stop].counts
+        return self.counts[first:stop]
 
     @property
     def ids(self) -> tuple[int, ...]:

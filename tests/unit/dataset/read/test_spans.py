@@ -13,6 +13,7 @@ import pytest
 
 import lance_core as lance
 from lance_core._pb import table_pb2
+from lance_core.dataset.read import spans
 from lance_core.dataset.read.live_rows import live
 from lance_core.dataset.read.meta_columns import fragment_bounds, meta_column
 from lance_core.dataset.read.plan import ScanPlan
@@ -90,6 +91,27 @@ def test_only_fragments_that_are_read_are_decoded(
     with decoded_fragments(monkeypatch) as calls:
         call(lance.dataset(many))
     assert sum(calls) <= most
+
+
+def test_the_first_rows_need_no_counts_of_all_fragments(many: str) -> None:
+    dataset = lance.dataset(many)
+    assert dataset.slice(2, 5)["x"].to_pylist() == [3, 1, 2]
+    assert dataset.snapshot.manifest.fragments._recorded is None
+
+
+@pytest.mark.parametrize("with_deleted", [False, True])
+def test_limits_within_few_fragments_leave_the_first_rows(
+    sample: Sample, with_deleted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ScanOptions(columns=[], with_row_id=True, include_deleted_rows=with_deleted)
+    snapshot = sample.dataset.snapshot
+    rows = scan_table(snapshot, plan_scan(snapshot, options))
+    for module in (spans, fragment_list):
+        monkeypatch.setattr(module, "FEW_FRAGMENTS", 3)
+    for skip, limit in itertools.product([0, 1, 26, 57, 80], [0, 1, 23, 53, 1000]):
+        snapshot = lance.dataset(sample.dataset.uri).snapshot
+        plan = plan_scan(snapshot, replace(options, offset=skip, limit=limit))
+        assert scan_table(snapshot, plan).equals(rows.slice(skip, limit))
 
 
 @pytest.mark.parametrize("with_deleted", [False, True])
