@@ -321,3 +321,18 @@ def test_blobs_of_a_compacted_table_are_read_by_pylance(tmp_path: Path) -> None:
         indices = [n + start for start in (0, 6) for n in present]
         found = dataset.take_blobs("b", indices=indices)
         assert [blob.readall() for blob in found] == [values[n] for n in present] * 2
+
+
+@each_case("history", ["no index", "a dropped index", "an index"])
+def test_old_addresses_are_kept_if_there_is_an_index(tmp_path: Path, history: str) -> None:
+    found = []
+    for library in BOTH:
+        path = str(tmp_path / library.__name__)
+        create(Path(path), [3, 3, 3])
+        if history != "no index":
+            lance.dataset(path).create_scalar_index("i", "BTREE")
+        if history == "a dropped index":
+            lance.dataset(path).drop_index("i_idx")
+        library.dataset(path).optimize.compact_files(defer_index_remap=True)
+        found.append([index.name for index in lance.dataset(path).describe_indices()])
+    assert found[0] == found[1]

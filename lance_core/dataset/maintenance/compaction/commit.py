@@ -20,6 +20,7 @@ from lance_core.dataset.write.commit import commit
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.errors import InvalidInputError
+from lance_core.table.indices.index_metadata import parse_index_section
 from lance_core.table.transactions.operations import ReserveFragments, Rewrite
 from lance_core.table.transactions.operations.rewrite import NewReuseIndex, RewriteGroup
 from lance_core.table.transactions.transaction import Transaction
@@ -36,7 +37,8 @@ def commit_results(
 
     Files that this writes besides the new fragments are added to ``files``.
 
-    Indices with row addresses are written anew, or a fragment-reuse index has the new addresses.
+    Indices with row addresses are written anew, or a fragment-reuse index has the new addresses:
+    that of tasks with a deferred remap, if the table has any index.
 
     Raises ``TypeError`` for other results, `InvalidInputError` if a fragment is rewritten twice,
     `RetryableCommitConflictError` if another writer has changed a rewritten fragment, and the other
@@ -49,7 +51,8 @@ def commit_results(
     reserved = _reserved(snapshot, results, environment)
     groups = _groups(reserved, results)
     addresses = [result.row_addrs for result in results if result.row_addrs is not None]
-    if addresses:
+    # Without an index nothing needs the old addresses.
+    if addresses and parse_index_section(reserved.file.index_section):
         pairs = list(zip(groups, addresses, strict=True))
         before = reuse_index(reserved)
         index = NewReuseIndex(

@@ -43,6 +43,13 @@ def dataset(uri: str) -> lance.LanceDataset:
     return table_of(uri, [10] * 6)
 
 
+@pytest.fixture
+def indexed(dataset: lance.LanceDataset) -> lance.LanceDataset:
+    """With an index that covers no rows: the fragments are planned as without it."""
+    dataset.create_scalar_index("i", "BTREE", train=False)
+    return dataset
+
+
 def test_new_fragments_get_reserved_ids_and_come_last(uri: str) -> None:
     dataset = table_of(uri, [10, 10, 100, 10, 10])
     dataset.optimize.compact_files(target_rows_per_fragment=50)
@@ -236,19 +243,26 @@ def test_a_compaction_on_a_branch_leaves_the_table_alone(dataset: lance.LanceDat
 
 
 def reuse_index(dataset: lance.LanceDataset) -> IndexMetadata:
-    (index,) = parse_index_section(dataset.snapshot.file.index_section)
+    indices = parse_index_section(dataset.snapshot.file.index_section)
+    (index,) = (one for one in indices if one.name == "__lance_frag_reuse")
     return index
 
 
-def test_a_deferred_remap_stores_where_the_rows_are(dataset: lance.LanceDataset, uri: str) -> None:
-    dataset.delete("i IN (0, 12)")
-    dataset.optimize.compact_files(defer_index_remap=True, target_rows_per_fragment=20)
-    index = reuse_index(dataset)
+def test_without_an_index_no_old_addresses_are_kept(dataset: lance.LanceDataset) -> None:
+    dataset.optimize.compact_files(defer_index_remap=True)
+    assert not parse_index_section(dataset.snapshot.file.index_section)
+    assert len(dataset.get_fragments()) == 1
+
+
+def test_a_deferred_remap_stores_where_the_rows_are(indexed: lance.LanceDataset, uri: str) -> None:
+    indexed.delete("i IN (0, 12)")
+    indexed.optimize.compact_files(defer_index_remap=True, target_rows_per_fragment=20)
+    index = reuse_index(indexed)
     assert (index.name, index.fields, index.index_version) == ("__lance_frag_reuse", (), 0)
     assert list(index.fragments or ()) == [6, 7]
-    assert index.dataset_version == dataset.version - 1
-    (version,) = fragment_reuse(dataset.snapshot).versions
-    assert version.dataset_version == dataset.version - 1
+    assert index.dataset_version == indexed.version - 1
+    (version,) = fragment_reuse(indexed.snapshot).versions
+    assert version.dataset_version == indexed.version - 1
     first, second = version.groups
     assert first.old == (FragmentDigest(0, 10, 1), FragmentDigest(1, 10, 1), FragmentDigest(2, 10))
     assert first.new == (FragmentDigest(6, 28),)
@@ -258,32 +272,32 @@ def test_a_deferred_remap_stores_where_the_rows_are(dataset: lance.LanceDataset,
 
 
 def test_a_fragment_reuse_index_is_extended(
-    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+    indexed: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dataset.optimize.compact_files(defer_index_remap=True)
-    before = reuse_index(dataset)
-    lance.write_dataset(pa.table({"i": [100]}), dataset, mode="append")
-    dataset.checkout_latest()
+    indexed.optimize.compact_files(defer_index_remap=True)
+    before = reuse_index(indexed)
+    lance.write_dataset(pa.table({"i": [100]}), indexed, mode="append")
+    indexed.checkout_latest()
     monkeypatch.setattr(reuse, "MAX_INLINE_BYTES", 10)
-    dataset.optimize.compact_files(defer_index_remap=True)
-    index = reuse_index(dataset)
+    indexed.optimize.compact_files(defer_index_remap=True)
+    index = reuse_index(indexed)
     assert index.uuid != before.uuid
     assert [
         [new.id for group in version.groups for new in group.new]
-        for version in fragment_reuse(dataset.snapshot).versions
+        for version in fragment_reuse(indexed.snapshot).versions
     ] == [[6], [8]]
     assert list(index.fragments or ()) == [6, 8]
     assert (Path(uri) / "_indices" / str(index.uuid) / "details.binpb").is_file()
-    dataset.delete("i = 100")
-    assert reuse_index(dataset) == index
+    indexed.delete("i = 100")
+    assert reuse_index(indexed) == index
 
 
 def test_the_file_of_a_fragment_reuse_index_is_removed_after_a_conflict(
-    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+    indexed: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reuse, "MAX_INLINE_BYTES", 10)
     behind = lance.dataset(uri)
-    dataset.delete("i = 1")
+    indexed.delete("i = 1")
     before = data_files(uri)
     with pytest.raises(RetryableCommitConflictError):
         behind.optimize.compact_files(defer_index_remap=True)
@@ -291,11 +305,11 @@ def test_the_file_of_a_fragment_reuse_index_is_removed_after_a_conflict(
 
 
 def test_two_deferred_remaps_at_the_same_time_are_a_conflict(
-    dataset: lance.LanceDataset, uri: str
+    indexed: lance.LanceDataset, uri: str
 ) -> None:
     options = {"target_rows_per_fragment": 20, "defer_index_remap": True}
-    one, other, _ = Compaction.plan(dataset, options).tasks
-    results = [one.execute(dataset), other.execute(dataset)]
+    one, other, _ = Compaction.plan(indexed, options).tasks
+    results = [one.execute(indexed), other.execute(indexed)]
     from lance_core.dataset.maintenance.compaction import commit as committing
 
     real = committing.extended
@@ -311,10 +325,10 @@ def test_two_deferred_remaps_at_the_same_time_are_a_conflict(
     committing.extended = extended
     try:
         with pytest.raises(RetryableCommitConflictError, match="fragment-reuse index"):
-            Compaction.commit(dataset, [results[0]])
+            Compaction.commit(indexed, [results[0]])
     finally:
         committing.extended = real
-    dataset.checkout_latest()
-    Compaction.commit(dataset, [results[0]])
-    assert len(fragment_reuse(dataset.snapshot).versions) == 2
-    assert dataset.to_table().sort_by("i")["i"].to_pylist() == [*range(60)]
+    indexed.checkout_latest()
+    Compaction.commit(indexed, [results[0]])
+    assert len(fragment_reuse(indexed.snapshot).versions) == 2
+    assert indexed.to_table().sort_by("i")["i"].to_pylist() == [*range(60)]
