@@ -1,7 +1,7 @@
 """A replacement of the standard library's `dataclass` that creates classes fast, for cold starts.
 
 The standard library compiles up to eight methods for each class at import, which took 45 % of the
-time of a process that writes and reads a small table. Here `__init__` is compiled only after 8
+time of a process that writes and reads a small table. Here `__init__` is compiled only after 200
 instances, since most classes have one or two, and the other methods are closures. `order` and
 `unsafe_hash` are not supported, because the package does not use them; a class with an `InitVar`
 gets the standard `dataclass`.
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass"]
 
-INSTANCES_BEFORE_COMPILING = 8
+INSTANCES_BEFORE_COMPILING = 200
 """Instances after which `__init__` is compiled.
 
-Compiling takes as long as about 50 uncompiled instances; most classes have one or two instances.
+An uncompiled instance takes 2 microseconds more, and compiling as long as about 200 of them. So
+compiling then at most doubles the time of the instances, however many there are.
 """
 
 if TYPE_CHECKING:
