@@ -61,7 +61,7 @@ def find_integers(
     """The ``rows`` whose value, as an integer with the same bits, is in ``index``.
 
     They count from the first of ``rows``. None, before any request, if decoding all values is the
-    only way to find them: the column has nulls or a nested type, or is not packed in one page.
+    only way to find them: the column has nulls or a nested type, or is not packed in few pages.
     Raises as `decode_field` does.
     """
     if context.version not in (FileVersion.V2_1, FileVersion.V2_2):

@@ -365,15 +365,16 @@ def test_integers_are_found_in_packed_columns(version: FileVersion) -> None:
             assert members[found[1]].tolist() == values[expected].tolist()
 
 
-def test_a_search_in_several_pages_is_left_to_the_caller() -> None:
+def test_a_search_in_many_pages_is_left_to_the_caller() -> None:
     reader = written(MemoryStore(), SEARCHED, FileVersion.V2_1, data_cache_bytes=1)
     (field,) = (field for field in reader.schema.fields if field.name == "sorted")
     places = column_of(reader.schema.fields, FileVersion.V2_1)
-    index = IntegerIndex(np.array([100]))
+    index = IntegerIndex(np.array([1000, 2500, 4000, 9999, 10_000]))
     assert reader.find_integers(field, places, RowRange(0, ROWS), index) is None
-    found = reader.find_integers(field, places, RowRange(2000, 2001), index)
+    found = reader.find_integers(field, places, RowRange(1999, 10_000), index)
     assert found is not None
-    assert not len(found[0])
+    assert found[0].tolist() == [2500 - 1999, 4000 - 1999, 9999 - 1999]
+    assert found[1].tolist() == [1, 2, 3]
 
 
 def test_a_search_refuses_rows_outside_of_the_file_and_damaged_chunks() -> None:

@@ -125,7 +125,7 @@ class InlineBitpackingCodec(Codec):
         return value
 
 
-def is_searchable(message: InlineBitpacking, type_: pa.DataType) -> bool:
+def can_search(message: InlineBitpacking, type_: pa.DataType) -> bool:
     """True if `find_inline` can search the values, whose type is ``type_``.
 
     False for the default of ``message``, which stands for another encoding.

@@ -71,15 +71,16 @@ class LayoutPlan(ABC):
         yield from ()
         return None
 
+    @property
+    def is_searchable(self) -> bool:
+        """True if the page supports `find`; then no row is null."""
+        return False
+
     def find(
         self, rows: RowRange, index: IntegerIndex, context: DecodeContext
-    ) -> Decoding[ValueMatches | None]:
-        """The ``rows`` with a value in ``index``, counted from the first of ``rows``.
-
-        None, before any request, if the page does not support it. Else no row is null.
-        """
-        yield from ()
-        return None
+    ) -> Decoding[ValueMatches]:
+        """The ``rows`` with a value in ``index``, counted from the first of ``rows``."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

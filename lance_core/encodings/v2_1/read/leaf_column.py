@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,10 +13,10 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM, ConstantLayout, PageLayout
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
-from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows
+from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, run_interleaved
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.page_rows import rows_in_pages, with_page
+from lance_core.encodings.page_rows import rows_in_pages, split_rows, with_page
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
@@ -51,6 +51,9 @@ MAX_RUN_ITEMS = 1 << 20
 
 _PLACED = CorruptFileError, UnsupportedFeatureError, PluginNotFoundError
 """Errors of pages that get the path of the field."""
+
+MAX_SEARCHED_PAGES = 8
+"""Maximum pages that `LeafColumn.find` searches one by one: more pages are decoded together."""
 
 _UNKNOWN = -2
 """In place of the fingerprint of an encoding that is not computed yet."""
@@ -189,13 +192,27 @@ class LeafColumn:
     def find(
         self, rows: RowRange, index: IntegerIndex, context: DecodeContext
     ) -> Decoding[ValueMatches | None]:
-        """See `LayoutPlan.find`; None unless a single page has all rows."""
-        page = self._page_of(rows.last)
-        if page is None or rows.first < self.column.starts[page]:
+        """See `LayoutPlan.find`; None if a page does not support it, or if there are many."""
+        first, last = self._page_of(rows.first), self._page_of(rows.last)
+        if first is None or last is None or last - first >= MAX_SEARCHED_PAGES:
             return None
-        plan = self._page(page, context)
+        parts = split_rows(self.column, rows, self.path)
+        if not all(self._page(page, context).is_searchable for page, _ in parts):
+            return None
+        found = yield from run_interleaved(
+            [self._find_in(page, some, index, context) for page, some in parts]
+        )
+        starts = accumulate((len(some) for _, some in parts), initial=0)
+        positions = [one + start for (one, _), start in zip(found, starts, strict=False)]
+        return np.concatenate(positions), np.concatenate([members for _, members in found])
+
+    def _find_in(
+        self, page: int, rows: Rows, index: IntegerIndex, context: DecodeContext
+    ) -> Decoding[ValueMatches]:
+        """The search in ``rows`` of a page, counted from its start."""
+        assert isinstance(rows, RowRange)
         try:
-            return (yield from plan.find(rows.moved(-self.column.starts[page]), index, context))
+            return (yield from self._page(page, context).find(rows, index, context))
         except _PLACED as error:
             raise self._placed(error, page) from error
 

@@ -116,7 +116,7 @@ class ChunkedPages:
     def find(
         self, rows: RowRange, index: IntegerIndex, context: DecodeContext
     ) -> Decoding[ValueMatches]:
-        """See `LayoutPlan`. Supports pages that `MiniBlockPlan.find` supports."""
+        """See `LayoutPlan`. Only for pages that `MiniBlockPlan.is_searchable` allows."""
         chunks = self.table.chunks_of(rows, context.kernels)
         read = yield from self._read(chunks, context)
         return self.find_in(rows, chunks, read, index, context)

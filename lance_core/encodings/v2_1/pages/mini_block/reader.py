@@ -14,7 +14,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_1.codecs.base import Block, decode
-from lance_core.encodings.v2_1.codecs.bitpacking import is_searchable
+from lance_core.encodings.v2_1.codecs.bitpacking import can_search
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
@@ -70,14 +70,17 @@ class MiniBlockPlan(LayoutPlan):
             return known.part(rows, np.arange(known.num_chunks), read, context)
         return (yield from known.decode(rows, context))
 
-    def find(
-        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
-    ) -> Decoding[ValueMatches | None]:
-        """See `LayoutPlan`. Supports packed integers without levels."""
+    @property
+    def is_searchable(self) -> bool:
+        """See `LayoutPlan`. True for packed integers without levels."""
         packed = self.message.value_compression.inline_bitpacking
         has_levels = self.has_lists or self.form.has_rep or self.form.has_def
-        if has_levels or self.has_dictionary or not is_searchable(packed, self.scope.type):
-            return None
+        return not (has_levels or self.has_dictionary) and can_search(packed, self.scope.type)
+
+    def find(
+        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
+    ) -> Decoding[ValueMatches]:
+        """See `LayoutPlan`."""
         known, read = yield from self._opened(rows, context)
         if read is not None:
             return known.find_in(rows, np.arange(known.num_chunks), read, index, context)
