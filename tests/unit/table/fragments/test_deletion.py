@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.table.fragments import deletion
 from lance_core.table.fragments.deletion import decode_deletions, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFileType
 from lance_core.table.manifest.file import parse_manifest_file
@@ -193,3 +194,12 @@ def test_a_set_that_grows_becomes_a_bitmap_one_row_later() -> None:
         file_type, data = encode_deletions(offsets, grown=True)
         assert file_type is kind
         assert np.array_equal(decode_deletions(file_type, data, count), offsets)
+
+
+def test_a_file_of_any_size_may_unpack_to_a_few_times_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deletion, "_MEMORY_LIMIT", 0)
+    offsets = np.arange(1000, dtype=np.uint32)
+    file = arrow_file(offsets.tolist())
+    assert decode_deletions(ARROW, file, 1000).tolist() == offsets.tolist()

@@ -11,7 +11,7 @@ from lance_core._pb import rowids_pb2
 from lance_core.errors import CorruptFileError
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
-from lance_core.table.row_ids.u64_segment import smallest_segment
+from lance_core.table.row_ids.u64_segment import Ranges, smallest_segment
 from tests.each_case import each_case
 
 Segment = rowids_pb2.U64Segment
@@ -261,3 +261,15 @@ def test_damaged_sequences_give_values_or_typed_errors(
             survives_mutation(use_ids, sequence(*segments) + b"\x0a\x00", 150)
     data = versions((range_(90, 93), 4), (bitmap(0, 8, "81"), 2), (Segment(array=u64(9)), 7))
     survives_mutation(use_versions, data, 300)
+
+
+def test_a_sequence_has_fewer_rows_than_numbers_of_64_bits() -> None:
+    half = Ranges.of([(0, 1 << 62)])
+    assert RowIdSequence.of([half]).count == 1 << 62
+    with pytest.raises(CorruptFileError, match=r"2\*\*63 values or more"):
+        RowIdSequence.of([half, half])
+
+
+def test_versions_of_rows_take_two_numbers_a_run() -> None:
+    versions = RowVersions(np.array([1, 5], np.uint64), np.array([3, 9], np.int64))
+    assert versions.nbytes == 32

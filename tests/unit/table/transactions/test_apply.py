@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core._pb import table_pb2
 from lance_core._version import __version__
 from lance_core.errors import (
     InvalidInputError,
@@ -39,6 +40,7 @@ from lance_core.table.transactions.apply import CommitFacts, apply, writes_trans
 from lance_core.table.transactions.operations import (
     Append,
     Delete,
+    Merge,
     Operation,
     Overwrite,
     PreservedOperation,
@@ -273,6 +275,27 @@ def test_a_delete_changes_deletion_files_and_nothing_else() -> None:
 def test_what_does_not_fit_the_table_is_refused(operation: Operation) -> None:
     with pytest.raises(InvalidInputError):
         commit(table(), operation)
+
+
+def test_fragments_with_deleted_rows_are_not_appended() -> None:
+    with pytest.raises(InvalidInputError, match="fragments with deleted rows cannot be appended"):
+        commit(table(), Append((dataclasses.replace(NEW, deletion_file=DELETION),)))
+
+
+def test_a_merge_copies_the_bytes_of_fragments_that_it_does_not_change() -> None:
+    base = table()
+    # The same fragment in another order of its fields, which this library would not write.
+    rows = table_pb2.DataFragment(physical_rows=10).SerializeToString()
+    rest = table_pb2.DataFragment(id=1, files=[FILE.to_proto()]).SerializeToString()
+    base = change(base, fragments=FragmentList([base.manifest.fragments.raw[0], rows + rest]))
+    more = DataFile("b.lance", (1,), (0,), 2, 0, 700)
+    first, second = base.manifest.fragments
+    assert (second.id, second.physical_rows, second.files) == (1, 10, (FILE,))
+    changed = dataclasses.replace(first, files=(FILE, more))
+    wider = Schema.from_arrow(pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.int64())]))
+    after = commit(base, Merge((changed, second), wider)).manifest.fragments
+    assert after[0].files == (FILE, more)
+    assert after.raw[1] == rows + rest
 
 
 @each_case("path", ["../a.lance", "/a.lance", "", "a/../../b", "s3://b/k"])
