@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import resource
@@ -86,6 +87,9 @@ class Mutations:
         session.config.pluginmanager.unregister(name="terminalreporter")
         items = {item.nodeid: item for item in session.items}
         found = self._baselines(items)
+        for path in {mutant.path for mutant in self._mutants}:
+            # Tests that import a module on demand did it in a child.
+            importlib.import_module(".".join(Path(path).with_suffix("").parts))
         functions = _functions_by_code()
         for mutant in self._mutants:
             tests = _nearest(mutant, found, self._most_seconds)

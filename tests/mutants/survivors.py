@@ -21,6 +21,16 @@ EQUIVALENT: dict[str, str] = {
     "len(files) < len(fragment.files) -> len(files) <= len(fragment.files)": (
         "fragments that keep all files are written as they were"
     ),
+    "lance_core.table.transactions.operations.update:Update.apply: draft.stable_row_ids and "
+    "changed and self.new_fragments -> draft.stable_row_ids and changed": (
+        "without new fragments an index covers no more fragments than before"
+    ),
+    "lance_core.table.indices.row_set:_dense: 1 -> 2 #2": (
+        "a mask for one more fragment has no row of it"
+    ),
+    "lance_core.commits.cleanup.planning:_Planning._version_to_remove: 0 -> 1": (
+        "a version that is old enough was there when the folder with its manifest was listed"
+    ),
     "lance_core.table.paths:parse_manifest_name: not 0 <= version <= _U64_MAX or "
     "(version & DETACHED != 0) != (scheme is None) -> not 0 <= version <= _U64_MAX and "
     "(version & DETACHED != 0) != (scheme is None)": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -18,7 +19,7 @@ from lance_core.errors import CommitError, CommitFileMissingError, CommitUnknown
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
-from lance_core.table.transactions.operations import Append, Overwrite
+from lance_core.table.transactions.operations import Append, Overwrite, Restore
 from lance_core.table.transactions.transaction import Transaction
 from lance_core.testing.sample_transactions import append, creation, history
 from tests.each_case import each_case
@@ -118,6 +119,17 @@ def test_a_file_of_another_size_is_not_committed() -> None:
     with pytest.raises(CommitFileMissingError, match="99 bytes instead of 100"):
         table.commit(transaction, lambda: math.inf)
     assert table.versions == 1
+
+
+def test_a_restore_looks_for_no_files() -> None:
+    table = Table()
+    transaction, path = table.written()
+    store = table.store.inner
+    table.commit(transaction, lambda: math.inf, store=store)
+    table.commit(replace(creation(), read_version=2), store=store)
+    store.delete(path)
+    restored = table.commit(Transaction(3, "u", Restore(2)), lambda: math.inf, store=store)
+    assert restored.location.version == 4
 
 
 def test_a_local_commit_always_looks_for_its_files() -> None:

@@ -189,6 +189,9 @@ def test_the_argument_is_none_or_a_function() -> None:
     own = PutIfAbsentCommitHandler(store)
     assert locked(None, store, own) is own
     assert isinstance(locked(held_by_another, store, own), LockCommitHandler)
+    lock = Lock()
+    locked(lock, store, own).commit(first_candidate())
+    assert lock.calls[0] == ("called", 1)
     with pytest.raises(TypeError, match="commit_lock must be a function, got <class 'int'>"):
         locked(5, store, own)
 

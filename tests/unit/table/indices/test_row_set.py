@@ -78,3 +78,12 @@ def test_large_sets_have_the_numbers_that_they_were_made_of() -> None:
             assert RowSet.from_tree_map(found.to_tree_map()).numbers().tolist() == (
                 np.unique(given).tolist()
             )
+
+
+def test_a_fragment_with_all_rows_has_those_of_the_other_set_in_common() -> None:
+    whole, some = RowSet({1: None}), RowSet.of(np.array([3, (1 << 32) + 5], np.uint64))
+    both = np.array([3, (1 << 32) + 5, (1 << 32) + 6], np.uint64)
+    for one, other in ((whole, some), (some, whole)):
+        assert (one & other).contains(both).tolist() == [False, True, False]
+    assert (whole & whole).contains(both).tolist() == [False, True, True]
+    assert not whole & RowSet.of(both[:1])

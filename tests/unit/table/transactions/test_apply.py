@@ -44,6 +44,7 @@ from lance_core.table.transactions.operations import (
     Operation,
     Overwrite,
     PreservedOperation,
+    ReserveFragments,
     Restore,
 )
 from lance_core.table.transactions.transaction import Transaction
@@ -152,6 +153,12 @@ def test_a_new_table_is_complete() -> None:
         data_format=DataFormat("2.0"),
     )
     assert made.transaction == Transaction(0, "u", Overwrite((NEW, NEW), SCHEMA)).to_bytes()
+
+
+def test_the_first_reserved_fragment_id_is_zero() -> None:
+    empty = commit(None, Overwrite((), SCHEMA))
+    assert commit(empty, ReserveFragments(1)).manifest.max_fragment_id == 0
+    assert commit(empty, ReserveFragments(3)).manifest.max_fragment_id == 2
 
 
 def test_an_empty_table_has_used_no_fragment_id() -> None:
