@@ -44,10 +44,12 @@ if TYPE_CHECKING:
     from lance_core.dataset.write import replace_rows as replacing
     from lance_core.dataset.write import row_changes
     from lance_core.dataset.write import update as updating
+    from lance_core.dataset.write.merge_insert import key_pairs
     from lance_core.dataset.write.row_changes import RowChangeCommit, RowChangeCounts, RowChanges
     from lance_core.dataset.write.update import UpdateResult
     from lance_core.schema import LanceSchema
 else:
+    key_pairs = lazy_module("lance_core.dataset.write.merge_insert.key_pairs")
     merging = lazy_module("lance_core.dataset.merge_insert")
     replacing = lazy_module("lance_core.dataset.write.replace_rows")
     row_changes = lazy_module("lance_core.dataset.write.row_changes")
@@ -151,6 +153,20 @@ class ChangeMethods(Opened):
         `InvalidInputError` for an unknown column, and if there are no keys.
         """
         return merging.MergeInsertBuilder(self, on)
+
+    def find_keys(self, keys: pa.Table, fragment_ids: Iterable[int] | None = None) -> pa.Table:
+        """Find the rows with the given keys, which are equal as they are for `merge_insert`.
+
+        ``keys``: one row for each key; its columns are columns of the table, with their types.
+        ``fragment_ids``: the fragments to search, by default all; several processes can each search
+        some of them. Returns a row for each pair of a row of the table and a row of ``keys``:
+        ``_rowaddr``, the address of the first, and ``_position``, the position of the second.
+        Deleted rows and keys with a null have no pair.
+
+        Raises `SchemaMismatchError` for unknown columns and other types, and `InvalidInputError`
+        for unknown fragments and keys without a column.
+        """
+        return key_pairs.key_pairs(self._snapshot, keys, fragment_ids)
 
     def write_row_changes(
         self,

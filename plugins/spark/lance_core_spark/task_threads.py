@@ -1,4 +1,4 @@
-"""The number of threads of a Spark task."""
+"""The number of threads of a Spark task, and the processors of a machine."""
 
 from __future__ import annotations
 
@@ -20,3 +20,10 @@ def limit_threads_to_task() -> None:
     context = TaskContext.get()
     if context is not None:
         os.environ.setdefault(VARIABLE, str(max(1, context.cpus())))
+
+
+def processors() -> int:
+    """The processors of this machine, however many threads a process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -47,6 +47,9 @@ def main() -> None:
     batches.trigger(availableNow=True).start().awaitTermination()
     found = spark.read.format("lance").load(merged).selectExpr("count(*)", "sum(value)").first()
     told["merged"] = list(found)
+    table, new = LanceTable.forPath(spark, uri).alias("t"), spark.range(8, 13).alias("s")
+    merge = table.merge(new, "t.id = s.id").whenMatchedDelete().whenNotMatchedInsertAll()
+    told["changed"] = merge.execute()
     spark.stop()
     sys.stdout.write(json.dumps(told) + "\n")
 

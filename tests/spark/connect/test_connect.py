@@ -27,6 +27,7 @@ FOUND = {
     "compacted": [2, 1, [0, 1, 2, 3, 4]],
     "copy": 10,
     "merged": [11, 45],
+    "changed": {"num_inserted_rows": 3, "num_updated_rows": 0, "num_deleted_rows": 2},
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -60,13 +59,6 @@ def batch_rows(fragments: Sequence[FragmentSize]) -> int:
     """The default maximum rows of a batch."""
     widest = max((fragment.row_bytes for fragment in fragments), default=1)
     return max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, int(BATCH_BYTES / max(widest, 1))))
-
-
-def processors() -> int:
-    """The processors of this machine, however many threads a process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def partition_count(fragments: Sequence[FragmentSize], parallelism: int) -> int:

@@ -21,7 +21,6 @@ from lance_core_spark.scan.partitions import (
     LancePartition,
     RowRange,
     partition_count,
-    processors,
 )
 from lance_core_spark.scan.reader import LanceReader
 from lance_core_spark.stream.admission import Allowance, default_limit
@@ -35,7 +34,7 @@ from lance_core_spark.stream.history import StreamHistory
 from lance_core_spark.stream.offset import StreamOffset
 from lance_core_spark.stream.version_changes import VersionRows
 from lance_core_spark.table_ref import TableVersion, open_version
-from lance_core_spark.task_threads import limit_threads_to_task
+from lance_core_spark.task_threads import limit_threads_to_task, processors
 
 
 @dataclass(frozen=True)

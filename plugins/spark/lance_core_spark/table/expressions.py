@@ -83,7 +83,13 @@ def mentioned(names: Sequence[str], expressions: Iterable[Expression]) -> list[s
     texts = [str(one).lower().replace("``", "`") for one in expressions]
     if any(_STAR.search(text) for text in texts):
         return list(names)
-    return [name for name in names if any(name.lower() in text for text in texts)]
+    # A name that begins or ends in the middle of a word is part of another name.
+    patterns = [re.compile(rf"(?:\b|(?<!\w)){re.escape(n.lower())}(?:\b|(?!\w))") for n in names]
+    return [
+        name
+        for name, pattern in zip(names, patterns, strict=True)
+        if any(pattern.search(text) for text in texts)
+    ]
 
 
 Path: TypeAlias = tuple[str, ...]

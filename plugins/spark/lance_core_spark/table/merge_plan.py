@@ -1,8 +1,9 @@
 """The changed rows of a merge, computed by joins of Spark.
 
 Pairs of rows come first: only the columns of the condition are joined, and the ids of source rows;
-few source rows are sent to all tasks, so that the table is not shuffled. Then the whole source is
-joined with the pairs by these ids, which also finds the source rows without a pair.
+few source rows are sent to all tasks, so that the table is not shuffled. If the condition compares
+keys, tasks find the pairs without a join, see `lance_core_spark.table.equal_keys`. Then the whole
+source is joined with the pairs by these ids, which also finds the source rows without a pair.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from functools import reduce
 
 import pyspark.sql.functions as sf
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import types as st
 
 import lance_core
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core_spark.table.change_task import ACTION, ADDRESS, PLACE
+from lance_core_spark.table.equal_keys import MAX_KEY_BYTES, equal_keys, find_pairs
 from lance_core_spark.table.expressions import (
     Expression,
     Path,
@@ -29,6 +32,8 @@ from lance_core_spark.table.expressions import (
 )
 from lance_core_spark.table.merge_clauses import Clause, Rows
 from lance_core_spark.table.target import Changes, Target, column_types, fragment_of
+from lance_core_spark.types.blobs import has_blobs
+from lance_core_spark.types.spark_types import spark_field
 
 SOURCE_ROW = "__lance_source_row"
 PAIR_ROW = "__lance_pair_row"
@@ -81,14 +86,11 @@ class MergePlan:
         self._names = version.schema.names
         self._types = column_types(version, self._names)
         self._required = {field.name for field in version.schema if not field.nullable}
-        texts = [condition, *(text for one in clauses for text in one.expressions())]
-        needed = {*mentioned(self._names, texts), *self._nested()}
-        columns = [name for name in self._names if name in needed]
-        self._table = target.load(columns, version.version, fragments).withColumnRenamed(
-            ADDRESS, PAIR_ADDRESS
-        )
-        if target.alias is not None:
-            self._table = self._table.alias(target.alias)
+        self._version = version
+        self._fragments = fragments
+        updates = [one for one in clauses if one.rows is not Rows.NOT_MATCHED]
+        texts = [text for one in updates for text in one.expressions()]
+        self._changed = {*mentioned(self._names, texts), *self._nested()}
 
     def changes(self, source: MergeSource) -> Changes:
         """The changed rows; all expressions are resolved before any job runs.
@@ -96,21 +98,24 @@ class MergePlan:
         Raises `InvalidInputError` for expressions that Spark cannot resolve, and
         `SchemaMismatchError` for columns and values that do not fit the table.
         """
-        pairs = self._pairs(source)
         by_source = any(one.rows is Rows.NOT_MATCHED_BY_SOURCE for one in self._clauses)
         kept: tuple[DataFrame, ...] = ()
-        if by_source and source.rows is not None:
-            kept = (pairs.persist(),)  # Both parts use the pairs.
+        pairs = None if by_source else self._equal_pairs(source)
+        if pairs is None:
+            table = self._table(source)
+            pairs = self._pairs(source, table)
+            if by_source and source.rows is not None:
+                kept = (pairs.persist(),)  # Both parts use the pairs.
         both = self._joined(source, pairs)
         parts = [self._part(both, source, pairs, Rows.MATCHED, Rows.NOT_MATCHED)]
         if by_source:
             matched = pairs.select(sf.col(PAIR_ADDRESS).alias(PAIR_ROW))
-            others = self._table.join(
+            others = table.join(
                 matched, sf.col(PAIR_ADDRESS) == sf.col(PAIR_ROW), "left_anti"
             ).withColumn(SOURCE_ROW, sf.lit(None).cast("long"))
             if self._target.alias is not None:
                 others = others.alias(self._target.alias)
-            parts.append(self._part(others, source, self._table, Rows.NOT_MATCHED_BY_SOURCE))
+            parts.append(self._part(others, source, table, Rows.NOT_MATCHED_BY_SOURCE))
         columns = self._columns(source)
         rows = reduce(DataFrame.union, parts)
         actions = tuple(
@@ -121,9 +126,49 @@ class MergePlan:
 
     def has_pairs(self, source: MergeSource) -> bool:
         """True if a row of the table matches a source row."""
-        return bool(self._pairs(source).select(PAIR_ROW).head(1))
+        pairs = self._equal_pairs(source)
+        if pairs is None:
+            pairs = self._pairs(source, self._table(source))
+        return bool(pairs.select(PAIR_ROW).head(1))
 
-    def _pairs(self, source: MergeSource) -> DataFrame:
+    def _table(self, source: MergeSource) -> DataFrame:
+        """The needed columns of the table, and addresses.
+
+        There are no rows if the expressions are only checked, unless their types depend on options
+        of the read: Spark starts a process to load the table.
+        """
+        needed = {*mentioned(self._names, [self._condition]), *self._changed}
+        columns = [name for name in self._names if name in needed]
+        stored = self._version.schema
+        if source.rows is None and not any(has_blobs(stored.field(name)) for name in columns):
+            fields = [spark_field(stored.field(name)) for name in columns]
+            address = st.StructField(PAIR_ADDRESS, st.LongType(), False)
+            table = self._target.spark.createDataFrame([], st.StructType([*fields, address]))
+        else:
+            table = self._target.load(columns, self._version.version, self._fragments)
+            table = table.withColumnRenamed(ADDRESS, PAIR_ADDRESS)
+        return table if self._target.alias is None else table.alias(self._target.alias)
+
+    def _equal_pairs(self, source: MergeSource) -> DataFrame | None:
+        """The result of `_pairs` if tasks can find equal keys without a join; see `equal_keys`."""
+        if source.rows is None or source.rows > BROADCAST_ROWS:
+            return None
+        schema = source.frame.select(*map(quoted, source.names)).schema
+        stored, alias = self._version.schema, self._target.alias
+        names = equal_keys(self._condition, alias, self._types, schema, stored)
+        if names is None or self._changed - names.keys():
+            return None
+        others = [sf.col(quoted(other)).alias(name) for name, other in names.items()]
+        keys = source.frame.select(*others, SOURCE_ROW).toArrow()
+        if keys.nbytes > MAX_KEY_BYTES:
+            return None
+        result = st.StructType([st.StructField(name, self._types[name]) for name in names])
+        result = result.add(PAIR_ADDRESS, st.LongType()).add(PAIR_ROW, st.LongType())
+        # Spark does not know how many pairs there are, and must not send all of them to all tasks.
+        found = find_pairs(self._target, self._version, self._fragments, keys, result)
+        return found.hint("merge")
+
+    def _pairs(self, source: MergeSource, table: DataFrame) -> DataFrame:
         """The matched pairs: needed columns of the table, addresses, and ids of source rows."""
         names = mentioned(source.names, [self._condition])
         keys = source.frame.select(*(source.frame[quoted(n)] for n in names), SOURCE_ROW)
@@ -132,9 +177,9 @@ class MergePlan:
             keys = sf.broadcast(keys)
         condition = as_column(self._condition, "the merge condition")
         with analysed("the merge condition", [*self._names, *source.names]):
-            joined = self._table.join(keys, condition, "inner")
-            table = [self._table[quoted(name)] for name in self._table.columns]
-            pairs = joined.select(*table, sf.col(PAIR_ROW))
+            joined = table.join(keys, condition, "inner")
+            columns = [table[quoted(name)] for name in table.columns]
+            pairs = joined.select(*columns, sf.col(PAIR_ROW))
             _ = pairs.schema
         return pairs
 
