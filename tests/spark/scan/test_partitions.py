@@ -84,3 +84,9 @@ def test_wide_rows_make_small_batches() -> None:
     sizes = [batch_rows([FragmentSize(0, 10, float(8**i))]) for i in range(1, 8)]
     assert all(left >= right for left, right in pairwise(sizes))
     assert batch_rows([]) > 0
+
+
+def test_narrow_rows_make_batches_of_more_rows() -> None:
+    narrow = [FragmentSize(0, 1_000_000, 20)]
+    assert batch_rows(narrow) == 1 << 18
+    assert batch_rows(narrow, is_filtered=True) == 1 << 16

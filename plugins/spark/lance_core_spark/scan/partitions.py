@@ -24,6 +24,11 @@ MAX_BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20
 """Default maximum rows and estimated bytes of a batch; both limits apply."""
 
+MAX_NARROW_BATCH_ROWS = 1 << 18
+NARROW_BATCH_BYTES = 6 << 20
+"""Default maximum rows of a batch that has at most these estimated bytes: with a few narrow columns
+each batch costs Spark and Python more than its rows do."""
+
 MIN_BATCH_ROWS = 64
 
 SNAP = 0.1
@@ -55,10 +60,11 @@ class FragmentSize:
     row_bytes: float
 
 
-def batch_rows(fragments: Sequence[FragmentSize]) -> int:
-    """The default maximum rows of a batch."""
-    widest = max((fragment.row_bytes for fragment in fragments), default=1)
-    return max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, int(BATCH_BYTES / max(widest, 1))))
+def batch_rows(fragments: Sequence[FragmentSize], is_filtered: bool = False) -> int:
+    """The default maximum rows of a batch; ``is_filtered``: of which a filter selects some."""
+    widest = max((1, *(fragment.row_bytes for fragment in fragments)))
+    narrow = 0 if is_filtered else min(MAX_NARROW_BATCH_ROWS, int(NARROW_BATCH_BYTES / widest))
+    return max(MIN_BATCH_ROWS, min(MAX_BATCH_ROWS, int(BATCH_BYTES / widest)), narrow)
 
 
 def partition_count(fragments: Sequence[FragmentSize], parallelism: int) -> int:

@@ -97,7 +97,7 @@ class LanceReader(DataSourceReader):
 
     def _cut(self, fragments: list[planning.FragmentSize]) -> list[planning.LancePartition]:
         if self._options.batch_size is None:
-            self._batch_rows = planning.batch_rows(fragments)
+            self._batch_rows = planning.batch_rows(fragments, self._filter is not None)
         if self._options.limit is not None:
             return planning.equal_partitions(fragments, 1)  # One task stops at the limit.
         if self._options.rows_per_partition is not None:
