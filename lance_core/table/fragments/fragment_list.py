@@ -23,6 +23,10 @@ _BLOCK = 64
 """Number of fragments that iteration decodes in one protobuf call."""
 
 
+_MAX_JOINED_BYTES = 16 << 10
+"""Maximum bytes of a fragment that is decoded together with others."""
+
+
 class FragmentList(Sequence[Fragment]):
     """Immutable sequence of fragments over serialized ``DataFragment`` messages.
 
@@ -248,7 +252,12 @@ def without_counts(fragments: FragmentList) -> FragmentList:
 
 
 def _decode_block(raw: list[bytes]) -> list[Fragment]:
-    """Decode several fragments in one protobuf call, which is faster than one call each."""
+    """Decode several fragments in one protobuf call, which is faster than one call each.
+
+    Not if one of them has many row ids: to copy these takes longer than the calls.
+    """
+    if max(map(len, raw)) > _MAX_JOINED_BYTES:
+        return [Fragment.from_bytes(data) for data in raw]
     joined = frames_pb2.ManifestFrame(fragments=raw).SerializeToString()
     try:
         message = parse(table_pb2.Manifest, joined, "Manifest.fragments")
