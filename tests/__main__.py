@@ -37,16 +37,17 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ("cloud/gcs",),
     ("conformance",),
     ("cloud/s3",),
-    ("cloud/dynamodb",),
-    ("cloud/azure",),
+    ("cloud/dynamodb", "cloud/azure"),
     ("interop/index",),
-    ("packaging", "cloud/spark/test_cluster.py"),
+    (
+        *("packaging", "cloud/spark/test_cluster.py"),
+        *("unit/store/local", "conformance/test_local_store.py"),
+    ),
     ("unit/dataset",),
     ("unit",),
     (),
     ("histories", "unit/dataset/write"),
     ("properties", "sql", *QUERY_ENGINES),
-    ("unit/store/local", "conformance/test_local_store.py"),
 )
 """Paths below this folder that a process runs together; the part without paths runs all folders
 that no other names. What takes longest begins first. Parts with servers have few of them: each
