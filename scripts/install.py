@@ -1,52 +1,79 @@
 """Install what pip's arguments name: ``python scripts/install.py ARGUMENT ...``.
 
-By itself pip makes an environment for each distribution of this checkout that it builds, and that
-takes longer than to build it. Here all of them are built with what is installed once.
+uv does it in half of pip's time, from the package indexes that pip is set up to use. Where uv is
+not to be had, or does not succeed, pip does it.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
 import tempfile
-from itertools import pairwise
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 # Most of what is installed is never imported: to compile all of it takes longer than to install it.
-PIP = (sys.executable, "-I", "-m", "pip", "install", "--no-compile")
-BACKENDS = ("hatchling>=1.27", "editables", "setuptools")
-"""What builds the distributions of this checkout in place, and PySpark, which has no wheels."""
+PIP = (sys.executable, "-I", "-m", "pip")
+INSTALL = (*PIP, "install", "--no-compile")
+UV = ("uv>=0.9",)
+
 UNCOMPRESSED = "[bdist_wheel]\ncompression = stored\n"
-"""The wheel of PySpark has 480 MB: to compress it and to unpack it takes as long as all else."""
+"""PySpark has no wheel. To compress the 480 MB of one, and unpack it, takes as long as all else."""
+
+SETTINGS = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+}
+"""Settings of pip, and the environment variables in which uv takes them."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run pip. Returns its exit code."""
+    """Install with uv, or else with pip. Returns the exit code of what was run last."""
+    with _uncompressed_wheels():
+        return _run_uv(arguments) and subprocess.call([*INSTALL, *arguments])
+
+
+def _run_uv(arguments: list[str]) -> int:
+    if code := subprocess.call([*INSTALL, *UV]):
+        return code
+    uv = str(Path(sys.executable).with_name("uv"))
+    # As pip does, take the newest version of all indexes, rather than that of the first.
+    command = [uv, "pip", "install", "--python", sys.executable]
+    command += ["--index-strategy", "unsafe-best-match", *arguments]
+    return subprocess.call(command, env={**settings_of_uv(_settings_of_pip()), **os.environ})
+
+
+def _settings_of_pip() -> str:
+    command = [*PIP, "config", "list"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def settings_of_uv(listing: str) -> dict[str, str]:
+    """The environment variables for uv that equal what ``pip config list`` shows.
+
+    A line is ``level.name='value'``. The environment (``:env:``) comes first and wins.
+    """
+    found: dict[str, str] = {}
+    for line in listing.splitlines():
+        name, _, value = line.partition("=")
+        variable = SETTINGS.get(name.rpartition(".")[2])
+        if variable is not None:
+            found.setdefault(variable, ast.literal_eval(value))
+    return found
+
+
+@contextmanager
+def _uncompressed_wheels() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "setup.cfg")
         settings.write_text(UNCOMPRESSED)
         os.environ["DIST_EXTRA_CONFIG"] = str(settings)
-        return _install(arguments)
-
-
-def _install(arguments: list[str]) -> int:
-    if _names_checkout(arguments):
-        subprocess.check_call([*PIP, *BACKENDS])
-        if subprocess.call([*PIP, "--no-build-isolation", *arguments]) == 0:
-            return 0
-        # Where something else has no wheels either, it needs an environment of its own after all.
-    return subprocess.call([*PIP, *arguments])
-
-
-def _names_checkout(arguments: list[str]) -> bool:
-    """Whether distributions of this checkout are among the arguments, or in files that they name.
-
-    Tools alone have wheels: they need nothing to be built with.
-    """
-    files = [Path(name) for option, name in pairwise(arguments) if option == "-r"]
-    lines = [line for file in files for line in file.read_text("utf-8").splitlines()]
-    return any(line.startswith("-e") for line in (*arguments, *lines))
+        yield
 
 
 if __name__ == "__main__":
