@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.spark.faults.spark_home import spark_home
 from tests.spark.java import CLIENT_ENVIRONMENT, JAVA_OPTIONS
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
@@ -60,8 +61,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         pytest.fail("the tests of Spark need Java 17: install it or set JAVA_HOME", pytrace=False)
     os.environ |= {"PYSPARK_PYTHON": sys.executable, **CLIENT_ENVIRONMENT}
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    folder = tmp_path_factory.mktemp("spark")
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("spark"))
+        patch.chdir(folder)
+        patch.setenv("SPARK_HOME", str(spark_home(folder / "home")))
         patch.setenv("PYTHONPATH", path)  # tasks find the tests, wherever they run
         session = start()
     session.sparkContext.setLogLevel("OFF")
