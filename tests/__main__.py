@@ -27,8 +27,12 @@ HERE = Path(__file__).parent
 QUERY_ENGINES = (
     "unit/dataset/expressions/test_datafusion.py",
     "unit/dataset/test_query_engines.py",
+    "docs/test_query_engine_examples.py",
 )
 """Tests that bring other libraries into their process, of 140 MB."""
+
+LARGE_TABLES = ("interop/test_v2_1_interop.py", "interop/test_datafile_layout_interop.py")
+"""Tests whose tables need 200 MB: they run before others have left anything in their process."""
 
 PARTS: tuple[tuple[str, ...], ...] = (
     ("spark", "docs", "cloud/spark"),
@@ -38,16 +42,17 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ("conformance",),
     ("cloud/s3",),
     ("cloud/dynamodb", "cloud/azure"),
-    ("interop/index",),
+    (*LARGE_TABLES, "interop/index"),
     (
         *("packaging", "cloud/spark/test_cluster.py"),
         *("unit/store/local", "conformance/test_local_store.py"),
+        *QUERY_ENGINES,
     ),
     ("unit/dataset",),
     ("unit",),
     (),
     ("histories", "unit/dataset/write"),
-    ("properties", "sql", *QUERY_ENGINES),
+    ("properties", "sql"),
 )
 """Paths below this folder that a process runs together; the part without paths runs all folders
 that no other names. What takes longest begins first. Parts with servers have few of them: each

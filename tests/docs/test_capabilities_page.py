@@ -17,7 +17,7 @@ from lance_core.plugins.loading import Contribution
 from lance_core.store.base import StoreCapabilities
 from lance_core.store.uri import parse_uri
 from lance_core_fsspec import register_file_system, unregister_file_system
-from tests.docs.test_examples import ROOT
+from tests.docs.page_examples import ROOT
 
 PAGE = ROOT / "docs" / "plugins" / "capabilities.md"
 AZURE = {"account_name": "account", "account_key": "a2V5"}

@@ -1,62 +1,20 @@
-"""Every Python block of the documentation runs.
-
-The blocks of a page run from top to bottom in one namespace, in an empty directory. A block that
-does not run says why, in a comment right above it: ``<!-- not run: why -->``, or where its code is
-tested: ``<!-- shown: source -->`` (`scripts/fill_pages.py`).
-"""
+"""Every Python block of the documentation runs."""
 
 from __future__ import annotations
 
-import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    path
-    for pattern in ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "plugins/*/README.md")
-    for path in ROOT.glob(pattern)
-)
-BLOCK = re.compile(
-    r"(?P<above>[^\n]*)\n+```(?:python|py)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
-)
-NOT_RUN = re.compile(r"<!-- (?:not run|shown): (?P<why>\S.*) -->")
+from tests.docs.page_examples import QUERY_ENGINES, ROOT, blocks, pages, run
+
+WITHOUT_SESSION = [name for name in pages() if "spark" not in name and name != QUERY_ENGINES]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Python code of a page and the line that it starts at."""
-
-    line: int
-    code: str
-
-
-def blocks(page: Path) -> list[Block]:
-    text = "\n" + page.read_text("utf-8")
-    return [
-        Block(text.count("\n", 0, match.start("code")), match["code"])
-        for match in BLOCK.finditer(text)
-        if not NOT_RUN.fullmatch(match["above"].strip())
-    ]
-
-
-def run(page: Path, names: dict[str, Any]) -> None:
-    for block in blocks(page):
-        # Empty lines in front make a traceback show the line numbers of the page.
-        source = "\n" * (block.line - 1) + block.code
-        exec(compile(source, page.relative_to(ROOT).as_posix(), "exec"), names)
-
-
-def pages() -> list[str]:
-    return [page.relative_to(ROOT).as_posix() for page in PAGES if blocks(page)]
-
-
-@pytest.mark.parametrize("name", [name for name in pages() if "spark" not in name])
+@pytest.mark.parametrize("name", WITHOUT_SESSION)
 def test_the_examples_of_a_page_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from scripts.fill_pages import BLOCK, excerpt, stale_pages
-from tests.docs.test_examples import PAGES, ROOT
+from tests.docs.page_examples import PAGES, ROOT
 
 MODULE = """
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from tests.docs.test_examples import PAGES, ROOT
+from tests.docs.page_examples import PAGES, ROOT
 
 PAGE = ROOT / "docs" / "install.md"
 README = ROOT / "README.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lance_core.store.remote import settings as shared
 from lance_core_s3.options import PREFIX, TABLE, Option, Use
-from tests.docs.test_examples import ROOT
+from tests.docs.page_examples import ROOT
 
 PAGE = ROOT / "docs" / "plugins" / "s3.md"
 BEGIN, END = "<!-- options: begin -->\n", "<!-- options: end -->"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pyspark
 
-
 LEFT_OUT = ("python", "work")
 """Parts of Spark's folder: an archive of its Python modules, and what clusters leave there."""
 
