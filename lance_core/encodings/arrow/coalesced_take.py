@@ -18,10 +18,14 @@ from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
+from lance_core.store.base import ByteRange, byte_ranges
 
 MAX_OFFSET = (1 << 31) - 1
 """The largest offset of an Arrow array with 32-bit offsets."""
+
+SMALL_BUFFER = 16 << 10
+"""Mean bytes of buffers up to which Python joins them faster than numpy: it copies with the
+interpreter lock, but creates no array for each buffer."""
 
 
 class Cuts(NamedTuple):
@@ -100,11 +104,30 @@ def span_ranges(
         ranges = [ByteRange(base + int(starts[0]), base + int(stops[-1]))]
         return ranges, Cuts([0, len(starts)], [int(starts[0])])
     steps = np.flatnonzero(starts[1:] - stops[:-1] > gap) + 1
-    edges = [0, *steps.tolist(), len(starts)]
-    firsts = starts[edges[:-1]].tolist()
-    lasts = stops[np.asarray(edges[1:]) - 1].tolist()
-    ranges = [ByteRange(base + a, base + b) for a, b in zip(firsts, lasts, strict=True)]
-    return ranges, Cuts(edges, firsts)
+    edges = np.concatenate([[0], steps, [len(starts)]])
+    firsts, lasts = starts[edges[:-1]], stops[edges[1:] - 1]
+    ranges = byte_ranges((base + firsts).tolist(), (base + lasts).tolist())
+    return ranges, Cuts(edges.tolist(), firsts.tolist())
+
+
+def span_join(
+    buffers: Sequence[pa.Buffer], cuts: Cuts
+) -> tuple[npt.NDArray[np.uint8], Int64Array | int]:
+    """The buffers for the ranges of `span_ranges`, one after the other.
+
+    Also returns the distance from the ``starts[i]`` of each span to its place in the result, or one
+    distance for all.
+    """
+    if len(buffers) == 1:
+        return np.frombuffer(buffers[0], np.uint8), -cuts.firsts[0]
+    sizes = np.fromiter(map(len, buffers), np.int64, len(buffers))
+    ends = sizes.cumsum()
+    moved = ends - sizes - np.array(cuts.firsts)
+    if ends[-1] <= SMALL_BUFFER * len(buffers):
+        joined = np.frombuffer(b"".join(buffers), np.uint8)
+    else:
+        joined = np.concatenate([np.frombuffer(buffer, np.uint8) for buffer in buffers])
+    return joined, moved.repeat(np.diff(cuts.edges))
 
 
 def span_take(

@@ -23,6 +23,9 @@ from lance_core.errors import CorruptFileError, LanceError
 ESCAPE = 255
 """The code that marks the next byte as a literal."""
 
+LENGTHS = bytes(range(1, 9))
+"""All lengths in bytes that a symbol may have."""
+
 
 class SymbolTables(NamedTuple):
     """The symbols of several tables, each of which is used for consecutive chunks.
@@ -141,7 +144,7 @@ def check_symbols(symbols: bytes, lengths: bytes, error: type[LanceError]) -> No
 
 def check_lengths(lengths: bytes, error: type[LanceError]) -> None:
     """Raises ``error`` unless these are lengths of symbols."""
-    if lengths and not 1 <= min(lengths) <= max(lengths) <= 8:
+    if lengths.translate(None, LENGTHS):
         raise error("an FSST symbol is not 1 to 8 bytes long")
 
 

@@ -7,11 +7,13 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.arrow.coalesced_take import (
+    SMALL_BUFFER,
     bit_ranges,
     bit_take,
     fixed_ranges,
     fixed_take,
     gather_variable,
+    span_join,
     span_ranges,
     span_take,
 )
@@ -101,3 +103,18 @@ def test_spans_of_one_buffer_follow_each_other_with_their_offsets() -> None:
 def test_spans_that_cannot_be_are_corruption(starts: list[int], stops: list[int]) -> None:
     with pytest.raises(CorruptFileError):
         gather_variable(DATA, np.array(starts, np.int64), np.array(stops, np.int64))
+
+
+@each_case("gap", GAPS)
+@each_case("size", [0, 1, 30, 3 * SMALL_BUFFER])
+def test_spans_are_found_in_the_joined_buffers(size: int, gap: int) -> None:
+    data = np.random.default_rng(size).integers(0, 256, 9 * (size + 9)).astype(np.uint8)
+    base, starts = 5, np.arange(7) * (size + 9)
+    starts[3:] -= 9  # these follow the one before without a gap
+    stops = starts + size
+    ranges, cuts = span_ranges(base, starts, stops, gap)
+    file = pa.py_buffer(data)
+    joined, moved = span_join([file.slice(one.start, one.length) for one in ranges], cuts)
+    for start, place in zip(starts.tolist(), (starts + moved).tolist(), strict=True):
+        wanted = data[base + start : base + start + size]
+        assert joined[place : place + size].tobytes() == wanted.tobytes()

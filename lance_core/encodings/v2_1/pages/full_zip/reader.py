@@ -13,7 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
-from lance_core.encodings.arrow.coalesced_take import Cuts, fixed_ranges, fixed_take, span_ranges
+from lance_core.encodings.arrow.coalesced_take import (
+    Cuts,
+    fixed_ranges,
+    fixed_take,
+    span_join,
+    span_ranges,
+)
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
@@ -229,14 +235,8 @@ class FullZipPlan(LayoutPlan):
         starts, stops = places[number], places[number + 1]
         ranges, cuts = span_ranges(values.start, starts, stops, context.coalesce_gap)
         buffers = yield ranges
-        if len(buffers) == 1:
-            first = cuts.firsts[0]
-            return _Spans(np.frombuffer(buffers[0], np.uint8), starts - first, stops - first)
-        sizes = [buffer.size for buffer in buffers]
-        moved = np.cumsum([0, *sizes[:-1]]) - np.array(cuts.firsts)
-        shift = moved[np.repeat(np.arange(len(buffers)), np.diff(cuts.edges))]
-        octets = np.concatenate([np.frombuffer(buffer, np.uint8) for buffer in buffers])
-        return _Spans(octets, starts + shift, stops + shift)
+        octets, moved = span_join(buffers, cuts)
+        return _Spans(octets, starts + moved, stops + moved)
 
     def _places(self, stored: npt.NDArray[np.uint8], width: int) -> Int64Array:
         """Entries of the repetition index, checked to ascend within the values."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges
+from lance_core.encodings.arrow.coalesced_take import Cuts, span_join, span_ranges
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, ValuePositions
 from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
@@ -56,13 +56,8 @@ class ChunkBytes(NamedTuple):
     @classmethod
     def of(cls, buffers: Sequence[pa.Buffer], cuts: Cuts, starts: Int64Array) -> ChunkBytes:
         """Join the buffers for the ranges of `span_ranges`."""
-        if len(buffers) == 1:
-            return cls(np.frombuffer(buffers[0], np.uint8), starts - cuts.firsts[0])
-        sizes = [buffer.size for buffer in buffers]
-        moved = np.cumsum([0, *sizes[:-1]]) - np.array(cuts.firsts)
-        number = np.repeat(np.arange(len(buffers)), np.diff(cuts.edges))
-        data = np.concatenate([np.frombuffer(buffer, np.uint8) for buffer in buffers])
-        return cls(data, starts + moved[number])
+        data, moved = span_join(buffers, cuts)
+        return cls(data, starts + moved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
