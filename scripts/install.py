@@ -24,12 +24,13 @@ UNCOMPRESSED = "[bdist_wheel]\ncompression = stored\n"
 """PySpark has no wheel. To compress the 480 MB of one, and unpack it, takes as long as all else."""
 
 SETTINGS = {
-    "index-url": "UV_DEFAULT_INDEX",
-    "extra-index-url": "UV_INDEX",
-    "find-links": "UV_FIND_LINKS",
-    "cert": "SSL_CERT_FILE",
+    "index-url": ("UV_DEFAULT_INDEX", " "),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "cert": ("SSL_CERT_FILE", " "),
 }
-"""Settings of pip, and the environment variables in which uv takes them."""
+"""Settings of pip, whose values are separated by white space; the environment variables in which uv
+takes them, and what separates values there."""
 
 
 def main(arguments: list[str]) -> int:
@@ -61,9 +62,10 @@ def settings_of_uv(listing: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in listing.splitlines():
         name, _, value = line.partition("=")
-        variable = SETTINGS.get(name.rpartition(".")[2])
-        if variable is not None:
-            found.setdefault(variable, ast.literal_eval(value))
+        setting = name.rpartition(".")[2]
+        if setting in SETTINGS:
+            variable, separator = SETTINGS[setting]
+            found.setdefault(variable, separator.join(ast.literal_eval(value).split()))
     return found
 
 

@@ -18,9 +18,9 @@ from scripts.install import settings_of_uv
             id="an index",
         ),
         pytest.param(
-            "global.extra-index-url='https://a.example https://b.example'\nglobal.find-links='/wheels'\n",
-            {"UV_INDEX": "https://a.example https://b.example", "UV_FIND_LINKS": "/wheels"},
-            id="several indexes and a folder",
+            "global.extra-index-url='https://a.org\\nhttps://b.org'\nglobal.find-links='/a /b'\n",
+            {"UV_INDEX": "https://a.org https://b.org", "UV_FIND_LINKS": "/a,/b"},
+            id="several indexes and folders",
         ),
         pytest.param(
             ":env:.cert='/of/environment'\nglobal.cert='/of/file'\n",
@@ -28,8 +28,8 @@ from scripts.install import settings_of_uv
             id="the environment wins",
         ),
         pytest.param(
-            'install.find-links="/it\'s here"\n',
-            {"UV_FIND_LINKS": "/it's here"},
+            'install.find-links="/it\'s-here"\n',
+            {"UV_FIND_LINKS": "/it's-here"},
             id="a quote in a value",
         ),
     ],
