@@ -41,7 +41,7 @@ _LOW_64_BITS = (1 << 64) - 1
 def rebased(
     store: ObjectStore, transaction: Transaction, base: ManifestFile, environment: Environment
 ) -> Transaction:
-    """``transaction`` adapted to follow ``base``, with whose operations it is compatible.
+    """``transaction`` changed so that it can follow ``base``. Their operations are compatible.
 
     If other writers deleted further rows of the changed fragments, this writes new deletion files;
     a fragment without remaining rows is removed. ``uuid`` and ``read_version`` do not change.

@@ -14,7 +14,7 @@ _MAX_DOUBLINGS = 32
 
 
 def backoff(failures: int, first: float, longest: float, random: Callable[[], float]) -> float:
-    """Seconds to wait after ``failures`` consecutive failures, at least 1.
+    """Seconds to wait. ``failures``: the number of consecutive failures, at least 1.
 
     The limit of the pause is ``first`` seconds after the first failure, and at most ``longest``
     seconds. ``random`` returns a number in [0, 1).

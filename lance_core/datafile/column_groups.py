@@ -48,8 +48,8 @@ _MAX_BYTES = 4 << 20
 class ColumnGroup:
     """Columns to decode together.
 
-    ``places``: the indices of ``fields`` in the read. ``numbers``: their columns. ``joined`` has
-    the pages of all columns.
+    ``places``: the positions of ``fields`` among the fields that are read. ``numbers``: the numbers
+    of their columns in the file. ``joined`` has the pages of all columns.
     """
 
     places: tuple[int, ...]

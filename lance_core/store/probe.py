@@ -45,9 +45,9 @@ def probe(store: ObjectStore, new_uuid: Callable[[], uuid.UUID] = uuid.uuid4) ->
     An object must not be replaced, whether it was created with the same condition, written without
     a condition, or created after a deletion; and of several concurrent creations exactly one must
     succeed. Existing objects must stay unchanged. The test objects are removed afterwards, as far
-    as possible. Requires write permission; passes on any `StoreError` except the refusal of a
-    second object. A trial with a lost response shows nothing and is repeated at another path, at
-    most `TRIALS` times.
+    as possible. A trial with a lost response shows nothing and is repeated at another path, at
+    most `TRIALS` times. Requires write permission. Raises any `StoreError` of the store, except the
+    expected refusal of a second object.
 
     Passing does not prove that a store is always correct. Failing proves that the guarantee does
     not hold.

@@ -70,7 +70,7 @@ _NOTHING = Fields(*(np.zeros(0, np.int64) for _ in range(3)))
 def scan_fields(
     spans: MessageRanges, numbers: Collection[int] = (), contents: Collection[int] = ()
 ) -> dict[int, Fields]:
-    """The fields with these numbers: ``numbers`` has varints, ``contents`` bytes or submessages.
+    """The varints of fields ``numbers``, and the bytes or submessages of fields ``contents``.
 
     Other fields are skipped. Numbers from 2^63 on appear as negative. Raises `UnusualMessageError`
     for messages that may be invalid, have groups or fixed-width fields, or have many fields.

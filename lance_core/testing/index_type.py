@@ -73,8 +73,8 @@ class IndexTypeTests:
 
     ``samples`` returns the columns to index, by name: by default those of
     `lance_core.testing.index_samples` whose types are accepted. ``parameters``: those of all built
-    indices; small pages or zones make the tests thorough. An index of values that it derives from
-    those of the column overrides `indexed` and `query`.
+    indices; small pages or zones make the tests thorough. If the index stores values that it
+    derives from those of the column, override `indexed` and `query`.
     """
 
     spec: IndexTypeSpec
@@ -90,7 +90,7 @@ class IndexTypeTests:
         return values
 
     def query(self, query: PlainQuery, kind: pa.DataType) -> IndexQuery:
-        """``query``, which is one of the values of type ``kind`` that `indexed` returns."""
+        """``query`` on the column as a query on the values, of type ``kind``, of `indexed`."""
         return query
 
     def test_queries_find_what_a_plain_evaluation_finds(self) -> None:

@@ -22,10 +22,15 @@ _NO_TIME = timedelta(0)
 class CleanupPolicy:
     """Which versions and files to remove.
 
-    A version is removed if it is older than ``older_than``, not among the newest
-    ``retain_versions``, one of ``versions``, and its number is less than ``before``; a criterion
-    that is None does not apply. If the first three are None, ``older_than`` is `DEFAULT_AGE`. The
-    newest version is never removed.
+    A version is removed if it meets all criteria that are not None:
+
+    * it is older than ``older_than``;
+    * it is not among the newest ``retain_versions``;
+    * it is one of ``versions``;
+    * its number is less than ``before``.
+
+    If the first three are None, ``older_than`` is `DEFAULT_AGE`. The newest version is never
+    removed.
 
     ``delete_unverified``: the caller guarantees that no other process writes to the table. Then
     files that no version names are removed at any age, and versions regardless of when they were

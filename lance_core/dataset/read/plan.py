@@ -60,7 +60,7 @@ class FragmentRun:
         return np.diff(rows.values.searchsorted(self.starts))
 
     def parts(self, rows: Rows) -> Iterator[tuple[Fragment, Rows]]:
-        """The fragments that have some of ``rows``, with these rows counted from their start."""
+        """Each fragment that has some of ``rows``, with the offsets of these rows in it."""
         ends = np.cumsum(self.counts(rows))
         firsts = [0, *ends[:-1].tolist()]
         for fragment, start, first, end in zip(

@@ -19,7 +19,7 @@ def cut(value: bytes, is_text: bool) -> bytes:
 
 
 def above_bytes(value: bytes) -> bytes | None:
-    """A greater value than all that start with ``value``, of equal length; None if none exists."""
+    """A value as long as ``value``, greater than all that start with it; None if there is none."""
     kept = value.rstrip(b"\xff")
     if not kept:
         return None

@@ -153,11 +153,11 @@ class _Pages(NamedTuple):
         return list({id(encoding): encoding for encoding in self.encodings}.values())
 
     def flat(self, page: int, values: Flat, size: int | None = None) -> Octets:
-        """The first ``size`` bytes of flat ``values`` of a page; None for all bytes."""
+        """The first ``size`` bytes of flat ``values`` of a page; all bytes if ``size`` is None."""
         return self.buffer(page, values.buffer.buffer_index, size)
 
     def buffer(self, page: int, number: int, size: int | None = None) -> Octets:
-        """The first ``size`` bytes of a buffer of a page; None for all bytes."""
+        """The first ``size`` bytes of a buffer of a page; all bytes if ``size`` is None."""
         if number >= self.counts[page]:
             raise CorruptFileError(f"buffer {number} is used where there are {self.counts[page]}")
         found = self.buffers[self.firsts[page] + number]

@@ -134,7 +134,7 @@ class BloomFilter(IndexType):
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
     ) -> bytes:
-        """Copies the filters; if rows of a zone are in several fragments now, each gets a copy."""
+        """Copies the filters. If a zone is now in several fragments, each of these gets a copy."""
         sources = [part.source for part in parts]
         first = sources[0]
         assert isinstance(first, OpenBloomFilter)

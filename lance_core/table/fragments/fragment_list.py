@@ -17,7 +17,7 @@ from lance_core.table.fragments.fragment_counts import FragmentCounts
 from lance_core.table.unknown_fields import all_known, parse
 
 FEW_FRAGMENTS = 64
-"""Maximum number of fragments whose counts are read alone."""
+"""For at most this many fragments, only their counts are read, not those of the whole table."""
 
 _BLOCK = 64
 """Number of fragments that iteration decodes in one protobuf call."""

@@ -101,7 +101,7 @@ def _digest(message: table_pb2.FragmentReuseIndexDetails.FragmentDigest) -> Frag
 
 
 def content_bytes(versions: Iterable[ReuseVersion]) -> bytes:
-    """The message ``InlineContent`` with ``versions``, which is also the content of a file."""
+    """The message ``InlineContent`` with ``versions``; a file of the index has the same bytes."""
     return _content(versions).SerializeToString(deterministic=True)
 
 

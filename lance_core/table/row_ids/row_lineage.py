@@ -113,7 +113,7 @@ class RowLineage:
         return cls(*(np.concatenate(column) for column in zip(empty, *columns, strict=True)))
 
     def given_to(self, fragment: Fragment, start: int) -> Fragment:
-        """``fragment``, whose rows are those from ``start`` on."""
+        """``fragment`` with this lineage; its first row is number ``start`` of the lineage."""
         rows = slice(start, start + (fragment.physical_rows or 0))
         return dataclasses.replace(
             fragment,

@@ -228,7 +228,7 @@ def all_of(parts: Sequence[Condition]) -> Condition:
 
 
 def any_of(parts: Sequence[Condition]) -> Condition:
-    """The rows that one of ``parts`` selects; values of one column are merged."""
+    """The rows that at least one of ``parts`` selects; values of one column are merged."""
     flat = list(_flat(parts, AnyOf))
     if any(isinstance(one, Unknown) for one in flat):
         return _UNKNOWN

@@ -65,7 +65,8 @@ def largest_chunk(bits: int, besides: int = 0) -> int:
     """The number of values of ``bits`` bits to put into a chunk: a power of two, 2 to 4096.
 
     ``besides`` is the number of bytes that each value takes in other buffers. Values that do not
-    have whole bytes are counted in groups of eight, and each group counts with twice its size.
+    have whole bytes are counted in groups of eight, and as pylance does, a group is counted with
+    twice its size: a chunk has half as many of these values as would fit.
     """
     if bits % 8:
         values, size = 8, 2 * (bits + 8 * besides)

@@ -1,4 +1,4 @@
-"""Read the pages of a top-level leaf by their encodings, and put the values in order again.
+"""Decode the pages of a top-level leaf, grouped by encoding, and put the values in order again.
 
 The encoding of a page depends on its values: a page without nulls, or with one distinct value, has
 another encoding than its neighbours. If the encodings of many small pages alternate, consecutive

@@ -23,7 +23,7 @@ _INTEGERS = {16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
 
 
 class KeyedBlobs(NamedTuple):
-    """Distinct ascending values, a null first, and the blob of the rows of each."""
+    """The distinct values in ascending order, null first, and for each the bytes of its rows."""
 
     keys: pa.Array
     blobs: pa.Array

@@ -108,7 +108,8 @@ def decode_foreign(
 ) -> LayoutPlan:
     """The plan for a page of a plugin's encoding.
 
-    Raises `PluginNotFoundError` if no plugin provides the encoding, and `CorruptFileError`.
+    Raises `PluginNotFoundError` if no plugin provides the encoding, and `CorruptFileError` if the
+    page contradicts its description.
     """
     foreign = parse_foreign(message.value_compression.general.values.constant.value)
     spec = find_value_encoding(foreign.type_url, registry, "a page", foreign.distribution)
