@@ -123,6 +123,25 @@ def test_damaged_codes_have_the_same_outcome(
     check("fsst_decode", array(codes, np.uint8), places, *SymbolTable(tuple(chosen)).packed)
 
 
+@given(st.integers(0, 1 << 32), st.sampled_from([0.0, 0.001, 0.2]), st.integers(1, 255))
+def test_long_runs_of_codes_have_the_same_outcome(seed: int, escapes: float, count: int) -> None:
+    chance = np.random.default_rng(seed)
+    size = int(chance.integers(4000, 20_000))
+    codes = chance.integers(0, count, size).astype(np.uint8)
+    codes[chance.random(size) < escapes] = 255
+    symbols = SymbolTable(tuple(chance.bytes(1 + code % 8) for code in range(count))).packed
+    places = np.sort(chance.integers(0, size + 1, int(chance.integers(1, 3000))))
+    if seed % 2:
+        # No string ends within an escape: the byte before an end is an escape that is not literal.
+        runs = np.cumsum(codes == 255) - np.maximum.accumulate(
+            np.where(codes == 255, 0, np.cumsum(codes == 255))
+        )
+        within = np.append(False, runs % 2 == 1)
+        places = places[~within[places]]
+    if len(places):
+        check("fsst_decode", codes, places, *symbols)
+
+
 @given(st.binary(max_size=48), st.lists(st.integers(0, 10), max_size=6).map(bytes))
 @example(bytes(8 * 256), bytes([1]) * 256)
 def test_damaged_symbols_have_the_same_outcome(padded: bytes, lengths: bytes) -> None:

@@ -30,7 +30,10 @@ Below ``_LARGE`` numpy is as fast. Above ``_TOO_LARGE`` no allocation succeeds, 
 """
 
 _HUGE = 2 << 20
-"""Size of a huge page. The rest of a buffer that does not fill one has pages of normal size."""
+"""Size of a huge page."""
+
+_UNUSED = 8
+"""The unused end of a huge page is at most one part in this many of the buffer."""
 
 _pool: ContextVar[pa.MemoryPool | None] = ContextVar("_pool", default=None)
 
@@ -50,7 +53,7 @@ def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 def allocate(size: int) -> pa.Buffer:
     """An uninitialised buffer of ``size`` bytes."""
     pool = memory_pool()
-    if pool is not None and _HUGE <= size < _TOO_LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
+    if pool is not None and _huge_bytes(size) and size < _TOO_LARGE:
         try:
             return _with_huge_pages(size)
         except OSError:
@@ -58,11 +61,23 @@ def allocate(size: int) -> pa.Buffer:
     return pa.allocate_buffer(size, memory_pool=pool)
 
 
+def _huge_bytes(size: int) -> int:
+    """How many of the first bytes of a buffer of ``size`` bytes get huge pages.
+
+    The last page is a huge one if little of it is unused: all of it becomes resident.
+    """
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return 0
+    rounded = -(-size // _HUGE) * _HUGE
+    return rounded if rounded - size <= size // _UNUSED else rounded - _HUGE
+
+
 def _with_huge_pages(size: int) -> pa.Buffer:
     """Memory that is unmapped when the buffer is freed."""
-    mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    mapped.madvise(mmap.MADV_HUGEPAGE)
-    return pa.py_buffer(mapped)
+    # Linux aligns mappings to huge pages if they have the size of some.
+    mapped = mmap.mmap(-1, -(-size // _HUGE) * _HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    mapped.madvise(mmap.MADV_HUGEPAGE, 0, _huge_bytes(size))
+    return pa.py_buffer(memoryview(mapped)[:size])
 
 
 def memory_pool() -> pa.MemoryPool | None:

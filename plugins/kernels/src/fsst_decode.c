@@ -3,12 +3,16 @@
 
 #include <string.h>
 
+#ifdef WITH_AVX2
+#include <immintrin.h>
+#endif
+
 /* The length of a symbol that there is not: longer than four that there are. */
 #define MISSING 33
 
 typedef struct {
     uint64_t text[256];
-    uint8_t length[256]; /* or MISSING */
+    uint8_t length[256]; /* or MISSING; 0 for an escape */
 } table_t;
 
 const char *check_symbols(symbols_t symbols) {
@@ -27,18 +31,11 @@ static void fill(table_t *table, symbols_t symbols) {
         memcpy(&table->text[i], symbols.texts.at + 8 * i, 8);
         table->length[i] = symbols.lengths.at[i];
     }
+    table->length[ESCAPE] = 0;
 }
 
-/* At least what the codes decode to, without ROOM. */
-static const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound) {
-    const char *error = check_symbols(symbols);
-    if (error)
-        return error;
-    uint64_t lengths[256] = {0};
-    for (int64_t i = 0; i < symbols.lengths.size; i++)
-        lengths[i] = symbols.lengths.at[i];
-    /* A byte that is meant literally counts with its escape, and again like the code it is not. */
-    lengths[ESCAPE] = 1;
+/* The sum of the length of each code. */
+static uint64_t sum_any(bytes_t codes, const uint8_t *lengths) {
     uint64_t sums[4] = {0};
     int64_t at = 0;
     for (; at + 4 <= codes.size; at += 4) {
@@ -49,7 +46,50 @@ static const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound) 
     }
     for (; at < codes.size; at++)
         sums[0] += lengths[codes.at[at]];
-    *bound = (int64_t)(sums[0] + sums[1] + sums[2] + sums[3]);
+    return sums[0] + sums[1] + sums[2] + sums[3];
+}
+
+#ifdef WITH_AVX2
+#define WITH_VBMI __attribute__((target("avx512f,avx512bw,avx512vbmi")))
+
+static inline int has_vbmi(void) {
+    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bw");
+}
+
+/* The same for 64 codes at a time: four registers have all lengths. */
+WITH_VBMI static uint64_t sum_vbmi(bytes_t codes, const uint8_t *lengths) {
+    const __m512i first = _mm512_loadu_si512(lengths), second = _mm512_loadu_si512(lengths + 64);
+    const __m512i third = _mm512_loadu_si512(lengths + 128), last = _mm512_loadu_si512(lengths + 192);
+    __m512i sums = _mm512_setzero_si512();
+    int64_t at = 0;
+    for (; at + 64 <= codes.size; at += 64) {
+        const __m512i some = _mm512_loadu_si512(codes.at + at);
+        const __m512i low = _mm512_permutex2var_epi8(first, some, second);
+        const __m512i high = _mm512_permutex2var_epi8(third, some, last);
+        const __m512i found = _mm512_mask_blend_epi8(_mm512_movepi8_mask(some), low, high);
+        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(found, _mm512_setzero_si512()));
+    }
+    const bytes_t rest = {codes.at + at, codes.size - at};
+    return (uint64_t)_mm512_reduce_add_epi64(sums) + sum_any(rest, lengths);
+}
+#else
+static inline int has_vbmi(void) {
+    return 0;
+}
+#define sum_vbmi sum_any
+#endif
+
+/* At least what the codes decode to, without ROOM. */
+static const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound) {
+    const char *error = check_symbols(symbols);
+    if (error)
+        return error;
+    uint8_t lengths[256] = {0};
+    if (symbols.lengths.size)
+        memcpy(lengths, symbols.lengths.at, (size_t)symbols.lengths.size);
+    /* A byte that is meant literally counts with its escape, and again like the code it is not. */
+    lengths[ESCAPE] = 1;
+    *bound = (int64_t)(has_vbmi() ? sum_vbmi : sum_any)(codes, lengths);
     return NULL;
 }
 
@@ -59,10 +99,9 @@ static uint32_t escapes(uint32_t four) {
     return (inverted - 0x01010101u) & ~inverted & 0x80808080u;
 }
 
-/* Decodes the first `count`, 1 to 4, of four codes, none of them an escape; at least MISSING if one
- * has no symbol. What the others stand for is written, too, and overwritten by what comes next. */
-static inline size_t decode_four(const table_t *table, uint32_t four, int64_t count,
-                                 uint8_t *out) {
+/* Decodes four codes, none of them an escape; at least MISSING if one has no symbol. What the others
+ * stand for is written, too, and overwritten by what comes next. */
+static inline size_t decode_four(const table_t *table, uint32_t four, uint8_t *out) {
     const uint32_t one = four & 0xFF, two = four >> 8 & 0xFF, three = four >> 16 & 0xFF;
     const size_t a = table->length[one], b = table->length[two];
     const size_t c = table->length[three], d = table->length[four >> 24];
@@ -70,51 +109,183 @@ static inline size_t decode_four(const table_t *table, uint32_t four, int64_t co
     memcpy(out + a, &table->text[two], 8);
     memcpy(out + a + b, &table->text[three], 8);
     memcpy(out + a + b + c, &table->text[four >> 24], 8);
-    return count >= 4 ? a + b + c + d : a + (count > 1 ? b : 0) + (count > 2 ? c : 0);
+    return a + b + c + d;
 }
 
-/* One code, which may be an escape; NULL if there is none, else what follows it. */
-static const uint8_t *decode_one(const table_t *table, const uint8_t *codes, const uint8_t *end,
-                                 uint8_t **out) {
-    const uint8_t code = *codes++;
-    if (code == ESCAPE) {
-        if (codes == end)
-            return NULL;
-        *(*out)++ = *codes++;
-        return codes;
+/* Decodes `count` codes one by one; `literal`: whether the first follows an escape, and afterwards
+ * whether the next would. 0 if a code has no symbol. */
+static int decode_some(const table_t *table, const uint8_t *codes, int64_t count, uint8_t **out,
+                       uint32_t *literal) {
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t code = codes[i];
+        if (*literal) {
+            *(*out)++ = code;
+            *literal = 0;
+        } else if (code == ESCAPE) {
+            *literal = 1;
+        } else if (table->length[code] == MISSING) {
+            return 0;
+        } else {
+            memcpy(*out, &table->text[code], 8);
+            *out += table->length[code];
+        }
     }
-    if (table->length[code] == MISSING)
-        return NULL;
-    memcpy(*out, &table->text[code], 8);
-    *out += table->length[code];
-    return codes;
+    return 1;
 }
 
-/* The codes of a string, up to `end`; there are others up to `last`. */
-static const char *decode_string(const table_t *table, const uint8_t *codes, const uint8_t *end,
-                                 const uint8_t *last, uint8_t **text, const uint8_t *limit) {
+/* The ends of strings are few among the codes, so all codes of a block are decoded in groups of four
+ * as if they were one string, and the ends are found afterwards from marks: the bytes of text before
+ * each group, with flags. */
+#define BLOCK 4096
+#define GROUPS (BLOCK / 4)
+#define SLOW 0x80000000u    /* the group has an escape, starts within one, or has fewer codes, or none */
+#define LITERAL 0x40000000u /* the group starts within an escape */
+
+/* Decodes 1 to BLOCK codes. `literal` is that of decode_some. */
+static const char *decode_block(const table_t *table, const uint8_t *codes, int64_t count,
+                                uint8_t **text, const uint8_t *limit, uint32_t *literal,
+                                uint32_t *marks) {
     uint8_t *out = *text;
-    while (codes < end) {
+    int64_t at = 0;
+    for (; at < count; at += 4) {
         if (limit - out < ROOM)
             return "FSST codes decode to more than there is room for";
-        if (last - codes >= 4) {
-            const int64_t count = end - codes;
-            uint32_t four;
-            memcpy(&four, codes, 4);
-            if (!escapes(four)) {
-                const size_t length = decode_four(table, four, count, out);
-                if (length >= MISSING)
-                    return "an FSST code has no symbol";
-                codes += count < 4 ? count : 4;
-                out += length;
-                continue;
-            }
+        uint32_t mark = (uint32_t)(out - *text), four = UINT32_MAX;
+        if (count - at >= 4)
+            memcpy(&four, codes + at, 4);
+        if (!*literal && !escapes(four)) {
+            const size_t length = decode_four(table, four, out);
+            if (length >= MISSING)
+                return "an FSST code has no symbol";
+            out += length;
+        } else {
+            mark |= *literal ? SLOW | LITERAL : SLOW;
+            if (!decode_some(table, codes + at, count - at < 4 ? count - at : 4, &out, literal))
+                return "an FSST code has no symbol";
         }
-        codes = decode_one(table, codes, end, &out);
-        if (!codes)
-            return "an FSST code has no symbol, or a string ends within an escape";
+        marks[at / 4] = mark;
     }
+    marks[at / 4] = (uint32_t)(out - *text) | SLOW | (*literal ? LITERAL : 0);
     *text = out;
+    return NULL;
+}
+
+/* The bytes of text before code `at` of a block; negative within an escape. */
+static inline int64_t decoded_before(const table_t *table, const uint8_t *codes, int64_t at,
+                                     const uint32_t *marks) {
+    const uint32_t mark = marks[at / 4];
+    const int64_t before = mark & ~(SLOW | LITERAL), first = at & ~(int64_t)3;
+    if (__builtin_expect(!(mark & SLOW), 1)) {
+        /* Escapes, whose length is 0, take the place of the codes from `at` on. */
+        uint32_t four;
+        memcpy(&four, codes + first, 4);
+        four |= UINT32_MAX << 8 * (at - first);
+        return before + table->length[four & 0xFF] + table->length[four >> 8 & 0xFF] +
+               table->length[four >> 16 & 0xFF];
+    }
+    uint8_t unused[4 * 8 + 8], *out = unused;
+    uint32_t literal = mark & LITERAL;
+    (void)decode_some(table, codes + first, at - first, &out, &literal);
+    return literal ? -1 : before + (out - unused);
+}
+
+/* What has been decoded, and where the strings end: offsets of 4 or of 8 bytes, one is NULL. */
+typedef struct {
+    room_t text;
+    int64_t filled;
+    int32_t *narrow;
+    int64_t *wide;
+} decoded_t;
+
+static inline void set_end(decoded_t *decoded, int64_t value, int64_t end) {
+    if (decoded->narrow)
+        decoded->narrow[value + 1] = (int32_t)end;
+    else
+        decoded->wide[value + 1] = end;
+}
+
+#define OFFSETS "offsets of strings descend or are not within the codes"
+
+/* A block of `size` decoded codes, which starts at code `begin` and at byte `base` of the text. */
+typedef struct {
+    const table_t *table;
+    const uint8_t *codes;
+    const uint32_t *marks;
+    int64_t begin;
+    int64_t size;
+    int64_t base;
+} block_t;
+
+/* Sets the ends of strings that are within a block, from `*string` on; `before` is where that starts,
+ * `last` where all strings end. */
+INLINE const char *set_ends(block_t block, const uint8_t *offsets, int64_t width, int64_t count,
+                            int64_t last, int64_t *before, int64_t *string, decoded_t *decoded,
+                            int64_t value) {
+    const int64_t until = block.begin + block.size;
+    int64_t previous = *before, i = *string;
+    for (; i < count; i++) {
+        const int64_t stop = load_offset(offsets, i + 1, width);
+        if (stop < previous || stop > last)
+            return OFFSETS;
+        if (stop > until)
+            break;
+        const int64_t end = decoded_before(block.table, block.codes, stop - block.begin, block.marks);
+        if (end < 0)
+            return "a string ends within an FSST escape";
+        set_end(decoded, value + i, block.base + end);
+        previous = stop;
+    }
+    *before = previous;
+    *string = i;
+    return NULL;
+}
+
+/* The strings between count + 1 `offsets` of `width` bytes, which count from the start of `codes`;
+ * `value` is the number of the first one. */
+static const char *decode_strings(const table_t *table, bytes_t codes, const uint8_t *offsets,
+                                  int64_t width, int64_t count, decoded_t *decoded, int64_t value) {
+    const int64_t first = load_offset(offsets, 0, width), last = load_offset(offsets, count, width);
+    if (first < 0 || last < first || last > codes.size)
+        return OFFSETS;
+    const uint8_t *limit = decoded->text.at + decoded->text.size;
+    uint8_t *out = decoded->text.at + decoded->filled;
+    uint32_t marks[GROUPS + 1], literal = 0;
+    int64_t string = 0, before = first;
+    for (int64_t begin = first; string < count; begin += BLOCK) {
+        const int64_t size = last - begin < BLOCK ? last - begin : BLOCK;
+        const block_t block = {table, codes.at + begin, marks, begin, size, out - decoded->text.at};
+        const char *error = decode_block(table, block.codes, size, &out, limit, &literal, marks);
+        if (error)
+            return error;
+        /* Twice, so that the compiler knows the width. */
+        error = width == 4 ? set_ends(block, offsets, 4, count, last, &before, &string, decoded, value)
+                           : set_ends(block, offsets, 8, count, last, &before, &string, decoded, value);
+        if (error)
+            return error;
+    }
+    decoded->filled = out - decoded->text.at;
+    return NULL;
+}
+
+/* The same strings if they are stored as they are. */
+static const char *copy_strings(bytes_t stored, const uint8_t *offsets, int64_t width, int64_t count,
+                                decoded_t *decoded, int64_t value) {
+    const int64_t first = load_offset(offsets, 0, width), last = load_offset(offsets, count, width);
+    if (first < 0 || last < first || last > stored.size)
+        return OFFSETS;
+    if (last - first > decoded->text.size - decoded->filled)
+        return "strings are longer than there is room for";
+    int64_t before = first;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t stop = load_offset(offsets, i + 1, width);
+        if (stop < before || stop > last)
+            return OFFSETS;
+        set_end(decoded, value + i, decoded->filled + stop - first);
+        before = stop;
+    }
+    if (last > first)
+        memcpy(decoded->text.at + decoded->filled, stored.at + first, (size_t)(last - first));
+    decoded->filled += last - first;
     return NULL;
 }
 
@@ -126,23 +297,9 @@ static const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t co
         return error;
     table_t table;
     fill(&table, symbols);
-    uint8_t *out = text.at;
-    int64_t before = offsets[0];
-    if (before < 0 || before > codes.size)
-        return "offsets of FSST strings are not within the codes";
+    decoded_t decoded = {text, 0, NULL, text_offsets};
     text_offsets[0] = 0;
-    for (int64_t i = 1; i <= count; i++) {
-        const int64_t stop = offsets[i];
-        if (stop < before || stop > codes.size)
-            return "offsets of FSST strings descend or are not within the codes";
-        error = decode_string(&table, codes.at + before, codes.at + stop, codes.at + codes.size,
-                              &out, text.at + text.size);
-        if (error)
-            return error;
-        text_offsets[i] = out - text.at;
-        before = stop;
-    }
-    return NULL;
+    return decode_strings(&table, codes, (const uint8_t *)offsets, 8, count, &decoded, 0);
 }
 
 /* The symbols of several tables, one after the other: table t has sizes[t] of them, or -1 if strings
@@ -196,25 +353,6 @@ static const char *fsst_chunks_bound(chunks_t chunks, int64_t width, tables_t ta
     return error;
 }
 
-/* What has been decoded, and where the strings end: offsets of 4 or of 8 bytes, one is NULL. */
-typedef struct {
-    room_t text;
-    int64_t filled;
-    int32_t *narrow;
-    int64_t *wide;
-} decoded_t;
-
-/* A string that is stored as it is, up to `end`. */
-static const char *copy_string(const uint8_t *stored, const uint8_t *end, uint8_t **text,
-                               const uint8_t *limit) {
-    if (end - stored > limit - *text)
-        return "strings are longer than there is room for";
-    if (end > stored)
-        memcpy(*text, stored, (size_t)(end - stored));
-    *text += end - stored;
-    return NULL;
-}
-
 /* The strings of one chunk, which are those from `value` on; without a table they are stored as they
  * are. */
 static const char *decode_chunk(const table_t *table, bytes_t chunk, int64_t count, int64_t width,
@@ -223,30 +361,10 @@ static const char *decode_chunk(const table_t *table, bytes_t chunk, int64_t cou
     const char *error = variable_head(chunk, count, width, &head);
     if (error)
         return error;
-    const uint8_t *limit = decoded->text.at + decoded->text.size;
-    uint8_t *out = decoded->text.at + decoded->filled;
-    int64_t before = load_offset(chunk.at, 0, width);
-    if (before != head)
+    if (load_offset(chunk.at, 0, width) != head)
         return "the offsets of a chunk do not ascend within it";
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t stop = load_offset(chunk.at, i + 1, width);
-        if (stop < before || stop > chunk.size)
-            return "the offsets of a chunk do not ascend within it";
-        if (table)
-            error = decode_string(table, chunk.at + before, chunk.at + stop, chunk.at + chunk.size,
-                                  &out, limit);
-        else
-            error = copy_string(chunk.at + before, chunk.at + stop, &out, limit);
-        if (error)
-            return error;
-        if (decoded->narrow)
-            decoded->narrow[value + i + 1] = (int32_t)(out - decoded->text.at);
-        else
-            decoded->wide[value + i + 1] = out - decoded->text.at;
-        before = stop;
-    }
-    decoded->filled = out - decoded->text.at;
-    return NULL;
+    return table ? decode_strings(table, chunk, chunk.at, width, count, decoded, value)
+                 : copy_strings(chunk, chunk.at, width, count, decoded, value);
 }
 
 /* The strings of the chunks from `start` to `stop`, `value` counts those before; `count` of all. */

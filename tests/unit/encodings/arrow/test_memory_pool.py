@@ -9,7 +9,10 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from lance_core.encodings.arrow import memory_pool as module
 from lance_core.encodings.arrow.memory_pool import (
     allocate,
     empty,
@@ -98,7 +101,7 @@ def test_meanwhile_memory_comes_from_the_pool_that_keeps_least() -> None:
     assert pool.bytes_allocated() == before
 
 
-@pytest.mark.parametrize("size", [2 << 20, (9 << 20) + 5])
+@pytest.mark.parametrize("size", [2_000_004, 2 << 20, 4_000_000, (9 << 20) + 5])
 def test_meanwhile_large_arrays_are_writable_and_outlive_the_pool(size: int) -> None:
     with low_retention_pool():
         array, buffer = empty(size, np.uint8), allocate(size)
@@ -106,6 +109,13 @@ def test_meanwhile_large_arrays_are_writable_and_outlive_the_pool(size: int) -> 
     assert buffer.is_mutable
     array.fill(3)
     assert int(array.sum()) == 3 * size
+
+
+@given(st.integers(1, 64 << 20))
+def test_huge_pages_add_at_most_an_eighth_to_a_buffer(size: int) -> None:
+    huge = module._huge_bytes(size)
+    assert huge % (2 << 20) == 0
+    assert size - (2 << 20) < huge <= size + size // 8
 
 
 def test_meanwhile_large_arrays_come_from_the_pool_if_they_cannot_be_mapped(
