@@ -49,11 +49,11 @@ from lance_core.table.transactions.apply import CommitFacts, apply, writes_trans
 from lance_core.table.transactions.operations import Restore
 from lance_core.table.transactions.transaction import Transaction
 
-SHORTEST_PAUSE = 0.001
-LONGEST_PAUSE = 5.0
+MIN_PAUSE = 0.001
+MAX_PAUSE = 5.0
 """Seconds. After losing to another writer, a pause is random between 0 and a limit. The first limit
-is the time that the attempt took, but at least ``SHORTEST_PAUSE``; later limits grow to
-``LONGEST_PAUSE``.
+is the time that the attempt took, but at least ``MIN_PAUSE``; later limits grow to
+``MAX_PAUSE``.
 """
 
 _CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
@@ -152,9 +152,9 @@ class _Attempts:
             if made is not None:
                 return made
             if attempts < self._options.max_retries:
-                unit = max(attempt_elapsed(), SHORTEST_PAUSE)
+                unit = max(attempt_elapsed(), MIN_PAUSE)
                 random = self._environment.random
-                self._environment.sleep(backoff(attempts + 1, unit, LONGEST_PAUSE, random))
+                self._environment.sleep(backoff(attempts + 1, unit, MAX_PAUSE, random))
             attempts += 1
             if elapsed() > self._options.timeout:
                 break

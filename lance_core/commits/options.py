@@ -25,16 +25,16 @@ the version number in between.
 
 UNUSUAL = 10.0
 """An attempt also counts as slow after this multiple of the time for finding the newest version,
-but not before `SHORTEST_SLOW`."""
+but not before `MIN_SLOW`."""
 
-SHORTEST_SLOW = 0.1
+MIN_SLOW = 0.1
 """Minimum seconds before an attempt counts as slow: the OS pauses any process for so long at
 times."""
 
 FRESH = 10.0
 """Age in seconds from which the files of a writer are checked before they are committed."""
 
-SHORTEST_DEADLINE = 1.0
+MIN_DEADLINE = 1.0
 """Minimum deadline in seconds that a table's config may set. With a smaller one no commit could
 succeed, not even one that corrects the config."""
 
@@ -81,13 +81,13 @@ DEFAULT_OPTIONS = CommitOptions()
 
 def slow_after(usual: float) -> float:
     """Seconds after which an attempt is slow; ``usual``: seconds to find the newest version."""
-    return min(SLOW, max(UNUSUAL * usual, SHORTEST_SLOW))
+    return min(SLOW, max(UNUSUAL * usual, MIN_SLOW))
 
 
 def deadline_of(config: Mapping[str, str], options: CommitOptions = DEFAULT_OPTIONS) -> float:
     """The deadline of an attempt in seconds: from the caller, the table's config, or `DEADLINE`.
 
-    A config value applies only if it is a positive number; it is raised to `SHORTEST_DEADLINE`.
+    A config value applies only if it is a positive number; it is raised to `MIN_DEADLINE`.
     """
     if options.deadline is not None:
         return options.deadline
@@ -95,4 +95,4 @@ def deadline_of(config: Mapping[str, str], options: CommitOptions = DEFAULT_OPTI
         said = float(config.get(DEADLINE_KEY, DEADLINE))
     except ValueError:
         return DEADLINE
-    return max(said, SHORTEST_DEADLINE) if said > 0 else DEADLINE
+    return max(said, MIN_DEADLINE) if said > 0 else DEADLINE

@@ -38,7 +38,7 @@ from lance_core.table.manifest.file import parse_manifest_file
 SENDINGS = 4
 """Maximum number of times one candidate is sent before its outcome counts as unknown."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+FIRST_PAUSE, MAX_PAUSE = 0.1, 5.0
 """Seconds; upper bounds of the pause before the second request, and before any request."""
 
 NEVER_SENT = (
@@ -106,7 +106,7 @@ def _settled(
     cause: Exception | None = None
     for sending in range(SENDINGS):
         if sending:
-            environment.sleep(backoff(sending, FIRST_PAUSE, LONGEST_PAUSE, environment.random))
+            environment.sleep(backoff(sending, FIRST_PAUSE, MAX_PAUSE, environment.random))
         try:
             return Publication(handler.commit(candidate), is_certain=not in_doubt)
         except NEVER_SENT as error:

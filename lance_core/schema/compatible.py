@@ -13,7 +13,7 @@ from lance_core.schema.field import Field
 from lance_core.schema.path import format_path
 from lance_core.schema.tree import Schema
 
-_MOST_SHOWN = 10
+_MAX_SHOWN = 10
 
 
 def append_schema(table: Schema, data: pa.Schema, *, allow_subschema: bool = True) -> Schema:
@@ -29,8 +29,8 @@ def append_schema(table: Schema, data: pa.Schema, *, allow_subschema: bool = Tru
     incoming = Schema.from_arrow(data)
     kept = _match(table.fields, incoming.fields, (), allow_subschema, differences)
     if differences:
-        more = len(differences) - _MOST_SHOWN
-        shown = "; ".join(differences[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        more = len(differences) - _MAX_SHOWN
+        shown = "; ".join(differences[:_MAX_SHOWN]) + (f"; and {more} more" if more > 0 else "")
         raise SchemaMismatchError(f"the data does not fit the table's schema: {shown}")
     return Schema(kept, table.metadata)
 

@@ -37,7 +37,7 @@ GAP = 7
 """One offset in `GAP` has no live row."""
 
 _ARRAYS = ("1023 of any bits", "runs", "special floats")
-_MOST_VALUES = 150
+_MAX_VALUES = 150
 _LISTS = (pa.list_(pa.string()), pa.large_list(pa.int64()), pa.list_(pa.float64()))
 
 
@@ -123,7 +123,7 @@ def sample_arrays() -> Mapping[str, pa.Array]:
 
 def _of_type(type_: pa.DataType) -> pa.Array:
     arrays = dict(hard_arrays(type_))
-    parts = [arrays[name][:_MOST_VALUES] for name in _ARRAYS if name in arrays]
+    parts = [arrays[name][:_MAX_VALUES] for name in _ARRAYS if name in arrays]
     values = pa.concat_arrays(parts)
     order = np.random.default_rng(7).permutation(len(values))
     is_null = pa.array(np.arange(len(values)) % 5 == 2)

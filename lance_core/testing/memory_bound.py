@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-MOST = 64 << 20
+MAX_BYTES = 64 << 20
 """Maximum bytes of memory for decoding a small piece of damaged data."""
 
 
 @contextmanager
-def bounded_memory(name: str, size: int, most: int = MOST) -> Iterator[None]:
+def bounded_memory(name: str, size: int, most: int = MAX_BYTES) -> Iterator[None]:
     """Raise `AssertionError` if the block uses more than ``most`` plus 32 times ``size`` bytes.
 
     Measures the peak memory of Python, numpy and Arrow's default memory pool above its initial

@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 
 _WIDE = (0, 1, 2, 7, 63, 64, 255, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32)
 _EDGES = (*_WIDE, 1 << 40, (1 << 48) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
-_LONGEST_CUT = 300
+_MAX_CUT = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,25 +179,25 @@ def _truncate(data: bytes, chance: random.Random, start: int, stop: int) -> Muta
 
 
 def _remove(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, length = chance.randrange(start, stop), chance.randrange(1, _LONGEST_CUT)
+    place, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
     return Mutant(f"{length} bytes at {place} removed", data[:place] + data[place + length :])
 
 
 def _insert(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, length = chance.randrange(start, stop), chance.randrange(1, _LONGEST_CUT)
+    place, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
     added = chance.choice([bytes(length), chance.randbytes(length)])
     return Mutant(f"{length} bytes put in at {place}", data[:place] + added + data[place:])
 
 
 def _splice(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
     place, source = chance.randrange(start, stop), chance.randrange(len(data))
-    length = chance.randrange(1, _LONGEST_CUT)
+    length = chance.randrange(1, _MAX_CUT)
     part = data[source : source + length]
     return Mutant(f"{len(part)} bytes at {place} from {source}", _put(data, place, part))
 
 
 def _clear(data: bytes, chance: random.Random, start: int, stop: int) -> Mutant:
-    place, length = chance.randrange(start, stop), chance.randrange(1, _LONGEST_CUT)
+    place, length = chance.randrange(start, stop), chance.randrange(1, _MAX_CUT)
     value = chance.choice([b"\0", b"\xff"])
     return Mutant(f"{length} bytes at {place} = {value!r}", _put(data, place, value * length))
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
 
 PROCESSES = 4
-LONGEST = 300.0
+MAX_SECONDS = 300.0
 """Seconds after which a process counts as hanging."""
 
 OVERTAKEN = 16
@@ -211,12 +211,12 @@ def _started(count: int) -> list[_Worker]:
 
 
 def _answer(worker: _Worker) -> tuple[str | None, Any]:
-    if not worker.connection.poll(LONGEST):
-        raise AssertionError(f"another process did not end within {LONGEST:g} s")
+    if not worker.connection.poll(MAX_SECONDS):
+        raise AssertionError(f"another process did not end within {MAX_SECONDS:g} s")
     try:
         answer: tuple[str | None, Any] = worker.connection.recv()
     except EOFError as error:
-        worker.process.join(LONGEST)
+        worker.process.join(MAX_SECONDS)
         code = worker.process.exitcode
         raise AssertionError(f"another process died, exit code {code}") from error
     return answer

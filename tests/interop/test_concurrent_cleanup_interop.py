@@ -21,7 +21,7 @@ import pytest
 import lance_core
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.loop import commit_transaction
-from lance_core.commits.options import DEADLINE_KEY, SHORTEST_DEADLINE
+from lance_core.commits.options import DEADLINE_KEY, MIN_DEADLINE
 from lance_core.errors import CommitUnknownError
 from lance_core.fragment import write_fragments
 from tests.patience import LASTING
@@ -33,7 +33,7 @@ ROWS = 4
 RETAINED = 20
 ROUNDS = 15
 """Of an append and a delete each: more versions than `RETAINED`."""
-DEADLINE = SHORTEST_DEADLINE
+DEADLINE = MIN_DEADLINE
 """Seconds."""
 
 

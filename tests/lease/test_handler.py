@@ -44,7 +44,7 @@ from lance_core.testing.stores.faulty import (
 )
 from lance_core.testing.stores.tracing import TracingStore
 from lance_core_lease import store_leases
-from lance_core_lease.handler import LONGEST, Lease, LeaseCommitHandler, LeaseTerms
+from lance_core_lease.handler import MAX_TERM, Lease, LeaseCommitHandler, LeaseTerms
 from lance_core_lease.store_leases import (
     FOLDER,
     KEPT_SECONDS,
@@ -184,7 +184,7 @@ def test_a_record_made_long_after_the_look_does_not_count(
                 time.seconds += 10 * KEPT_SECONDS
             super().put(path, data, mode)
 
-    lease = leases(Stops(store), time, LeaseTerms(patience=LONGEST))
+    lease = leases(Stops(store), time, LeaseTerms(patience=MAX_TERM))
     with pytest.raises(RetryableCommitConflictError):
         lease.acquire()
 
@@ -288,7 +288,7 @@ def test_a_store_that_cannot_keep_leases_is_refused(time: VirtualTime) -> None:
         {"request_lifetime": -1.0},
         {"patience": float("nan")},
         {"duration": float("inf")},
-        {"duration": LONGEST + 1},
+        {"duration": MAX_TERM + 1},
     ],
 )
 def test_terms_that_cannot_work_are_refused(terms: dict[str, float]) -> None:

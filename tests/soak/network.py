@@ -61,7 +61,7 @@ def scaled() -> Iterator[list[float]]:
 
     with (
         patch.object(retries, "FIRST_PAUSE", FIRST_PAUSE),
-        patch.object(retries, "LONGEST_PAUSE", LONGEST_PAUSE),
+        patch.object(retries, "MAX_PAUSE", LONGEST_PAUSE),
         patch.object(retries.Sender, "_send", timed),
     ):
         yield took

@@ -39,7 +39,7 @@ BATCH = 64
 PUTTING_BACK = 5
 """Attempts to restore one manifest."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+FIRST_PAUSE, MAX_PAUSE = 0.2, 5.0
 """Seconds; upper bounds of the pause before the second attempt, and before any attempt."""
 
 
@@ -190,9 +190,7 @@ class _Execution:
                 except StoreError as error:
                     failure = error if attempt == PUTTING_BACK - 1 else failure
                     random = self._environment.random
-                    self._environment.sleep(
-                        backoff(attempt + 1, FIRST_PAUSE, LONGEST_PAUSE, random)
-                    )
+                    self._environment.sleep(backoff(attempt + 1, FIRST_PAUSE, MAX_PAUSE, random))
         if failure is not None:
             raise failure
 

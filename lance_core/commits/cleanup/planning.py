@@ -43,7 +43,7 @@ from lance_core.store.base import ObjectMeta, ObjectStore
 from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import VERSIONS, parse_manifest_name
 
-LONGEST_GRACE = 10.0 * 365 * 86400
+MAX_GRACE = 10.0 * 365 * 86400
 """Seconds; upper bound of the grace period, so that no config value overflows a timedelta."""
 
 
@@ -265,7 +265,7 @@ class _Planning:
 
 def _grace(file: ManifestFile) -> timedelta:
     """The time for which writers may use a version: twice the deadline for building on it."""
-    return timedelta(seconds=min(2 * deadline_of(file.manifest.config), LONGEST_GRACE))
+    return timedelta(seconds=min(2 * deadline_of(file.manifest.config), MAX_GRACE))
 
 
 def is_detached(path: str) -> bool:

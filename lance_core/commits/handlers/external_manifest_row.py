@@ -17,7 +17,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.table.paths import VERSIONS, NamingScheme, parse_manifest_name
 
 _STAGED = re.compile(r"(?P<final>d?[0-9]{1,20}\.manifest)-[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*", re.ASCII)
-_LONGEST_NAME = 255
+_MAX_NAME_BYTES = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def row_of(base_uri: str, entry: ManifestEntry) -> Row:
     """Parse ``entry``; `CorruptFileError` if it names no manifest of its version and table."""
     folder = f"{base_uri}/{VERSIONS}/" if base_uri else f"{VERSIONS}/"
     name = entry.path.removeprefix(folder)
-    if name == entry.path or len(name) > _LONGEST_NAME:
+    if name == entry.path or len(name) > _MAX_NAME_BYTES:
         raise _wrong(entry, "is not in the folder of the table's manifests")
     staged = _STAGED.fullmatch(name)
     final = staged["final"] if staged else name

@@ -21,10 +21,10 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import parse_uri, shown_uri
 
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 """Bytes of objects in memory at a time; a single larger object is still read as a whole."""
 
-_MOST_STORES = 64
+_MAX_STORES = 64
 """Maximum number of open stores, one for each folder that the URIs name."""
 _PERMISSION = "yes"
 """The caller named the URIs, so reads are allowed anywhere: see `base_paths.allowing`."""
@@ -48,7 +48,7 @@ class Ingest:
         """
         paths = [path for n, field in enumerate(fields) for path in _blob_paths(field, (n,))]
         config = allowing(self.config, [_PERMISSION])
-        stores: LruCache[str, ObjectStore] = LruCache(_MOST_STORES)
+        stores: LruCache[str, ObjectStore] = LruCache(_MAX_STORES)
         found = {path: _sources(_leaf(batch, path), config, stores) for path in paths}
         sizes = np.zeros(batch.num_rows)
         for sources in found.values():
@@ -119,7 +119,7 @@ def _source(
 def _pieces(sizes: npt.NDArray[np.float64]) -> Iterator[tuple[int, int]]:
     ends, first, before = np.cumsum(sizes), 0, 0.0
     while first < len(ends):
-        stop = int(np.searchsorted(ends, before + MOST_BYTES, side="right"))
+        stop = int(np.searchsorted(ends, before + MAX_BYTES, side="right"))
         stop = max(stop, first + 1)
         yield first, stop
         first, before = stop, float(ends[stop - 1])

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lance_core.store.base import ObjectStore
     from lance_core.table.fragments.data_file import DataFile
 
-_MOST_FILE_BYTES = 1 << 62
+_MAX_FILE_BYTES = 1 << 62
 _LARGE_RUN, _LONG_RUN = 64 << 10, 16
 """Average bytes and values per run from which slices are faster than one copying `take`."""
 
@@ -111,13 +111,13 @@ class _Reader:
         if kind == BlobKind.EXTERNAL:
             uri = columns.uris[row].as_py() or ""
             one = external(self._snapshot, blob_id, uri, int(positions[0]), int(sizes[0]))
-            store, path, size = one.store, one.path, _MOST_FILE_BYTES
+            store, path, size = one.store, one.path, _MAX_FILE_BYTES
             positions, sizes = (np.array([n], np.uint64) for n in (one.start, one.size))
         elif kind == BlobKind.INLINE:
             store, path, size = self._store, self._path, self._size
         else:
             store, path = self._store, side_file_path(self._path, blob_id)
-            size = _MOST_FILE_BYTES
+            size = _MAX_FILE_BYTES
         taken = self._fetch(store, path, size, positions, sizes)
         (masked,) = taken_arrays(pa.large_binary(), taken, None if valid.all() else valid, False)
         return masked

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from lance_core.table.fragments.data_file import DataFile
 
 _MAX_POSITION = (1 << 63) - 1
-_MOST_GAP = 1 << 20
-_MOST_JOINED = 64 << 20
+_MAX_GAP = 1 << 20
+_MAX_JOINED = 64 << 20
 """Maximum bytes between two ranges that one request reads, and of the request itself."""
 
 
@@ -177,7 +177,7 @@ def read_ranges(store: ObjectStore, path: str, ranges: Sequence[ByteRange]) -> l
     order = sorted(range(len(ranges)), key=lambda number: ranges[number].start)
     joined: list[ByteRange] = []
     home: list[int] = [0] * len(ranges)
-    gap = min(store.coalesce_gap, _MOST_GAP)
+    gap = min(store.coalesce_gap, _MAX_GAP)
     for number in order:
         wanted = ranges[number]
         last = joined[-1] if joined else None
@@ -197,4 +197,4 @@ def _is_near(before: ByteRange, wanted: ByteRange, gap: int) -> bool:
     """True if two ranges are close enough, and small enough together, for one request."""
     if wanted.start - before.stop > gap:
         return False
-    return max(before.stop, wanted.stop) - before.start <= _MOST_JOINED
+    return max(before.stop, wanted.stop) - before.start <= _MAX_JOINED

@@ -30,7 +30,7 @@ else:
 
 Path = tuple[str, ...]
 
-_MOST_TRIALS = 32
+_MAX_TRIALS = 32
 """Maximum number of columns that are tested for being needed; each test binds the expression."""
 _NESTED = re.compile(r"FieldRef\.Nested\(((?: ?FieldRef\.Name\([^()]*\))+)\)")
 _NAME = re.compile(r"FieldRef\.Name\(([^()]*)\)")
@@ -86,7 +86,7 @@ def _needed(expression: pc.Expression, schema: pa.Schema) -> list[Path]:
         found = [(name,) for name in schema.names if name in text]
         if not _fits(expression, schema, found):
             return everything
-    for path in found[:_MOST_TRIALS]:
+    for path in found[:_MAX_TRIALS]:
         fewer = [other for other in found if other != path]
         if _fits(expression, schema, fewer):
             found = fewer

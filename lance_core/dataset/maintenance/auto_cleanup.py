@@ -28,7 +28,7 @@ else:
 PREFIX = "lance.auto_cleanup."
 
 _LOG = logging.getLogger("lance_core")
-_LONGEST = 200
+_MAX_CHARACTERS = 200
 """Maximum characters of a duration; no valid duration needs as many."""
 _PART = re.compile(r"\s*(\d+)\s*([a-zA-Z]+)\s*", re.ASCII)
 _SECONDS = {
@@ -90,7 +90,8 @@ def duration(text: str) -> timedelta:
 
     Raises `InvalidInputError` for any other text.
     """
-    parts = _PART.findall(text) if len(text) <= _LONGEST else []  # the regex takes quadratic time
+    # The regex takes quadratic time.
+    parts = _PART.findall(text) if len(text) <= _MAX_CHARACTERS else []
     is_whole = parts and not _PART.sub("", text)
     if not is_whole or any(unit not in _UNITS for _, unit in parts):
         raise InvalidInputError(f"{text[:100]!r} is not a duration: write it like 14days or 1h")

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from lance_core.commits.environment import SYSTEM, Environment
-from lance_core.commits.loop import LONGEST_PAUSE, SHORTEST_PAUSE
+from lance_core.commits.loop import MAX_PAUSE, MIN_PAUSE
 from lance_core.commits.options import CommitOptions
 from lance_core.concurrency.backoff import backoff
 from lance_core.dataset.snapshot import open_table
@@ -63,7 +63,7 @@ def retry_on_conflict(
     """
     started = environment.monotonic()
     options = CommitOptions()
-    unit = SHORTEST_PAUSE
+    unit = MIN_PAUSE
     attempts = 0
     while True:
         try:
@@ -73,7 +73,7 @@ def retry_on_conflict(
             passed = environment.monotonic() - started
             if attempts == 1:
                 unit = max(passed, unit)
-            pause = backoff(attempts, unit, LONGEST_PAUSE, environment.random)
+            pause = backoff(attempts, unit, MAX_PAUSE, environment.random)
             if attempts > retries.max_retries or passed + pause >= retries.timeout:
                 raise RetryableCommitConflictError(
                     f"the {verb} was given up after {attempts} attempts: {error}"

@@ -20,7 +20,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
 # Limits on the table of sequences.
-_MOST_SEQUENCES = 1 << 15
+_MAX_SEQUENCES = 1 << 15
 """Entries: their numbers must fit uint16, and building a larger table costs more than it saves."""
 _SEQUENCE_BYTES = 64
 """Mean bytes of an entry: longer entries are no cheaper than single takes."""
@@ -70,7 +70,7 @@ class Lookup:
         many, count, base = 1, len(self.items), max(2, len(self.items))
         average = int(self.lengths.sum(dtype=np.int64)) / base
         while (
-            count * base <= _MOST_SEQUENCES
+            count * base <= _MAX_SEQUENCES
             and count * base * _ROWS_PER_SEQUENCE <= rows
             and average * (many + 1) <= _SEQUENCE_BYTES
         ):
@@ -82,7 +82,7 @@ class Lookup:
         padded[: len(indices)] = indices  # padding is index 0, the null, whose text is empty
         digits = padded.reshape(-1, many)
         # The indices of a sequence are the digits of a number with base len(items). The number is
-        # below _MOST_SEQUENCES, so uint16 holds it.
+        # below _MAX_SEQUENCES, so uint16 holds it.
         numbers = digits[:, 0].copy()
         for place in range(1, many):
             numbers *= np.uint16(len(self.items))

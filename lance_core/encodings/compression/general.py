@@ -25,14 +25,14 @@ _SIZE_BYTES = {"zstd": 8, "lz4": 4}
 """Bytes of the uncompressed size before the compressed data."""
 
 _ALWAYS_PLAUSIBLE = 64 << 20
-_LARGEST_RATIO = 1000
+_MAX_RATIO = 1000
 _LZ4_RATIO = 255
 _ZSTD_LEVEL = 3
 _ZSTD_HIGHEST = 22
 _ZSTD_MAGIC = 0xFD2FB528
 _RESERVED_BIT = 0x10
 _CHUNK = 1 << 20
-_LARGEST_CLAIM = 1 << 40
+_MAX_CLAIM = 1 << 40
 
 
 def compress(scheme: str, level: int | None, data: pa.Buffer) -> pa.Buffer | None:
@@ -61,7 +61,7 @@ class Budget:
     """The total uncompressed size allowed for buffers of ``compressed`` bytes in total."""
 
     def __init__(self, compressed: int) -> None:
-        self._left = max(_ALWAYS_PLAUSIBLE, compressed * _LARGEST_RATIO)
+        self._left = max(_ALWAYS_PLAUSIBLE, compressed * _MAX_RATIO)
 
     def spend(self, size: int) -> None:
         """Count ``size`` uncompressed bytes; raise `CorruptFileError` if the budget is exceeded."""
@@ -137,7 +137,7 @@ def _claimed(
         if (is_bare & (head[:, 4] & _RESERVED_BIT == 0)).any():
             return None
     stated = head.copy().view(f"<u{width}").ravel()
-    return None if (stated > _LARGEST_CLAIM).any() else stated.astype(np.int64)
+    return None if (stated > _MAX_CLAIM).any() else stated.astype(np.int64)
 
 
 def _zstd_level(level: int | None) -> int:
@@ -148,7 +148,7 @@ def _zstd_level(level: int | None) -> int:
 
 
 def _plausible(size: int, compressed: int) -> bool:
-    return size <= max(_ALWAYS_PLAUSIBLE, compressed * _LARGEST_RATIO)
+    return size <= max(_ALWAYS_PLAUSIBLE, compressed * _MAX_RATIO)
 
 
 def _is_bare_frame(data: pa.Buffer) -> bool:

@@ -19,7 +19,7 @@ _MAGIC = bytes.fromhex("04224d18")
 _FLAGS = 0x68
 """Frame flags: version 1, independent blocks, content size present, no content checksum."""
 
-_LARGEST = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
+_MAX_BLOCK_BYTES = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
 """Maximum bytes of a block in a frame, compressed or not, by block size code."""
 
 _MARGIN = 12
@@ -40,7 +40,7 @@ def lz4_block(body: pa.Buffer, size: int) -> pa.Buffer:
     if size == 0:
         return pa.py_buffer(b"")
     needed = max(size + _MARGIN, body.size)
-    code = next((code for code, most in _LARGEST.items() if needed <= most), None)
+    code = next((code for code, most in _MAX_BLOCK_BYTES.items() if needed <= most), None)
     try:
         if code is None:
             return _large(body, size)

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from lance_core.encodings.decoding import Int64Array
 
-# _LEAST: size prefix, magic number, flags, one byte of optional fields, one block header.
+# _MIN_BYTES: size prefix, magic number, flags, one byte of optional fields, one block header.
 # The tables give the bytes of the dictionary id and of the content size by their flag bits.
 _MAGIC = 0xFD2FB528
 _PREFIX = 8
-_LEAST = _PREFIX + 4 + 1 + 1 + 3
+_MIN_BYTES = _PREFIX + 4 + 1 + 1 + 3
 _CHECKSUM, _SINGLE_SEGMENT = 0x04, 0x20
 _DICTIONARY_BYTES = np.array([0, 1, 2, 4])
 _SIZE_BYTES = np.array([0, 2, 4, 8])
@@ -40,7 +40,7 @@ def raw_blocks(
 
     The result is checked: the blocks of a value fill it and have the size that it states.
     """
-    if not len(starts) or (stops - starts < _LEAST).any():
+    if not len(starts) or (stops - starts < _MIN_BYTES).any():
         return None
     head = data[starts[:, None] + np.arange(_PREFIX + 5)]
     sizes = head[:, :_PREFIX].copy().view("<u8").ravel()

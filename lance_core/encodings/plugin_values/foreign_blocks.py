@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
     from lance_core.store.base import ByteRange
 
-_MOST_VALUES = 1 << 48
+_MAX_VALUES = 1 << 48
 _TAKE_COST = 8
 """Cost of taking one value, relative to decoding one value of a whole block."""
 
@@ -74,9 +74,9 @@ def parse_foreign(raw: bytes) -> ForeignValues:
             "the bytes are not a valid ForeignValues message", field="foreign"
         ) from error
     count, step = message.num_values, message.values_per_block
-    if count > _MOST_VALUES or not 0 < step <= MAX_BLOCK_VALUES:
+    if count > _MAX_VALUES or not 0 < step <= MAX_BLOCK_VALUES:
         raise CorruptFileError(
-            f"invalid counts: {count} values (at most {_MOST_VALUES}) in blocks of {step} (1 to "
+            f"invalid counts: {count} values (at most {_MAX_VALUES}) in blocks of {step} (1 to "
             f"{MAX_BLOCK_VALUES})",
             field="ForeignValues",
         )

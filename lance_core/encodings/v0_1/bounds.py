@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-LONGEST = 64
+MAX_BYTES = 64
 """Maximum bytes of a bound."""
 
-_MOST_CUT = 3  # bytes to remove at most to avoid cutting a UTF-8 character of up to four bytes
+_MAX_CUT = 3  # bytes to remove at most to avoid cutting a UTF-8 character of up to four bytes
 
 
 def cut(value: bytes, is_text: bool) -> bytes:
-    """The first `LONGEST` bytes of ``value``, for text without an incomplete last character."""
-    if len(value) <= LONGEST:
+    """The first `MAX_BYTES` bytes of ``value``, for text without an incomplete last character."""
+    if len(value) <= MAX_BYTES:
         return value
-    end = LONGEST
+    end = MAX_BYTES
     while is_text and end and value[end] & 0xC0 == 0x80:
         end -= 1
     return value[:end]
@@ -49,7 +49,7 @@ def text_bound(stored: str | None) -> str | None:
     if stored is None:
         return None
     raw = stored.encode()
-    sure = LONGEST - _MOST_CUT
+    sure = MAX_BYTES - _MAX_CUT
     if len(raw) < sure:
         return stored
     end = sure

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.v0_1.selection import BatchSelection
     from lance_core.schema.field import DictionaryValues, Field
 
-_MOST_ITEMS = (1 << 31) - 1  # per batch: list offsets have 32 bits
+_MAX_ITEMS = (1 << 31) - 1  # per batch: list offsets have 32 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +106,7 @@ class _Decoder:
     ) -> Decoding[list[pa.Array]]:
         type_ = field.storage_type
         dtype = "<i4" if pa.types.is_list(type_) else "<i8"
-        offsets = yield from read_offsets(dtype, _MOST_ITEMS, pages, selection, self.context)
+        offsets = yield from read_offsets(dtype, _MAX_ITEMS, pages, selection, self.context)
         wanted = merged(selection.batches, offsets.firsts, offsets.lasts)
         items: list[pa.Array] = []
         if len(wanted.batches):

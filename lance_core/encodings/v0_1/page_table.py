@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ENTRY = 16
 """Bytes of an entry."""
 
-_MOST_VALUES = 1 << 48  # per page: products with the width of a value fit into 64 bits
+_MAX_VALUES = 1 << 48  # per page: products with the width of a value fit into 64 bits
 
 
 class Pages(NamedTuple):
@@ -73,6 +73,6 @@ class PageTable:
         (raw,) = yield [ByteRange(start, start + size)]
         entries = np.frombuffer(raw, "<i8").reshape(-1, 2)
         positions, lengths = entries[:, 0].copy(), entries[:, 1].copy()
-        if (positions < 0).any() or (lengths < 0).any() or (lengths > _MOST_VALUES).any():
+        if (positions < 0).any() or (lengths < 0).any() or (lengths > _MAX_VALUES).any():
             raise CorruptFileError("the entries of a page table are not valid", offset=start)
         return self._kept.setdefault(column, Pages(positions, lengths))

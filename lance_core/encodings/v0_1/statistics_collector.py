@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.strings import is_text, is_variable
-from lance_core.encodings.v0_1.bounds import LONGEST, above_bytes, above_text, cut
+from lance_core.encodings.v0_1.bounds import MAX_BYTES, above_bytes, above_text, cut
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _text_bounds(array: pa.Array) -> tuple[bytes | None, bytes | None]:
     text = is_text(array.type)
     low: bytes = found["min"].as_py()
     high: bytes | None = cut(found["max"].as_py(), text)
-    if high is not None and pc.max(pc.binary_length(array)).as_py() > LONGEST:
+    if high is not None and pc.max(pc.binary_length(array)).as_py() > MAX_BYTES:
         high = above_text(high) if text else above_bytes(high)
     return cut(low, text), high
 

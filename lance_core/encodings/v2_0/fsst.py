@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
 
-_LEAST_BYTES = 32 << 10
+_MIN_BYTES = 32 << 10
 """Minimum bytes to compress. Smaller data is stored unchanged, with an inactive symbol table."""
 
 
@@ -68,7 +68,7 @@ def encode_fsst(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
     if len(array) and offset_buffer is not None and data is not None:
         place = array.offset * dtype.itemsize
         edges = np.frombuffer(offset_buffer, dtype, len(array) + 1, place).astype(np.int64)
-        if edges[-1] - edges[0] >= _LEAST_BYTES:
+        if edges[-1] - edges[0] >= _MIN_BYTES:
             sample = fsst_sample(data, edges[:-1], edges[1:])
             found = fsst.SymbolTable(kernels.fsst_train(sample))
             texts = np.frombuffer(data, np.uint8)

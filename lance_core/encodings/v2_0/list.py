@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column
 
-_MOST_PICKED_ITEMS = 1 << 28
-_MOST_ITEMS = 1 << 48  # per page: sums over pages fit into 64 bits
+_MAX_PICKED_ITEMS = 1 << 28
+_MAX_ITEMS = 1 << 48  # per page: sums over pages fit into 64 bits
 
 
 class ListPage(NamedTuple):
@@ -74,7 +74,7 @@ class ListPlan(FieldPlan):
                 raise with_page(CorruptFileError("not the offsets of lists"), page, self.path)
             scope = page_scope(self.column, page, pa.uint64(), context)
             message = encoding.list
-            if message.num_items > _MOST_ITEMS:
+            if message.num_items > _MAX_ITEMS:
                 damage = CorruptFileError(f"a page of lists cannot have {message.num_items} items")
                 raise with_page(damage, page, self.path)
             try:
@@ -125,7 +125,7 @@ class ListPlan(FieldPlan):
         lengths = stops - starts
         ends = np.cumsum(lengths)
         total = int(ends[-1])
-        if total > _MOST_PICKED_ITEMS:
+        if total > _MAX_PICKED_ITEMS:
             raise UnsupportedFeatureError(
                 f"field {self.path!r}: {total} items in the lists of {len(starts)} single rows"
             )

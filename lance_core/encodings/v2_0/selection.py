@@ -26,7 +26,7 @@ COMPRESSION_KEY = "lance-encoding:compression"
 LEVEL_KEY = "lance-encoding:compression-level"
 
 _GENERAL = (*SCHEMES, "none")
-_MOST_ITEMS = 255
+_MAX_ITEMS = 255
 _SAMPLE = 1024
 
 
@@ -71,7 +71,7 @@ def few_distinct(array: pa.Array, threshold: int) -> pa.DictionaryArray | None:
 
     Checks a sample from the whole array first, so that many distinct values cost little time.
     """
-    threshold = min(threshold, _MOST_ITEMS + 1)
+    threshold = min(threshold, _MAX_ITEMS + 1)
     rows = len(array)
     if rows < threshold:
         return None

@@ -26,7 +26,7 @@ WHOLE_READS = 5
 MUCH = 1 << 30
 """Before reading more bytes, check that the object has them: a damaged file may name any range."""
 
-LARGEST = 1 << 38
+MAX_OBJECT_BYTES = 1 << 38
 """Maximum bytes of an object that is read whole; a service that states more must be wrong."""
 
 
@@ -64,7 +64,7 @@ class Reader:
                 return _EMPTY
             if first.size <= first.data.size:
                 return first.data
-            if first.size > LARGEST:
+            if first.size > MAX_OBJECT_BYTES:
                 raise CorruptFileError(f"{first.size} bytes are too many to read as a whole", path)
             whole = self._rest(path, key, first)
             if whole is not None:

@@ -34,7 +34,7 @@ from lance_core.store.remote.settings import RemoteSettings
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 15.0
+MAX_PAUSE = 15.0
 """Maximum of the first pause and of any pause, in seconds."""
 
 MAX_RENEWALS = 2
@@ -184,7 +184,7 @@ class _Attempts:
         if error.failure not in _SENT_AGAIN or retried > self._call.retries:
             return None
         waiting = self._sender.waiting
-        pause = backoff(retried, FIRST_PAUSE, LONGEST_PAUSE, waiting.random)
+        pause = backoff(retried, FIRST_PAUSE, MAX_PAUSE, waiting.random)
         pause += error.retry_after or 0.0
         if waiting.monotonic() - self._start + pause > self._sender.deadline:
             return None

@@ -33,7 +33,7 @@ _VERSIONS = 1 << 63
 PAGE = 500
 """Maximum rows per list request when rows are removed."""
 
-_LONGEST_NAME = 2048
+_MAX_NAME_BYTES = 2048
 """Maximum bytes of a partition key."""
 
 _MAX_DIGITS = 20
@@ -137,9 +137,9 @@ class DynamoManifestStore(ExternalManifestStore):
             size = len(base_uri.encode())
         except UnicodeEncodeError:
             raise InvalidInputError("a table in DynamoDB has a path that is text") from None
-        if not 0 < size <= _LONGEST_NAME:
+        if not 0 < size <= _MAX_NAME_BYTES:
             raise InvalidInputError(
-                f"a table in DynamoDB has a path of 1 to {_LONGEST_NAME} bytes, not {size}"
+                f"a table in DynamoDB has a path of 1 to {_MAX_NAME_BYTES} bytes, not {size}"
             )
         client = client_of(self.settings)
         client.check()

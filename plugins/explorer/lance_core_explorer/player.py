@@ -18,7 +18,7 @@ from lance_core_explorer.notes import Broken
 from lance_core_explorer.port import ALARM, REST, Pending, ReplayPort
 from lance_core_explorer.worlds import Fate, Worlds
 
-DEEPEST = 250
+MAX_CALLS = 250
 """Maximum number of calls of an actor; an actor with more calls counts as endless (I13)."""
 
 ENDED = -1
@@ -128,8 +128,8 @@ class Player:
             pass
         except Exception as error:
             port.note(Broken(f"{type(error).__name__}: {error}"))
-        if run.node.depth > DEEPEST:
-            port.note(Broken(f"I13: it makes more than {DEEPEST} calls"))
+        if run.node.depth > MAX_CALLS:
+            port.note(Broken(f"I13: it makes more than {MAX_CALLS} calls"))
             port.pending = None
         run.node.settle(port, ENDED if port.pending is None else port.pending)
         for reached in run.reached:
@@ -151,7 +151,7 @@ class _Run:
 
     def go_on(self, call: int) -> tuple[int, float] | None:
         """The answer to the latest node's pending call, and its time; None to stop."""
-        if self.node.depth >= DEEPEST or self._worlds.calls[call].space in (ALARM, REST):
+        if self.node.depth >= MAX_CALLS or self._worlds.calls[call].space in (ALARM, REST):
             return None
         now = self.port.now
         effect = self._worlds.effect(self._world, call, Fate.ANSWERED, now)

@@ -37,7 +37,7 @@ from lance_core_explorer.worlds import Fate
 
 _STEP = re.compile(r"(?P<actor>\S+) (?P<call>\S+ \S+(?: \S+)?) -> (?P<fate>.+)")
 _PASSES = re.compile(r"passes (?P<seconds>[0-9.]+) s")
-MOST_TRIES = 3000
+MAX_TRIES = 3000
 """Maximum number of schedules tried to find a shorter one."""
 
 _FATES = {fate.value: fate for fate in Fate}
@@ -132,7 +132,7 @@ def shrunk(
     while improved:
         improved = False
         for shorter in _shorter(taken):
-            if shorter in tried or len(tried) >= MOST_TRIES:
+            if shorter in tried or len(tried) >= MAX_TRIES:
                 continue
             tried.add(shorter)
             found, other = runs.run(shorter)

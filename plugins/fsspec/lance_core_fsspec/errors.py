@@ -18,7 +18,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 
-_LONGEST = 300
+_MAX_CHARACTERS = 300
 """Maximum characters of an exception's text that are shown."""
 
 _GONE = (404, 410)
@@ -76,4 +76,4 @@ def write_failure(error: Exception, path: str, where: str, redact: Redaction) ->
 def one_line(error: BaseException, redact: Redaction) -> str:
     """The exception in one line, without secrets."""
     text = " ".join(redact(str(error)).split())
-    return f"{type(error).__name__}: {text[:_LONGEST]}"
+    return f"{type(error).__name__}: {text[:_MAX_CHARACTERS]}"

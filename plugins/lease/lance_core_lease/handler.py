@@ -26,7 +26,7 @@ from lance_core.errors import (
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore
 
-LONGEST = 1800.0
+MAX_TERM = 1800.0
 """Maximum of every term in seconds. The removal of old records relies on it."""
 
 
@@ -48,7 +48,7 @@ class LeaseTerms:
     def __post_init__(self) -> None:
         for name in ("duration", "request_lifetime", "patience"):
             value = getattr(self, name)
-            if not 0 < value <= LONGEST:
+            if not 0 < value <= MAX_TERM:
                 raise InvalidInputError(f"{name} of a lease is {value} seconds")
         if self.duration <= self.request_lifetime:
             raise InvalidInputError(

@@ -33,7 +33,7 @@ from lance_core.errors import (
 )
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import Guarantee, ObjectStore, PutMode
-from lance_core_lease.handler import LONGEST, Lease, LeaseTerms
+from lance_core_lease.handler import MAX_TERM, Lease, LeaseTerms
 
 FOLDER = "_leases"
 """The folder of records, below the root of the store."""
@@ -50,7 +50,7 @@ records that are kept."""
 REMOVED_EVERY = 256
 """The writer of every record with a multiple of this number removes old records."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.01, 4.0
+FIRST_PAUSE, MAX_PAUSE = 0.01, 4.0
 """Seconds; upper bounds of the pause between the first two checks of another writer's lease, and
 between any two checks."""
 
@@ -128,7 +128,7 @@ class StoreLeases:
                 )
             looks += 1
             random = self._environment.random
-            self._environment.sleep(backoff(looks, FIRST_PAUSE, LONGEST_PAUSE, random))
+            self._environment.sleep(backoff(looks, FIRST_PAUSE, MAX_PAUSE, random))
             fresh = self._environment.stopwatch()
             newest = self._newest()
             if newest != seen:
@@ -221,4 +221,4 @@ def _parsed(number: int, data: bytes) -> _Record | None:
 
 
 def _is_term(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and 0 <= value <= LONGEST
+    return isinstance(value, int | float) and 0 <= value <= MAX_TERM

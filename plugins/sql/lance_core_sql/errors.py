@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lance_core.errors import OutcomeUnknownError, StoreError
 
-_LONGEST = 300
+_MAX_CHARACTERS = 300
 
 
 def refused(error: BaseException) -> StoreError:
@@ -21,4 +21,4 @@ def _told(error: BaseException) -> str:
     """The driver's message, without the statement and its parameters."""
     cause = getattr(error, "orig", None) or error
     text = " ".join(str(cause).split())
-    return f"{type(cause).__name__}: {text[:_LONGEST]}"
+    return f"{type(cause).__name__}: {text[:_MAX_CHARACTERS]}"

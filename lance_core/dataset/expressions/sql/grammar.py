@@ -15,8 +15,8 @@ from lance_core.dataset.expressions.sql.lexer import (
     MIN_LITERALS,
     Kind,
     Word,
+    excerpt,
     place,
-    shown,
     split_literals,
     words,
 )
@@ -26,7 +26,7 @@ from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureE
 MAX_DEPTH = 100
 """Maximum nesting depth. Each level takes about ten Python stack frames in parser and planner."""
 
-_MOST_KEPT = 1 << 14
+_MAX_KEPT = 1 << 14
 """Maximum characters of a text whose tree is cached."""
 
 _OR, _AND, _NOT, _IS, _LIKE, _COMPARES, _SUM, _PRODUCT = range(1, 9)
@@ -69,7 +69,7 @@ def parse(text: str, names: Collection[str] = ()) -> syntax.Tree:
     """
     lower = text.lower()
     taken = tuple(name for name in names if name.lower() in lower)
-    if len(text) > _MOST_KEPT:
+    if len(text) > _MAX_KEPT:
         return _parse(text, taken)
     return _kept(text, taken)
 
@@ -78,7 +78,7 @@ def _parse(text: str, names: tuple[str, ...]) -> syntax.Tree:
     """Parse ``text``; if that fails, parse again with keywords in ``names`` read as columns."""
     found = words(text)
     if found[0].kind is Kind.END:
-        raise InvalidInputError(f"cannot parse {shown(text)}: it is empty")
+        raise InvalidInputError(f"cannot parse {excerpt(text)}: it is empty")
     try:
         return _Parser(text, found).whole()
     except (InvalidInputError, UnsupportedFeatureError):
@@ -172,10 +172,10 @@ class _Parser:
         if word.kind is Kind.END:
             reason = why or "an operand is missing"
         else:
-            reason = f"unexpected {shown(word.text)}" + (f", {why}" if why else "")
+            reason = f"unexpected {excerpt(word.text)}" + (f", {why}" if why else "")
         last = max(0, len(self._text.rstrip()) - 1)
         where = place(self._text, last if word.kind is Kind.END else word.start)
-        return InvalidInputError(f"cannot parse {shown(self._text)}: {reason} {where}")
+        return InvalidInputError(f"cannot parse {excerpt(self._text)}: {reason} {where}")
 
     def _enter(self) -> None:
         self._depth += 1
@@ -184,7 +184,7 @@ class _Parser:
     def _check_depth(self, depth: int) -> None:
         if depth > MAX_DEPTH:
             raise InvalidInputError(
-                f"cannot parse {shown(self._text)}: nested more than {MAX_DEPTH} levels deep"
+                f"cannot parse {excerpt(self._text)}: nested more than {MAX_DEPTH} levels deep"
                 f" {place(self._text, self._next.start)}"
             )
 
@@ -461,7 +461,7 @@ def _literals(body: str) -> syntax.Literals:
         numbers = list(map(int, body.split(",")))
     except ValueError:
         return _literals_of_kinds(body)
-    if max(numbers) >= _LARGEST or min(numbers) <= -_LARGEST:
+    if max(numbers) >= _INTEGER_LIMIT or min(numbers) <= -_INTEGER_LIMIT:
         return _literals_of_kinds(body)
     return syntax.Literals(numbers, [], [], has_null=False)
 
@@ -486,7 +486,7 @@ def _literals_of_kinds(body: str) -> syntax.Literals:
 _DIGITS = 40
 """Maximum digits of an integer in an IN list; longer ones are read as floats."""
 
-_LARGEST = 10 ** (_DIGITS - 1)
+_INTEGER_LIMIT = 10 ** (_DIGITS - 1)
 
 _PREFIXES: Mapping[str, Callable[[_Parser], syntax.Tree]] = {
     "NOT": _Parser.negation,

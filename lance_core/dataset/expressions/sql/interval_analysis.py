@@ -44,10 +44,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 Path = tuple[str, ...]
 
-_MOST_FLOATS = 3
+_MAX_FLOATS = 3
 """Maximum float columns for which NaN is assumed or excluded: the cases double with each."""
 
-_MOST_MEMBERS = 100
+_MAX_MEMBERS = 100
 """Maximum values of an IN list that are tested one by one; of more, only minimum and maximum."""
 
 
@@ -84,9 +84,9 @@ def may_be_true(
     floats = [column for column in _columns(node) if pa.types.is_floating(column.type)]
     paths = {column.path for column in floats if bounds_of(column) is not None}
     result = np.zeros(num_runs, np.bool_)
-    for which in _subsets(sorted(paths)[:_MOST_FLOATS]):
+    for which in _subsets(sorted(paths)[:_MAX_FLOATS]):
         # Columns beyond the limit have no entry: they may be NaN or not in every combination.
-        known = dict.fromkeys(sorted(paths)[:_MOST_FLOATS], False) | dict.fromkeys(which, True)
+        known = dict.fromkeys(sorted(paths)[:_MAX_FLOATS], False) | dict.fromkeys(which, True)
         result |= _Analysis(bounds_of, num_runs, known).outcomes(node).true
     return result
 
@@ -282,7 +282,7 @@ class _Analysis:
         if is_float and (pa.types.is_float16(values.type) or pc.any(pc.is_nan(values)).as_py()):
             return self._anything
         pairs = [(value, value) for value in values]
-        if len(values) > _MOST_MEMBERS:
+        if len(values) > _MAX_MEMBERS:
             ends = pc.min_max(values)
             pairs = [(ends["min"], ends["max"])]
         true = self._none

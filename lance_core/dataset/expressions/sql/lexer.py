@@ -132,7 +132,7 @@ def _after_comment(text: str, start: int) -> int:
         depth += 1 if match[0] == "/*" else -1
         if depth == 0:
             return match.end()
-    raise InvalidInputError(f"cannot parse {shown(text)}: a comment is not closed")
+    raise InvalidInputError(f"cannot parse {excerpt(text)}: a comment is not closed")
 
 
 def split_literals(body: str) -> list[str]:
@@ -147,13 +147,13 @@ def place(text: str, start: int) -> str:
     return f"at line {line}, column {column}"
 
 
-def shown(text: str) -> str:
+def excerpt(text: str) -> str:
     """The text for error messages, shortened if it is long."""
     return repr(text if len(text) <= 200 else text[:200] + "…")
 
 
 def _unknown(text: str, position: int) -> InvalidInputError:
     return InvalidInputError(
-        f"cannot parse {shown(text)}: a quote is not closed, or a character or number is unknown"
+        f"cannot parse {excerpt(text)}: a quote is not closed, or a character or number is unknown"
         f" {place(text, position)}"
     )

@@ -24,7 +24,7 @@ from lance_core.dataset.expressions.sql import (
     syntax,
 )
 from lance_core.dataset.expressions.sql.grammar import parse, with_long_lists
-from lance_core.dataset.expressions.sql.lexer import shown
+from lance_core.dataset.expressions.sql.lexer import excerpt
 from lance_core.dataset.expressions.sql.like import like
 from lance_core.dataset.expressions.sql.names import Name, child, resolve
 from lance_core.dataset.expressions.sql.node import (
@@ -56,7 +56,7 @@ def plan_filter(text: str, schema: pa.Schema) -> Node:
         node = logic.condition(_Planner(schema, text).plan(parse(text, schema.names)))
     if not pa.types.is_boolean(node.type):
         raise InvalidInputError(
-            f"the filter {shown(text)} does not return a boolean but {node.type}"
+            f"the filter {excerpt(text)} does not return a boolean but {node.type}"
         )
     return node
 
@@ -83,7 +83,7 @@ def _bounded_depth(text: str) -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        raise InvalidInputError(f"the expression {shown(text)} is nested too deeply") from None
+        raise InvalidInputError(f"the expression {excerpt(text)} is nested too deeply") from None
 
 
 class _Planner:

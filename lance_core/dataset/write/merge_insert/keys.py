@@ -17,9 +17,9 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels import NUMPY, Kernels
 from lance_core.encodings.kernels.numpy.integer_index import (
-    Found,
     Int64Array,
     IntegerIndex,
+    MemberRows,
     distinct_sorted,
 )
 from lance_core.errors import UnsupportedFeatureError
@@ -59,7 +59,7 @@ class KeyIndex:
     def __len__(self) -> int:
         return len(self._tuples[-1] if self._tuples else self._columns[0])
 
-    def find(self, columns: Sequence[pa.ChunkedArray]) -> Found:
+    def find(self, columns: Sequence[pa.ChunkedArray]) -> MemberRows:
         """The rows of ``columns`` whose key is in the index, and the numbers of their keys."""
         found = self._columns[0].find(columns[0])
         later = zip(self._columns[1:], columns[1:], self._tuples, strict=True)
@@ -67,7 +67,7 @@ class KeyIndex:
             here = _search(index, column, found.rows)
             codes = here.members + found.members[here.rows] * len(index)
             whole, members = self._kernels.find_integers(codes, tuples)
-            found = Found(found.rows[here.rows[whole]], members)
+            found = MemberRows(found.rows[here.rows[whole]], members)
         return found
 
     def integers(self, types: Sequence[pa.DataType]) -> IntegerIndex | None:
@@ -86,13 +86,13 @@ class _ColumnIndex(Protocol):
 
     def __len__(self) -> int: ...
 
-    def find(self, column: pa.ChunkedArray) -> Found:
+    def find(self, column: pa.ChunkedArray) -> MemberRows:
         """The rows of ``column`` whose value is in the index."""
 
 
 def _search(
     index: _ColumnIndex, column: pa.ChunkedArray, rows: Int64Array, *, is_whole: bool = False
-) -> Found:
+) -> MemberRows:
     """The search in the given ``rows`` of ``column``; the result counts in ``rows``."""
     if is_whole or len(rows) == len(column):
         return index.find(column)
@@ -136,20 +136,20 @@ class _Bits:
     def __len__(self) -> int:
         return len(self.integers)
 
-    def find(self, column: pa.ChunkedArray) -> Found:
+    def find(self, column: pa.ChunkedArray) -> MemberRows:
         if pa.types.is_null(column.type):
-            return Found(_NOTHING, _NOTHING)
+            return MemberRows(_NOTHING, _NOTHING)
         found, start = [], 0
         for chunk in column.chunks:
             rows, members = self._kernels.find_integers(as_integers(chunk), self.integers)
             if chunk.null_count:
                 is_valid = np.asarray(chunk.is_valid())[rows]
                 rows, members = rows[is_valid], members[is_valid]
-            found.append(Found(rows + start, members))
+            found.append(MemberRows(rows + start, members))
             start += len(chunk)
         if len(found) == 1:
             return found[0]
-        return Found(
+        return MemberRows(
             np.concatenate([_NOTHING, *(one.rows for one in found)]),
             np.concatenate([_NOTHING, *(one.members for one in found)]),
         )
@@ -177,7 +177,7 @@ class _Converted:
     def __len__(self) -> int:
         return len(self._index)
 
-    def find(self, column: pa.ChunkedArray) -> Found:
+    def find(self, column: pa.ChunkedArray) -> MemberRows:
         return self._index.find(plain(column))
 
 
@@ -208,13 +208,13 @@ class _Values:
     def __len__(self) -> int:
         return len(self._values)
 
-    def find(self, column: pa.ChunkedArray) -> Found:
+    def find(self, column: pa.ChunkedArray) -> MemberRows:
         import pyarrow.compute as pc
 
         places = pc.index_in(column, value_set=self._values, skip_nulls=True)
         rows = np.flatnonzero(np.asarray(combine_chunks(places.is_valid())))
         members = np.asarray(combine_chunks(places.drop_null())).astype(np.int64)
-        return Found(rows, members)
+        return MemberRows(rows, members)
 
 
 class _Structs:
@@ -229,10 +229,10 @@ class _Structs:
     def __len__(self) -> int:
         return len(self._index)
 
-    def find(self, column: pa.ChunkedArray) -> Found:
+    def find(self, column: pa.ChunkedArray) -> MemberRows:
         rows = _valid_rows(column)
         found = self._index.find(_children(column, rows))
-        return Found(rows[found.rows], found.members)
+        return MemberRows(rows[found.rows], found.members)
 
 
 def _valid_rows(column: pa.ChunkedArray) -> Int64Array:

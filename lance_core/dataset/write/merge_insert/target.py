@@ -28,7 +28,7 @@ from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, packed_rows
-from lance_core.encodings.kernels.numpy.integer_index import Found, Int64Array, IntegerIndex
+from lance_core.encodings.kernels.numpy.integer_index import Int64Array, IntegerIndex, MemberRows
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
@@ -91,7 +91,7 @@ class _KeySearch:
     index: KeyIndex
     integers: IntegerIndex | None
 
-    def __call__(self, data: pa.Table) -> Found:
+    def __call__(self, data: pa.Table) -> MemberRows:
         return self.index.find(data.columns)
 
 

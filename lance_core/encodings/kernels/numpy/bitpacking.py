@@ -29,7 +29,7 @@ CHUNK = 1024
 WIDTHS = (8, 16, 32, 64)
 """Possible widths in bits of a value before it is packed."""
 
-_MOST_LEVELS = 1 << 16
+_MAX_LEVELS = 1 << 16
 """Maximum levels of a chunk with packed width 0, which takes no bytes and could claim any count."""
 
 # Rows 8k to 8k + 7 hold block _ORDER[k] of the eight blocks of 16 values in each 128 values.
@@ -196,7 +196,7 @@ def check_packed_levels(
     if not 0 <= width <= 16:
         raise CorruptFileError(f"levels cannot be packed to {width} bits")
     check_spans(data, starts, sizes, counts)
-    most = sizes * 8 // width if width else _MOST_LEVELS
+    most = sizes * 8 // width if width else _MAX_LEVELS
     if len(counts) and (counts > most).any():
         raise CorruptFileError("a chunk has fewer bytes than its packed levels")
 

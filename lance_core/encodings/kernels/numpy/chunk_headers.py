@@ -13,7 +13,7 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, rows_at
 from lance_core.errors import CorruptFileError
 
-_MOST_PARTS = 64
+_MAX_PARTS = 64
 
 
 def chunk_headers(
@@ -46,6 +46,6 @@ def chunk_headers(
 
 def header_length(levels: int, buffers: int, large: bool) -> int:
     """Bytes of a header. Raises `CorruptFileError` for numbers of parts that no page has."""
-    if not 0 <= levels <= 2 or not 0 < buffers <= _MOST_PARTS:
+    if not 0 <= levels <= 2 or not 0 < buffers <= _MAX_PARTS:
         raise CorruptFileError(f"chunks cannot have {levels} kinds of levels and {buffers} buffers")
     return 2 * (1 + levels) + buffers * (4 if large else 2)

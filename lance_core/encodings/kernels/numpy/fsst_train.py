@@ -20,7 +20,7 @@ MAX_LENGTH = 8
 
 _ROUNDS = 8
 _SAMPLE_BYTES = 16 << 10
-_LEAST_SAMPLE_BYTES = 4 << 10
+_MIN_SAMPLE_BYTES = 4 << 10
 _SAMPLE_SHARE = 16
 """Maximum and minimum bytes of a sample; in between, it is one sixteenth of the text.
 
@@ -59,7 +59,7 @@ def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[
     if not len(full):
         return []
     total = int(lengths.sum())
-    wanted = min(_SAMPLE_BYTES, max(_LEAST_SAMPLE_BYTES, total // _SAMPLE_SHARE))
+    wanted = min(_SAMPLE_BYTES, max(_MIN_SAMPLE_BYTES, total // _SAMPLE_SHARE))
     average = min(_PIECE, max(1, total // len(full)))
     count = -(-wanted // average)
     numbers = np.arange(count)

@@ -32,7 +32,7 @@ _PROBE = 1 << 10
 """Values that are compared first to find out whether all values ascend."""
 
 
-class Found(NamedTuple):
+class MemberRows(NamedTuple):
     """Result of a search: ``values[rows[i]]`` equals member number ``members[i]``; rows ascend."""
 
     rows: Int64Array
@@ -78,10 +78,10 @@ class IntegerIndex:
         """The arrays for kernels that search without this class."""
         return SlotTable(self._members, self._is_used, self._owners, self._is_shared)
 
-    def find(self, values: Int64Array) -> Found:
+    def find(self, values: Int64Array) -> MemberRows:
         """The rows of ``values`` that are members."""
         if not len(self._members) or not len(values):
-            return Found(np.empty(0, np.int64), np.empty(0, np.int64))
+            return MemberRows(np.empty(0, np.int64), np.empty(0, np.int64))
         if len(self._members) * _SPARSE <= len(values) and _ascends(values):
             return self._find_in_ascending(values)
         parts = [
@@ -90,7 +90,7 @@ class IntegerIndex:
         ]
         return self._checked(values, parts[0] if len(parts) == 1 else np.concatenate(parts))
 
-    def _find_in_ascending(self, values: Int64Array) -> Found:
+    def _find_in_ascending(self, values: Int64Array) -> MemberRows:
         """Search the members in ``values`` instead of the values among the members."""
         low = np.searchsorted(self._members, values[0])
         high = np.searchsorted(self._members, values[-1], side="right")
@@ -98,9 +98,9 @@ class IntegerIndex:
         starts = np.searchsorted(values, self._members[low:high])
         counts = np.searchsorted(values, self._members[low:high], side="right") - starts
         first = np.repeat(starts - (np.cumsum(counts) - counts), counts)
-        return Found(first + np.arange(len(first)), np.repeat(members, counts))
+        return MemberRows(first + np.arange(len(first)), np.repeat(members, counts))
 
-    def _checked(self, values: Int64Array, rows: Int64Array) -> Found:
+    def _checked(self, values: Int64Array, rows: Int64Array) -> MemberRows:
         """Those of ``rows`` that are members, not only in the slot of one."""
         wanted = values[rows]
         places = self._places(wanted)
@@ -112,7 +112,7 @@ class IntegerIndex:
             members[other] = np.searchsorted(self._members, wanted[other])
             members[members == len(self._members)] = 0
             is_equal[other] = self._members[members[other]] == wanted[other]
-        return Found(rows[is_equal], members[is_equal])
+        return MemberRows(rows[is_equal], members[is_equal])
 
     def _places(self, values: Int64Array) -> Int64Array:
         mixed = values.view(np.uint64) * _MULTIPLIER

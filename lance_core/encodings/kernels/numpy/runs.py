@@ -12,7 +12,7 @@ from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS, Words
 from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, joined_spans
 from lance_core.errors import CorruptFileError, InvalidInputError
 
-LONGEST = 255
+MAX_RUN = 255
 """Maximum length of a stored run: lengths take one byte."""
 
 
@@ -57,7 +57,7 @@ def check_runs(
     check_spans(data, starts[1], sizes[1])
     if (sizes[0] != sizes[1] * (bits // 8)).any():
         raise CorruptFileError("the numbers of run lengths and run values differ")
-    if len(counts) and (counts > sizes[1] * LONGEST).any():
+    if len(counts) and (counts > sizes[1] * MAX_RUN).any():
         raise CorruptFileError("the lengths of runs do not add up to the number of values")
 
 
@@ -92,11 +92,11 @@ def encode_runs(words: Words, rule: RunRule) -> tuple[Words, Bytes, Int64Array, 
     begins[ends - counts] = True  # each chunk starts a new run
     starts = np.flatnonzero(begins)
     whole = np.diff(starts, append=len(words))
-    # Split runs longer than LONGEST: all parts have LONGEST values, except the last part.
-    parts = (whole + LONGEST - 1) // LONGEST
+    # Split runs longer than MAX_RUN: all parts have MAX_RUN values, except the last part.
+    parts = (whole + MAX_RUN - 1) // MAX_RUN
     stops = np.cumsum(parts)
-    lengths = np.full(int(stops[-1]), LONGEST, np.uint8)
-    lengths[stops - 1] = whole - (parts - 1) * LONGEST
+    lengths = np.full(int(stops[-1]), MAX_RUN, np.uint8)
+    lengths[stops - 1] = whole - (parts - 1) * MAX_RUN
     # The number of the last run of each chunk gives the stored runs per chunk.
     last = np.append(np.searchsorted(starts, ends[:-1]), len(starts)) - 1
     runs = np.diff(stops[last], prepend=0)
@@ -112,8 +112,8 @@ def check_rule(rule: RunRule) -> None:
 
 def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:
     """The number of values of each chunk; ``starts`` are the starts of runs."""
-    # before[i]: the number of stored runs (of at most LONGEST values) in the first i runs.
-    pieces = -(-np.diff(starts, append=count) // LONGEST)
+    # before[i]: the number of stored runs (of at most MAX_RUN values) in the first i runs.
+    pieces = -(-np.diff(starts, append=count) // MAX_RUN)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces)])
     start, counts = 0, []
     while start < count:
@@ -134,8 +134,8 @@ def _stored_runs(starts: Int64Array, before: Int64Array, begin: int, end: int) -
     """
     first, last = np.searchsorted(starts, [begin, end - 1], side="right").tolist()
     if first == last:  # all values belong to one run
-        return -(-(end - begin) // LONGEST)
+        return -(-(end - begin) // MAX_RUN)
     # The values start within a run and end within another: count the parts of both runs separately.
-    head = -(-(int(starts[first]) - begin) // LONGEST)
-    tail = -(-(end - int(starts[last - 1])) // LONGEST)
+    head = -(-(int(starts[first]) - begin) // MAX_RUN)
+    tail = -(-(end - int(starts[last - 1])) // MAX_RUN)
     return head + int(before[last - 1] - before[first]) + tail

@@ -19,7 +19,7 @@ from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, j
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, bytes_at, check_places
 from lance_core.errors import CorruptFileError, InvalidInputError
 
-MOST_VALUES = 2048
+MAX_VALUES = 2048
 """Maximum values of a chunk; the last chunk may have up to twice as many."""
 
 _PADDING = 0x48
@@ -149,11 +149,11 @@ def _edges(offsets: Int64Array, width: int, limit: int) -> Int64Array:
     while edges[-1] < count:
         start = edges[-1]
         most = int(ends[start]) + limit - width
-        fit = bisect_right(ends, most, start, min(start + 2 * MOST_VALUES, count + 1)) - 1 - start
+        fit = bisect_right(ends, most, start, min(start + 2 * MAX_VALUES, count + 1)) - 1 - start
         left = count - start
-        if left <= 2 or (left <= fit and left < 2 * MOST_VALUES):
+        if left <= 2 or (left <= fit and left < 2 * MAX_VALUES):
             size = left
         else:
-            size = max(2, 1 << (min(fit, MOST_VALUES).bit_length() - 1)) if fit > 0 else 2
+            size = max(2, 1 << (min(fit, MAX_VALUES).bit_length() - 1)) if fit > 0 else 2
         edges.append(start + size)
     return np.array(edges if count else [0, 0], np.int64)

@@ -11,7 +11,7 @@ from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
 from lance_core.errors import CorruptFileError
 
-_MOST_BYTES, _MOST_VALUES = 8186, 4096
+_MAX_BYTES, _MAX_VALUES = 8186, 4096
 
 
 def chunk_bytes(
@@ -72,6 +72,6 @@ def largest_chunk(bits: int, besides: int = 0) -> int:
         values, size = 8, 2 * (bits + 8 * besides)
     else:
         values, size = 2, 2 * (bits // 8 + besides)
-    while 2 * size < _MOST_BYTES and 2 * values <= _MOST_VALUES:
+    while 2 * size < _MAX_BYTES and 2 * values <= _MAX_VALUES:
         values, size = 2 * values, 2 * size
     return values

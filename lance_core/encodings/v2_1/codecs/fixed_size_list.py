@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
-_MOST_ITEMS = 1 << 31
+_MAX_ITEMS = 1 << 31
 Octets = npt.NDArray[np.uint8]
 
 
@@ -92,7 +92,7 @@ def _shape(message: FixedSizeList) -> _Shape:
                 "the items of fixed-size lists have 0 bits", field="FixedSizeList"
             )
         shape = _Shape(tuple(dimensions), tuple(nullable), bits)
-    if shape.items[-1] > _MOST_ITEMS:
+    if shape.items[-1] > _MAX_ITEMS:
         raise CorruptFileError(
             f"a fixed-size list has {shape.items[-1]} items", field="FixedSizeList"
         )

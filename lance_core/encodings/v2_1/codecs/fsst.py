@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.base import Encoded, Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
-_LEAST_TEXT = 32 << 10
-_MOST_SHORT = 256
+_MIN_TEXT = 32 << 10
+_MAX_SHORT = 256
 """Maximum bytes of codes to decode in Python; for more, a kernel call is faster."""
 
 
@@ -65,7 +65,7 @@ class FsstCodec(Codec):
         if not isinstance(values, VariableWidth):
             raise UnsupportedFeatureError("FSST needs values of variable width")
         table = fsst.SymbolTable((), active=False)
-        if values.offsets[-1] >= _LEAST_TEXT:
+        if values.offsets[-1] >= _MIN_TEXT:
             values, table = _with_symbols(values, table, target.kernels)
         inner = encode(values, target)
         message = Fsst(symbol_table=table.to_bytes(), values=inner.encoding)
@@ -162,7 +162,7 @@ class _Symbols:
 
     def joined(self, codes: bytes | memoryview) -> bytes | memoryview:
         """The string encoded by ``codes``."""
-        if len(codes) > _MOST_SHORT:
+        if len(codes) > _MAX_SHORT:
             octets = np.frombuffer(codes, np.uint8)
             edges = np.array([0, len(octets)])
             text, _ = self._kernels.fsst_decode(octets, edges, self._texts, self._lengths)

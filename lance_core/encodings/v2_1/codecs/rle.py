@@ -16,7 +16,7 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Rle
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
 from lance_core.encodings.kernels.numpy.chunk_spans import rows_at
-from lance_core.encodings.kernels.numpy.runs import LONGEST, RunRule, run_begins
+from lance_core.encodings.kernels.numpy.runs import MAX_RUN, RunRule, run_begins
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
     Chunk,
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values, Words
 
-_MOST_VALUES = 4096
-_MOST_BYTES = 8186
+_MAX_VALUES = 4096
+_MAX_BYTES = 8186
 _HEAD = 8
 """Bytes of the u64 at the start of a block that states the bytes of the values."""
 
@@ -68,7 +68,7 @@ class RunLengthCodec(Codec):
         if target.place is Place.BLOCK:
             return run_blocks(words, np.array([len(words)]))
         least = {1: 256, 2: 128}.get(words.itemsize, 64)
-        rule = RunRule(_MOST_VALUES, least, _MOST_BYTES // (words.itemsize + 1))
+        rule = RunRule(_MAX_VALUES, least, _MAX_BYTES // (words.itemsize + 1))
         plain, lengths, runs, counts = target.kernels.encode_runs(words, rule)
         buffers = (pa.py_buffer(plain), pa.py_buffer(lengths))
         sizes = np.stack([runs * words.itemsize, runs])
@@ -155,12 +155,12 @@ def run_blocks(words: Words, counts: Int64Array) -> Encoded:
     width, begins = words.itemsize, np.cumsum(counts) - counts
     # Runs end at block ends; empty blocks have no runs.
     starts = run_starts(words, begins[counts > 0])
-    # Split runs longer than LONGEST: all parts have LONGEST values, except the last part.
+    # Split runs longer than MAX_RUN: all parts have MAX_RUN values, except the last part.
     whole = np.diff(starts, append=len(words))
     parts = entries(whole)
     stops = np.cumsum(parts)
-    plain, lengths = np.repeat(words[starts], parts), np.full(int(parts.sum()), LONGEST, np.uint8)
-    lengths[stops - 1] = whole - (parts - 1) * LONGEST
+    plain, lengths = np.repeat(words[starts], parts), np.full(int(parts.sum()), MAX_RUN, np.uint8)
+    lengths[stops - 1] = whole - (parts - 1) * MAX_RUN
     # The number of entries before each block equals that of all runs before its first word.
     before = np.concatenate([[0], stops])[np.searchsorted(starts, begins)]
     runs = np.diff(before, append=len(lengths))
@@ -193,4 +193,4 @@ def run_starts(words: Words, cuts: Int64Array | slice | None = None) -> Int64Arr
 
 def entries(lengths: Int64Array) -> Int64Array:
     """The number of (value, length) pairs for runs of the given lengths."""
-    return -(-lengths // LONGEST)
+    return -(-lengths // MAX_RUN)

@@ -47,7 +47,7 @@ _DEFINITIONS: dict[int, int] = {
     REPDEF_EMPTYABLE_LIST: 1,
     REPDEF_NULL_AND_EMPTY_LIST: 2,
 }
-_MOST_LAYERS = 256
+_MAX_LAYERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class LayerKinds:
 @lru_cache(maxsize=1024)
 def layer_kinds(kinds: tuple[int, ...]) -> LayerKinds:
     """The kinds (``RepDefLayer``) of a page. Raises `CorruptFileError` for unknown kinds."""
-    if not kinds or len(kinds) > _MOST_LAYERS:
+    if not kinds or len(kinds) > _MAX_LAYERS:
         raise CorruptFileError(f"a page has {len(kinds)} layers", field="layers")
     bases, total, lists, visible = [], 0, 0, -1
     for kind in kinds:

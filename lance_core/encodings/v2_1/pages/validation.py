@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lance_core.store.base import ByteRange
 
 BUFFER_ALIGNMENT = 64
-_DEEPEST = 16
+_MAX_NESTING = 16
 
 _INNER: dict[str, tuple[str, ...]] = {
     "out_of_line_bitpacking": ("values",),
@@ -72,7 +72,7 @@ def _check_layout(layout: PageLayout, version: FileVersion, depth: int) -> None:
         _check_constant(layout.constant_layout, version)
     elif name == "full_zip_layout":
         _check_inner(layout.full_zip_layout, ("value_compression",), version, 0)
-    elif name == "blob_layout" and depth < _DEEPEST:
+    elif name == "blob_layout" and depth < _MAX_NESTING:
         _check_layout(layout.blob_layout.inner_layout, version, depth + 1)
     else:
         raise CorruptFileError(f"a page of a {version} file has no layout", field="PageLayout")
@@ -119,8 +119,8 @@ def _check_encoding(encoding: CompressiveEncoding, version: FileVersion, depth: 
         raise CorruptFileError("the encoding of the values is missing")
     if key in _LATER:
         raise CorruptFileError(f"a {version} file cannot contain encoding {key!r} here")
-    if depth > _DEEPEST:
-        raise CorruptFileError(f"encodings are nested more than {_DEEPEST} levels deep")
+    if depth > _MAX_NESTING:
+        raise CorruptFileError(f"encodings are nested more than {_MAX_NESTING} levels deep")
     message = getattr(encoding, key)
     if key == "variable_packed_struct":
         if version < FileVersion.V2_2:

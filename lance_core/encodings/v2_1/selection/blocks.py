@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.levels.repdef import LevelArray
 
 _LARGE = 32 << 10
-_MOST_LZ4 = 0x7E000000
+_MAX_LZ4 = 0x7E000000
 _DICTIONARY_SCHEME = "lz4"
 
 
@@ -67,7 +67,7 @@ def _generally(inner: Encoded, values: Values, options: FieldOptions | None) -> 
     if wanted == "none":
         return inner
     scheme = known_scheme(_DICTIONARY_SCHEME if wanted is None else wanted)
-    if scheme == "lz4" and size > _MOST_LZ4:
+    if scheme == "lz4" and size > _MAX_LZ4:
         scheme = "zstd"
     return compressed(inner, scheme, options.dict_values_level)
 

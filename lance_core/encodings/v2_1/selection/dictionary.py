@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.v2_1.selection.options import FieldOptions
 
-_LEAST_VALUES = 100
+_MIN_VALUES = 100
 _DIVISOR = 2
-_MOST_ITEMS = 100_000
+_MAX_ITEMS = 100_000
 _SIZE_RATIO = 0.8
 _INDEX_BYTES = 4
 _BLOCKS, _PER_BLOCK = 32, 128
-_LEAST_SAMPLE = 1024
+_MIN_SAMPLE = 1024
 _UNIQUE_RATIO = 0.98
 _LONG = 512
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
@@ -55,7 +55,7 @@ def as_dictionary(
     Supports variable-width and 128-bit values, from 2.2 on also 64-bit values. Raises
     `InvalidInputError` for a size ratio that is not above 0 and at most 1.
     """
-    if len(array) < _LEAST_VALUES or not _may_have(array.type, context.version):
+    if len(array) < _MIN_VALUES or not _may_have(array.type, context.version):
         return None
     values = values_of(array)
     assert isinstance(values, FixedWidth | VariableWidth)
@@ -66,7 +66,7 @@ def as_dictionary(
         raise InvalidInputError(f"a dict-size-ratio of {ratio} is not above 0 and at most 1")
     most_bytes = int(_size(values) * ratio)
     divisor = _DIVISOR if options.dict_divisor is None else max(options.dict_divisor, 1)
-    most_items = min(values.count // divisor, _MOST_ITEMS)
+    most_items = min(values.count // divisor, _MAX_ITEMS)
     if not most_items or values.count * _INDEX_BYTES > most_bytes:
         return None
     if not is_sampled and _seems_unique(values, most_items):
@@ -89,11 +89,11 @@ def never_has_dictionary(
     """
     count = values.shape[1]
     most_bytes = int(count * values.itemsize * _SIZE_RATIO)
-    most_items = min(count // _DIVISOR, _MOST_ITEMS)
-    if count < _LEAST_VALUES:
+    most_items = min(count // _DIVISOR, _MAX_ITEMS)
+    if count < _MIN_VALUES:
         return np.ones(len(values), np.bool_)
     places = _sample(count)
-    if len(places) >= _LEAST_SAMPLE:
+    if len(places) >= _MIN_SAMPLE:
         ratio = _num_distinct(values[:, places]) / len(places)
         never: npt.NDArray[np.bool_] = ratio >= _UNIQUE_RATIO
         never |= np.ceil(ratio * count) > most_items
@@ -156,7 +156,7 @@ def _size(values: FixedWidth | VariableWidth) -> int:
 def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
     """True if a sample has almost no duplicates, or too many distinct values for the whole."""
     places = _sample(values.count)
-    if len(places) < _LEAST_SAMPLE:
+    if len(places) < _MIN_SAMPLE:
         return False
     if isinstance(values, FixedWidth) and values.bits == 64:
         found = len(np.unique(values.words()[places]))

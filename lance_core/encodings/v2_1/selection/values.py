@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.kernels import Kernels
 
-_LEAST_COMPRESSED = 4096
-_LEAST_TEXT = 32 << 10
-_LEAST_LONGEST = 5
+_MIN_COMPRESSED = 4096
+_MIN_TEXT = 32 << 10
+_MIN_LONGEST = 5
 _LARGE_VALUE = 32 << 10
 _TURNED = (32, 64)
 _LOW_ENTROPY = 4.0
@@ -86,9 +86,9 @@ def _text_chain(
     if wanted == "fsst":
         return ("fsst", "variable")
     is_binary = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
-    if wanted is not None or is_binary or _stored(values) < _LEAST_TEXT:
+    if wanted is not None or is_binary or _stored(values) < _MIN_TEXT:
         return ("variable",)
-    return ("fsst", "variable") if longest(values) >= _LEAST_LONGEST else ("variable",)
+    return ("fsst", "variable") if longest(values) >= _MIN_LONGEST else ("variable",)
 
 
 def _stored(values: VariableWidth) -> int:
@@ -109,7 +109,7 @@ def _generally(inner: Encoded, options: FieldOptions, target: Target) -> Encoded
         return inner
     scheme = known_scheme(options.compression)
     size = inner.buffers[0].size
-    if size < _LEAST_COMPRESSED:
+    if size < _MIN_COMPRESSED:
         return inner
     outer = compressed(inner, scheme, options.level)
     return outer if outer.buffers[0].size < size else inner
@@ -140,7 +140,7 @@ def per_value(
     if wanted == "none":
         return encode(values, target.with_chain("variable"))
     is_wanted = wanted not in (None, "fsst")
-    if (is_wanted or longest(values) > _LARGE_VALUE) and _stored(values) >= _LEAST_TEXT:
+    if (is_wanted or longest(values) > _LARGE_VALUE) and _stored(values) >= _MIN_TEXT:
         level = options.level if wanted == "zstd" else None
         inner = encode(values, target.with_chain("variable"))
         return compressed(inner, "zstd", level or 0)

@@ -210,7 +210,7 @@ def test_missing_and_short_objects_are_errors_of_their_own(uri: str, folder: Pat
 def test_ingested_objects_become_part_of_the_table(
     uri: str, folder: Path, most_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blob_ingest, "MOST_BYTES", most_bytes)
+    monkeypatch.setattr(blob_ingest, "MAX_BYTES", most_bytes)
     own = pa.table([lance.blob_array(values(folder))], schema=pa.schema([lance.blob_field("b")]))
     struct = pa.StructArray.from_arrays(own.columns[0].chunks, fields=list(own.schema))
     data = own.append_column("s", struct)

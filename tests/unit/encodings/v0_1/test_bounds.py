@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lance_core.encodings.v0_1.bounds import LONGEST, above_bytes, above_text, cut, text_bound
+from lance_core.encodings.v0_1.bounds import MAX_BYTES, above_bytes, above_text, cut, text_bound
 from lance_core.encodings.v0_1.statistics_collector import Collector
 from tests.each_case import each_case
 
@@ -40,7 +40,7 @@ def test_a_bound_of_strings_that_were_cut_before_they_were_compared_is_mended(
     """What pylance writes, and where it does not hold."""
     raw = [value.encode() for value in values]
     stored: bytes | None = max(cut(value, is_text=True) for value in raw)
-    if any(len(value) > LONGEST for value in raw):
+    if any(len(value) > MAX_BYTES for value in raw):
         stored = above_text(stored or b"")
     mended = None if stored is None else text_bound(stored.decode())
     assert mended is None or mended.encode() >= max(raw)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.store.base import ByteRange
 
-_MOST_NULLS = 1 << 28
+_MAX_NULLS = 1 << 28
 
 
 class ConstantPlan(LayoutPlan):
@@ -110,10 +110,10 @@ class ConstantPlan(LayoutPlan):
                 raise CorruptFileError(
                     "the page does not state which values are null", field="ConstantLayout"
                 )
-            if count > _MOST_NULLS:
+            if count > _MAX_NULLS:
                 raise UnsupportedFeatureError(
                     f"{count} nulls of a nested column are too many to be read at once; the limit "
-                    f"is {_MOST_NULLS}"
+                    f"is {_MAX_NULLS}"
                 )
             definition = np.ones(count, np.uint16)
         return Levels(self.kinds, None, definition, count)

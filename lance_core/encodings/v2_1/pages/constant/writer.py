@@ -20,7 +20,7 @@ from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, LevelArray, Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
 
-_MOST_INLINE = 32
+_MAX_INLINE = 32
 _SAMPLE = 64
 _NOTHING = pa.py_buffer(b"")
 
@@ -54,7 +54,7 @@ def constant_page(levels: Levels, value: pa.Array) -> LayoutPage:
     message = ConstantLayout(layers=layers_of(levels))
     buffers = []
     values = values_of(value)
-    if isinstance(values, FixedWidth) and values.bits <= 8 * _MOST_INLINE:
+    if isinstance(values, FixedWidth) and values.bits <= 8 * _MAX_INLINE:
         message.inline_value = values.octets().tobytes()
     elif isinstance(values, FixedWidth):
         buffers.append(_scalar([values.octets()]))

@@ -21,8 +21,8 @@ from lance_core.encodings.v2_1.levels.repdef import BoolArray
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
-_MOST_VALUES = 1 << 15
-_MOST_ROWS = 1 << 48
+_MAX_VALUES = 1 << 15
+_MAX_ROWS = 1 << 48
 
 
 class RowTable(NamedTuple):
@@ -132,7 +132,7 @@ def chunk_table(
     values = np.zeros(len(word) + 1, np.int64)
     counts[:-1].cumsum(out=values[1:-1])
     last = num_values - int(values[-2])
-    if not 0 < last <= _MOST_VALUES or (logs[-1] and counts[-1] != last):
+    if not 0 < last <= _MAX_VALUES or (logs[-1] and counts[-1] != last):
         raise CorruptFileError(f"the chunks do not hold {num_values} values")
     values[-1] = num_values
     if rows is not None and len(rows.ended) != len(values):
@@ -160,7 +160,7 @@ def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
 
 def _row_table(table: npt.NDArray[np.uint64]) -> RowTable:
     """The row table from the rows that end in each chunk, and the levels after them."""
-    if int(table.max()) > _MOST_ROWS:
+    if int(table.max()) > _MAX_ROWS:
         raise CorruptFileError("the repetition index has impossible counts")
     open_after = table[:, 1] > 0
     ended = np.zeros(len(table) + 1, np.int64)
@@ -219,7 +219,7 @@ def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
     counts[lasts] = 0
     rest = pages.num_items - np.add.reduceat(counts, firsts)
     counts[lasts] = rest
-    if not 0 < int(rest.min()) <= int(rest.max()) <= _MOST_VALUES:
+    if not 0 < int(rest.min()) <= int(rest.max()) <= _MAX_VALUES:
         raise CorruptFileError("the chunks of a page do not hold its values")
     if ((logs[lasts] != 0) & (stated != rest)).any():
         raise CorruptFileError("the last chunk of a page does not hold its other values")

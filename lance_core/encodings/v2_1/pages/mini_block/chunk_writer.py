@@ -20,10 +20,10 @@ Bytes = npt.NDArray[np.uint8]
 
 _FILL = 0xFE
 _ALIGNMENT = 8
-MOST_LEVELS = _MOST_LEVEL_BYTES = (1 << 16) - 1
+MOST_LEVELS = _MAX_LEVEL_BYTES = (1 << 16) - 1
 """Maximum levels of a chunk, and bytes of its levels: the header stores both in 16 bits."""
-_MOST_SMALL = 1 << 15
-_MOST_LARGE = (1 << 31) - 1
+_MAX_SMALL = 1 << 15
+_MAX_LARGE = (1 << 31) - 1
 
 
 class ChunkPart(NamedTuple):
@@ -56,7 +56,7 @@ def chunks_fit(form: ChunkForm, chunks: Chunks) -> bool:
     """True if the header and chunk word fields can hold all sizes."""
     if int(chunks.num_levels.max()) > MOST_LEVELS:
         return False
-    if any(int(part.sizes.max()) > _MOST_LEVEL_BYTES for part in chunks.levels):
+    if any(int(part.sizes.max()) > _MAX_LEVEL_BYTES for part in chunks.levels):
         return False
     sizes = _sizes(form, chunks)
     return _within(sizes, form.large)
@@ -102,7 +102,7 @@ def _header(form: ChunkForm, chunks: Chunks) -> Bytes:
 
 
 def _within(sizes: Int64Array, large: bool) -> bool:
-    return int(np.max(sizes)) <= (_MOST_LARGE if large else _MOST_SMALL)
+    return int(np.max(sizes)) <= (_MAX_LARGE if large else _MAX_SMALL)
 
 
 def _aligned(place: Int64Array) -> Int64Array:

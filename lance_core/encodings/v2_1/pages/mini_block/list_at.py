@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.pages.mini_block.chunk_table import RowTable
 
 _LONG = frozenset({"variable", "fsst"})
-_MOST_SCALARS = 8
+_MAX_SCALARS = 8
 """Maximum values of a row to decode one by one; for more, decoding the chunk is faster."""
 
 
@@ -142,7 +142,7 @@ class ChunkLists:
         pages, first = self._pages, self._header.num_levels
         starts, sizes = parts.starts[first:], parts.sizes[first:]
         number = where.stop - where.start
-        if self._value is not None and number <= _MOST_SCALARS:
+        if self._value is not None and number <= _MAX_SCALARS:
             chunk, value_at = Chunk(data, starts, sizes, count), self._value
             values = [value_at(chunk, position) for position in range(where.start, where.stop)]
             if pages.items is None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 
-_MOST_BUFFERS = 64
+_MAX_BUFFERS = 64
 
 
 class MiniBlockPlan(LayoutPlan):
@@ -193,9 +193,9 @@ def decode_mini_block(message: MiniBlockLayout, scope: PageScope) -> LayoutPlan:
         raise CorruptFileError(f"{len(scope.buffers)} buffers of a page that needs {expected}")
     if not message.HasField("value_compression"):
         raise CorruptFileError("the encoding of the values is missing", field="MiniBlockLayout")
-    if not 0 < message.num_buffers <= _MOST_BUFFERS:
+    if not 0 < message.num_buffers <= _MAX_BUFFERS:
         raise CorruptFileError(
-            f"a chunk has {message.num_buffers} buffers, allowed are 1 to {_MOST_BUFFERS}",
+            f"a chunk has {message.num_buffers} buffers, allowed are 1 to {_MAX_BUFFERS}",
             field="MiniBlockLayout",
         )
     if has_lists:
