@@ -1,8 +1,8 @@
 """Import parts of the library at their first use.
 
-Functions of other modules contain imports only of modules that `load` has imported, or of modules
-that only such a path needs. If a process has no free file descriptors to open a module's file, the
-functions here raise a `StoreError`.
+Functions of other modules import only what `load` has imported before, or what a single path needs.
+If a process has no free file descriptors to open a module's file, the functions here raise a
+`StoreError`.
 """
 
 from __future__ import annotations

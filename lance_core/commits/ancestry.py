@@ -52,7 +52,7 @@ class Doubt(enum.Enum):
     """The immediate successor counts as built on the version, unless its content contradicts
     this."""
     SLOW = "published slowly"
-    """A later version must show the change, or must show that it would hide the change."""
+    """The history must show the change, or a later version that would hide it."""
     LATE = "published after the deadline"
     """The newest version or the immediate successor must show the change."""
 
@@ -200,7 +200,7 @@ def _hides(store: ObjectStore, later: Version, ours: Version, change: _Change) -
 
 
 def _removes_index(transaction: Transaction, change: _Change) -> bool:
-    """True if ``transaction`` removes an index that ``change`` added: its writer has read it."""
+    """True if ``transaction`` removes an index that ``change`` added: its writer saw the change."""
     operation = transaction.operation
     if not isinstance(operation, CreateIndex):
         return False

@@ -1,8 +1,8 @@
 """Remove a table and everything below its root, in an order that survives a crash.
 
-Manifests are removed first, the newest one last. So after a crash the table opens with its old
-newest version, or it has no version. Then the other files are removed. Transaction files are last,
-because they identify the folder as a table whose drop was interrupted.
+Manifests are removed first, the newest one last. So after a crash the table still opens at its
+newest version, or has no version left. Then the other files are removed. Transaction files are
+last, because they identify the folder as a table whose drop was interrupted.
 
 No process may write to the table at the same time: a version that is added while its files are
 removed remains.

@@ -58,7 +58,7 @@ class AlignedOutput:
         return written
 
     def write_pages(self, pages: Sequence[EncodedPage], first_row: int = 0) -> list[bytes]:
-        """Write the buffers of pages of rows that count from ``first_row`` of the file.
+        """Write the buffers of ``pages``, whose rows count from row ``first_row`` of the file.
 
         Returns what `serialize_page` returns for each.
         """

@@ -34,7 +34,7 @@ _FORMAT_URL = "/lance.encodings"
 PageEncoding = Message | ForeignEncoding
 
 _byte_range = partial(tuple.__new__, ByteRange)
-"""A `ByteRange` of a start and a stop, without a call of Python code: files have many."""
+"""`ByteRange` of a start and a stop, made without a call of Python code: files have many."""
 
 
 class PageLists(NamedTuple):

@@ -12,7 +12,7 @@ from lance_core.errors import LanceError
 from lance_core.schema import Field
 
 MAX_COLUMNS = 60
-"""Maximum number of fields that are shown, with those inside of others."""
+"""Maximum number of fields that are shown, including nested ones."""
 
 MAX_FRAGMENTS = 1000
 """Maximum number of fragments whose files are added up; to decode more takes too long."""

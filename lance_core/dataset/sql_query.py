@@ -91,8 +91,8 @@ class SqlQuery:
     def _register(self, context: Any, name: str) -> None:
         """Register the table as ``name``, with filters of float columns left to the engine.
 
-        It hands filters on as Arrow expressions, for which NaN is not above all numbers as it is
-        in SQL. A function that these expressions do not have keeps such filters back.
+        The engine hands filters on as Arrow expressions, where NaN is not above all numbers as it
+        is in SQL. So a view wraps these columns in a function that Arrow expressions do not have.
         """
         fields = list(self._table.schema)
         if not any(pa.types.is_floating(field.type) for field in fields):

@@ -97,8 +97,8 @@ def small_columns(
 ) -> SmallColumns | None:
     """Where rows of small columns wait to be encoded together.
 
-    None if the version has no way, or if the columns, less their types, are below ``min_shared``:
-    only columns of one type are encoded together.
+    None if the version does not support it, or if the number of columns less the number of their
+    types is below ``min_shared``: only columns of one type are encoded together.
     """
     if context.version not in (FileVersion.V2_1, FileVersion.V2_2) or len(fields) <= min_shared:
         return None

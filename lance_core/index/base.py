@@ -140,7 +140,7 @@ class IndexType(ABC):
 
     @abstractmethod
     def precision(self, query: IndexQuery, kind: pa.DataType, details: bytes) -> Precision | None:
-        """How precisely an index of a column of type ``kind`` answers ``query``; None for not.
+        """How precisely an index of a column of type ``kind`` answers ``query``; None: not at all.
 
         Reads no file. ``details`` are those of the index.
         """

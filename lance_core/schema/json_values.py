@@ -208,7 +208,7 @@ def _numbers(
 class Numbers:
     """Decoded numbers: ``integers``, or ``floats`` where ``is_float``.
 
-    ``is_large``: the integer is not below 2**63; ``integers`` has the bits of an unsigned one.
+    ``is_large``: the integer is 2**63 or more, and ``integers`` has the bits of its unsigned form.
     """
 
     integers: Int64Array

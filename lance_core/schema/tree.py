@@ -64,8 +64,8 @@ class Schema:
     def derived(self, name: str, make: Callable[[], T]) -> T:
         """The value that ``make`` returned at the first call with ``name``; do not change it.
 
-        What depends on the schema only is computed once for all snapshots that share the schema:
-        it takes long for thousands of fields.
+        For values that depend on the schema alone. All snapshots that share the schema share them,
+        since computing them for thousands of fields takes long.
         """
         if name not in self._derived:
             self._derived.setdefault(name, make())

@@ -34,8 +34,8 @@ def iops_counter() -> int:
 
 
 def bytes_read_counter() -> int:
-    """The bytes of what `iops_counter` counts.
+    """The total bytes of the ranges and objects that `iops_counter` counts.
 
-    Of a file that is mapped into memory, these are the bytes that a read may look at.
+    Of a file that is mapped into memory, the requested bytes count, even if they are not accessed.
     """
     return _TOTALS.bytes

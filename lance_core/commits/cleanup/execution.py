@@ -81,7 +81,7 @@ def execute(
     environment: Environment,
     scope: CleanupScope = MAIN_SCOPE,
 ) -> CleanupReport:
-    """Execute ``plan``, except for files that are needed by now.
+    """Execute ``plan``, but keep the files that versions missing from the plan need.
 
     Raises `StoreError` if the table cannot be written to, and the errors of `plan` for new versions
     that cannot be read. Some files then remain, and the next cleanup removes them.

@@ -46,7 +46,7 @@ class VersionToRemove:
 
 @dataclass(frozen=True, slots=True)
 class FileToRemove:
-    """A file to remove. ``verified``: only versions to remove name it, and at least one does."""
+    """A file to remove. ``verified``: versions name it, and all of them are removed."""
 
     path: str
     kind: FileKind

@@ -69,7 +69,7 @@ class CleanupPolicy:
         return self.older_than
 
     def numbers(self, versions: Sequence[int]) -> frozenset[int]:
-        """The members of ``versions``, which are ascending, that may be removed by their number."""
+        """Those of the ascending ``versions`` whose number allows their removal."""
         if self.retain_versions is not None:
             found = frozenset(versions[: -self.retain_versions])
         else:

@@ -17,22 +17,22 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange, ObjectStore
 
 BLOCK = 16 << 10
-"""Large runs have the same distance from a multiple of this many bytes in both files.
+"""A large run starts at the same position modulo this number of bytes in both files.
 
 Then file systems that can share blocks (of 4 KiB) do so, and others copy in units of several pages,
 which takes a quarter less time.
 """
 
 _LARGE_RUN = 512 << 10
-"""Minimum bytes of a run that is placed so; the padding is small beside it."""
+"""Minimum bytes of a run that is aligned to `BLOCK`; the padding is small beside it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
     """Byte ranges of a file that contain all given buffers, in ascending order.
 
-    Buffer ``i`` is in run ``of_buffer[i]``. All buffers of a run have the same distance from a
-    multiple of `ALIGNMENT`, so a copy to a multiple keeps them aligned if they are now.
+    Buffer ``i`` is in run ``of_buffer[i]``. All buffers of a run have the same position modulo
+    `ALIGNMENT`, so aligned buffers stay aligned if the run is copied to a multiple of it.
     """
 
     starts: Ints

@@ -1,4 +1,4 @@
-"""The physical columns of a top-level field, and what a copy of their pages must know of them."""
+"""The physical columns of a top-level field, as a copy of their pages needs them."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class _Column:
 
 @dataclass(slots=True)
 class _EncodedField:
-    """Rows of a field that are being encoded; by column of the field their pages and rows."""
+    """Rows of a field that are encoded again: pages and row counts by column of the field."""
 
     layout: FieldLayout
     encoder: FieldEncoder
@@ -233,7 +233,7 @@ class FileCopy:
 
 
 def _can_join(field: Field) -> bool:
-    """True if arrays of several files can be joined: dictionaries stay those of their pages."""
+    """True if arrays of several files can be joined; each dictionary must stay with its pages."""
     return not any(pa.types.is_dictionary(part.storage_type) for part in field.walk())
 
 

@@ -82,7 +82,7 @@ Piece = CopiedPages | EncodedRows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Units:
-    """Units in row order; ``first`` and ``last`` pages (exclusive) have a column for each column.
+    """Units in row order. ``first`` and ``last`` (exclusive): page numbers, by column of the field.
 
     ``is_copied`` is false for units that must be encoded again. ``has_pages``: true for units whose
     pages are known, even if some of their rows are deleted.

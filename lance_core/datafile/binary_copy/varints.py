@@ -86,7 +86,7 @@ def encode(values: Ints) -> Ragged:
 
 
 def tagged(tag: int, item: Ragged, present: npt.NDArray[np.bool_]) -> Ragged:
-    """Each item after the byte ``tag``; nothing for items that are not ``present``."""
+    """The byte ``tag`` and the item, for each item; nothing for those that are not ``present``."""
     kept = np.where(present, item[1], 0)
     edges = edges_of(item[1])
     body = gather(item[0], edges[:-1], edges[:-1] + kept)
@@ -107,7 +107,7 @@ def concatenated(parts: Sequence[Ragged]) -> Ragged:
 
 
 def merged(item: Ragged, counts: Ints) -> Ragged:
-    """Ragged bytes of groups of ``counts`` items each."""
+    """The same bytes, with each next ``counts`` items joined to one."""
     return item[0], np.diff(edges_of(item[1])[edges_of(counts)])
 
 

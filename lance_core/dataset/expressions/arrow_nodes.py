@@ -34,7 +34,7 @@ from lance_core.dataset.expressions.sql.node import (
 from lance_core.lazy_dataclass import dataclass
 
 MATCHES_NULL = 0
-"""The option of ``is_in`` for which NULL is a member of the values or not, but no third result."""
+"""The option of ``is_in`` that treats NULL like any other value: the result is never NULL."""
 
 
 def node_of(expression: pc.Expression, schema: pa.Schema) -> Node:
@@ -76,7 +76,7 @@ def _serialised(expression: pc.Expression) -> tuple[Iterator[tuple[str, str]], p
 
 
 def _metadata(schema: pa.Schema) -> Iterator[bytes]:
-    """The keys and values of a schema's metadata, of which a dictionary has each key only once.
+    """The keys and values of a schema's metadata, also of repeated keys, which a dictionary loses.
 
     They are read from the third pointer of the structure ``ArrowSchema`` of the C data interface.
     """

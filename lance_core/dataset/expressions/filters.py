@@ -56,7 +56,7 @@ class Computed(Protocol):
 
     @property
     def node(self) -> Node | None:
-        """A condition in the form of our SQL that is TRUE for the same rows, NULL for the same.
+        """A condition in our SQL's form that is TRUE for the same rows and NULL for the same rows.
 
         Parts that have no such form are `sql.node.unknown`. None if nothing is known.
         """
@@ -110,7 +110,7 @@ class Value:
         return self.computed.path
 
     def field(self, name: str) -> pa.Field:
-        """The field of the result; NOT NULL and metadata of columns stay where SQL keeps them."""
+        """The field of the result, with the nullability and metadata that SQL keeps of columns."""
         return pa.field(name, self.type, self.computed.nullable, self.computed.metadata)
 
     def evaluate(self, data: pa.Table) -> pa.ChunkedArray:

@@ -44,7 +44,7 @@ class FragmentReuse:
     map: AddressMap = AddressMap()
 
     def fragments(self, index: IndexMetadata) -> BitMap | None:
-        """The fragments that have the rows now that ``index`` covers; None if they are unknown."""
+        """The fragments that now have the rows that ``index`` covers; None if they are unknown."""
         listed = index.fragments
         if listed is None or not self.versions:
             return listed

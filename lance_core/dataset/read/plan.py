@@ -76,7 +76,7 @@ class FragmentRun:
 
 
 RowSource: TypeAlias = "Fragment | FragmentRun"
-"""What has the rows of a span."""
+"""The fragment or the run of fragments that has the rows of a span."""
 
 
 def source_ids(source: RowSource) -> list[int]:
@@ -102,7 +102,7 @@ class Span:
 
     @property
     def source(self) -> RowSource:
-        """What the rows count from."""
+        """The fragment or run from whose start the rows count."""
         return self.fragment if self.run is None else self.run
 
     @property

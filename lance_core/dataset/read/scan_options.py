@@ -144,7 +144,7 @@ BUILDER_NAMES = {
     "with_fragments": "fragments",
     "with_index_segments": "index_segments",
 }
-"""Options whose names in a `ScannerBuilder`, and so in default scan options, are others."""
+"""By name in a `ScannerBuilder` and in default scan options, the option of another name here."""
 
 
 def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None) -> ScanOptions:

@@ -431,7 +431,7 @@ def _side_by_side(tables: Sequence[pa.Table]) -> pa.Table:
 def _by_time(
     fields: tuple[Field, ...], late: bool | frozenset[str] | None
 ) -> tuple[tuple[Field, ...], tuple[Field, ...], tuple[Field, ...]]:
-    """The fields to read early, late, and when it is best, by the plan's ``late``."""
+    """The fields to read before the filter, after it, and when it costs less, by ``late``."""
     if late is None:
         return (), (), fields
     if late is True:

@@ -30,10 +30,10 @@ COLUMN_WINDOW_BYTES = 448 << 10
 The target grows with the columns because a window has a fixed cost for each column.
 """
 WIDE_COLUMNS = 192
-"""Columns from which on a window has more than `STREAM_WINDOW_BYTES`, in proportion.
+"""Number of columns above which windows grow beyond `STREAM_WINDOW_BYTES`, in proportion.
 
-Python plans each column of each window, which takes as long as decoding some 64 KiB of it: the
-share of a column in such a window, and a batch of 8192 rows of 8 bytes.
+Planning a column of a window in Python takes as long as decoding about 64 KiB of it. So each column
+of a wide window gets 64 KiB, which are also a batch of 8192 rows of 8 bytes.
 """
 _PROBABLE_BYTES = 16
 """Assumed bytes of a string or list; many are longer."""

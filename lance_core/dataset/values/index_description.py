@@ -14,8 +14,8 @@ from lance_core.lazy_dataclass import dataclass
 class IndexSegmentDescription:
     """A segment of an index.
 
-    ``fragment_ids``: the fragments that it covers; those may be among them that do not exist any
-    more. ``size_bytes``: the bytes of its files, None if they are not recorded.
+    ``fragment_ids``: the fragments that it covers, perhaps some that do not exist any more.
+    ``size_bytes``: the bytes of its files, None if they are not recorded.
     """
 
     uuid: str

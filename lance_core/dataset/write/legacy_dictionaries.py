@@ -104,7 +104,7 @@ def in_dictionary(array: pa.Array, field: Field) -> pa.Array:
 
 
 def _of_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """``array`` as the type ``kind``, which must be its own but for nulls and views."""
+    """``array`` as ``kind``, its own type; an array of nulls or views may have another one."""
     if not pa.types.is_null(array.type) and without_views(array.type) != kind:
         raise InvalidInputError(f"expected values of type {kind}, got {array.type}")
     return array.cast(kind)

@@ -77,7 +77,7 @@ def _with_columns(
     options: CommitOptions,
     environment: Environment,
 ) -> tuple[Snapshot, DeleteResult]:
-    """`replace_rows` as a `Merge`, which keeps all fragments: other changes of rows conflict."""
+    """`replace_rows` as a `Merge` of all fragments: any other change of rows conflicts with it."""
     rows = deletions.find(snapshot, plan)
     assert isinstance(appended.operation, Append)
     with discard_on_failure(snapshot.root) as files:

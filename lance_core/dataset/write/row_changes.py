@@ -95,7 +95,7 @@ class RowChanges:
 
 
 def _unpacked_filter(packed: bytes) -> bytes:
-    """The bits of a key filter, or nothing; raises `ValueError` for other and for cut content."""
+    """The bits of a key filter, or nothing; raises `ValueError` for other or cut content."""
     stream = zlib.decompressobj()
     bits = stream.decompress(packed, FILTER_BYTES + 1)
     if len(bits) not in (0, FILTER_BYTES) or not stream.eof:
@@ -118,8 +118,8 @@ class RowChangeCommit:
     ``verb`` names the change in errors. ``predicate``: the text of the condition, for a change that
     only deletes rows; it is recorded. ``modified``: the columns with new values, None means any.
     ``rejects_added_rows``: rows that others have added in the meantime are a conflict, because they
-    may change the result. A function decides for a newer version, given as a dataset, and the ids
-    of its fragments that have added rows, or new values of rows.
+    may change the result. A function decides: it gets a dataset at the newer version, and the ids
+    of its fragments that have added rows or new values.
     """
 
     verb: str = "change of rows"

@@ -21,11 +21,11 @@ from lance_core.lazy_dataclass import dataclass
 
 # Limits on the table of sequences.
 _MAX_SEQUENCES = 1 << 15
-"""Entries: their numbers must fit uint16, and building a larger table costs more than it saves."""
+"""Maximum entries: numbers must fit uint16, and a larger table costs more than it saves."""
 _SEQUENCE_BYTES = 64
-"""Mean bytes of an entry: longer entries are no cheaper than single takes."""
+"""Maximum mean bytes of an entry: longer entries are no cheaper than single takes."""
 _ROWS_PER_SEQUENCE = 16
-"""Rows to take for each entry: fewer do not pay for building the table."""
+"""Minimum rows to take for each entry: fewer do not pay for building the table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Kernels(Protocol):
         bits: int,
         index: IntegerIndex,
     ) -> ValueMatches:
-        """The values, as signed integers, out of those of `unpack_inline` that are in ``index``.
+        """Those values of `unpack_inline` that are in ``index``, where they are signed integers.
 
         Returns their positions in ascending order. Raises as `unpack_inline` does.
         """

@@ -28,7 +28,7 @@ class ReadCounters:
         self._lock = ForkSafeLock()
         self.requests = self.iops = self.bytes_read = 0
         self.views: dict[Any, Any] = {}
-        """For each object that reads, a counterpart that counts here; for its owner to fill."""
+        """For each object that reads, a copy of it that counts here; those who count fill it."""
 
     def add(self, requests: int, iops: int, bytes_read: int) -> None:
         """Add to the totals."""

@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[tuple[str, ...], str]
 
 
 def mismatch(before: Seen, after: Seen, history: Mapping[int, Seen]) -> str:
-    """How ``after`` differs from ``before`` changed by its transaction; "" if it does not."""
+    """How ``after`` differs from the result of its transaction on ``before``; "" if it does not."""
     if after.transaction is None:
         return ""
     old, new = _parts(before.file.manifest.fragments), _parts(after.file.manifest.fragments)

@@ -43,7 +43,7 @@ _BITS: Mapping[pa.DataType, tuple[pa.DataType, pa.DataType]] = {
     pa.float32(): (pa.int32(), pa.uint32()),
     pa.float64(): (pa.int64(), pa.uint64()),
 }
-"""The signed and unsigned integers with the bits of a float type."""
+"""By float type, the signed and the unsigned integer type of the same width."""
 
 
 def compare(operator: str, left: Node, right: Node) -> Node:
@@ -193,7 +193,7 @@ def float_bits(floats: pa.Array) -> pa.Array:
 
 
 def _sort_keys(floats: pa.Array) -> pa.Array:
-    """Integers in the order of ``floats``, in which both zeros are 0."""
+    """An integer for each of ``floats``, in the same order; 0 for both zeros."""
     bits = float_bits(floats)
     # The bits of a negative float are the lowest integer plus the bits of its absolute value.
     lowest = pa.scalar(-1 << (bits.type.bit_width - 1), bits.type)

@@ -48,7 +48,7 @@ _MAX_FLOATS = 3
 """Maximum float columns for which NaN is assumed or excluded: the cases double with each."""
 
 _MAX_MEMBERS = 100
-"""Maximum values of an IN list that are tested one by one; of more, only minimum and maximum."""
+"""Maximum values of an IN list to test one by one; of a longer one, only its bounds are tested."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -120,7 +120,7 @@ def _counts(where: Grid, choices: Literals) -> Iterator[int]:
 
 
 def _at(kind: pa.DataType, counts: list[int]) -> pa.Array:
-    """The integers or decimals that are ``counts`` steps."""
+    """The integers or decimals of so many steps: ``counts`` has one number for each."""
     if pa.types.is_integer(kind):
         return pa.array(counts, kind)
     with decimal.localcontext(prec=100):

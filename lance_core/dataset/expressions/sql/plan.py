@@ -233,8 +233,8 @@ class _Planner:
 def _engine_condition(text: str, schema: pa.Schema, reason: UnsupportedFeatureError) -> Node:
     """A condition that DataFusion evaluates.
 
-    Raises ``reason``, why our SQL does not support it, if DataFusion does not either, or if it
-    needs no columns, which would have the number of rows.
+    Raises ``reason``, the error of our SQL, if DataFusion does not support the condition either, or
+    if it needs no column: then nothing tells the number of rows.
     """
     try:
         expression = datafusion.engine_expression(text, schema, reason)

@@ -88,12 +88,12 @@ def to_unixtime(node: Node) -> Node:
 
 
 def from_seconds(node: Node) -> Node:
-    """The timestamp that is so many seconds after 1970."""
+    """The timestamp ``node`` seconds after the start of 1970."""
     return converted(converted(node, pa.int64()), pa.timestamp("s"))
 
 
 def from_millis(node: Node) -> Node:
-    """The timestamp that is so many milliseconds after 1970."""
+    """The timestamp ``node`` milliseconds after the start of 1970."""
     return converted(converted(node, pa.int64()), pa.timestamp("ms"))
 
 

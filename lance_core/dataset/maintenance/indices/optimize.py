@@ -117,7 +117,7 @@ class _Change:
             return writer.write(draft, lambda output: type_.merge(parts, new, output))
 
     def _parameters(self, snapshot: Snapshot) -> Mapping[str, Any]:
-        """The parameters of `source`; those in its details, with a warning, if it is damaged."""
+        """The parameters of `source`; if it is damaged, those in its details, with a warning."""
         try:
             return open_index(snapshot, self.source, self.spec).parameters
         except (CorruptFileError, ObjectNotFoundError) as error:
@@ -153,7 +153,7 @@ def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change
 
 
 def _common_type(snapshot: Snapshot, segments: Sequence[IndexMetadata]) -> IndexTypeSpec | None:
-    """The type of all segments; None if it is not known, or if they are no parts of one index."""
+    """The type of all segments; None if it is unknown, or if they are not parts of one index."""
     found = {(spec_of(one), one.fields) for one in segments}
     if len(found) != 1 or field_of(snapshot, segments[0]) is None:
         return None

@@ -27,7 +27,7 @@ _UNSUPPORTED = frozenset(
     {"inverted", "fts", "fm", "rtree", "minhashlsh", "vector", "scalar"}
     | {f"ivf{kind}" for kind in ("flat", "pq", "sq", "rq", "hnswflat", "hnswpq", "hnswsq")}
 )
-"""Types of pylance, as `plain_index_type` writes them, that no plugin may have meant."""
+"""Names of pylance's other types, as `plain_index_type` writes them: no plugin is missing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -128,9 +128,9 @@ def _check_no_nulls(snapshot: Snapshot, altered: Altered) -> None:
 
 
 def _check_parents(array: pa.Array, field: Field, wanted: Field) -> None:
-    """Raise `InvalidInputError` if a field that becomes not nullable is in a struct that is null.
+    """Raise `InvalidInputError` if a field that must not be null any more is inside a null struct.
 
-    The struct may become not null later, when it gets further members.
+    Such a struct gets a value, and the field a null, when further members are added to it.
     """
     if not wanted.is_struct:
         return

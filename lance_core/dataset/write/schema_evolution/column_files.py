@@ -45,7 +45,7 @@ BATCH_ROWS = 1 << 16
 BATCH_BYTES = 8 << 20
 FIRST_ROWS = 1 << 13
 MAX_ROWS = 1 << 18
-"""Bytes of a batch of new values; its rows if their width is unknown, and at most."""
+"""Bytes of a batch of new values, its rows if their width is unknown, and its maximum rows."""
 
 
 def plan_of_fragments(plan: ScanPlan, snapshot: Snapshot, *fragments: Fragment) -> ScanPlan:

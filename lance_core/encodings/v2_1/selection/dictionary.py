@@ -83,7 +83,7 @@ def as_dictionary(
 def never_has_dictionary(
     values: npt.NDArray[np.unsignedinteger], are_marks: bool = False
 ) -> npt.NDArray[np.bool_]:
-    """For each row of 64-bit ``values``, if `as_dictionary` without options returns None.
+    """For each row of 64-bit ``values``, True if `as_dictionary` without options returns None.
 
     ``are_marks``: ``values`` are `text_marks`; then the result may be False for such a row, too.
     """

@@ -223,9 +223,9 @@ class Rewrite(Operation):
         """The indices after the rewrite.
 
         Rewritten indices cover the new fragments. In a table with stable row ids, so do indices
-        with row ids; the others lose the removed fragments. Without stable row ids, they keep
-        them, which has no effect. An index may have been removed or rewritten after this rewrite
-        was computed.
+        with row ids; all others lose the removed fragments. Without stable row ids, the others keep
+        the removed fragments in their lists, which has no effect. An index may have been removed or
+        rewritten after this rewrite was computed.
         """
         rewritten = {index.old_id: index for index in self.rewritten_indices}
         indices = draft.indices
