@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
-from lance_core.encodings.arrow.dictionary_expand import Lookup
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
@@ -95,19 +95,34 @@ class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
         return _single(stored) if stored else empty_array(self.type.value_type)
 
 
-class StringDictionaryPlan(_DictionaryPlan[Lookup]):
+class StringDictionaryPlan(_DictionaryPlan[pa.Array]):
     """Decodes arrays of plain strings; index 0 is null."""
 
     __slots__ = ()
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
-        indices, lookup = yield from self._read(rows, context)
-        _check_range(indices, len(lookup.items))
-        return [lookup.take(indices)]
+        indices, items = yield from self._read(rows, context)
+        _check_range(indices, len(items))
+        if len(indices) == 1:
+            return [items.slice(int(indices[0]), 1)]
+        _check_text(indices, items)
+        return [items.take(pa.array(indices))]
 
-    def _prepare(self, stored: list[pa.Array]) -> Lookup:
-        return Lookup.of(stored, self.type)
+    def _prepare(self, stored: list[pa.Array]) -> pa.Array:
+        return pa.concat_arrays([pa.nulls(1, self.type), *stored])
+
+
+def _check_text(indices: Indices, items: pa.Array) -> None:
+    """Raise `CorruptFileError` if the items at ``indices`` take 2 GiB or more."""
+    if items.nbytes * len(indices) <= MAX_OFFSET:
+        return
+    lengths = pc.fill_null(pc.binary_length(items), 0).to_numpy()
+    total = int(lengths.take(indices).sum(dtype=np.int64))
+    if total > MAX_OFFSET:
+        raise CorruptFileError(
+            f"a page of dictionary strings would expand to {total} bytes; the limit is {MAX_OFFSET}"
+        )
 
 
 def _check_range(indices: Indices, limit: int) -> None:

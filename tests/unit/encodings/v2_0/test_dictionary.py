@@ -11,8 +11,10 @@ import pytest
 
 import lance_core
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
+from lance_core.encodings import v2_0
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v2_0 import dictionary
 from lance_core.encodings.v2_0.base import EncodeScope
 from lance_core.encodings.v2_0.dictionary import encode_dictionary
 from lance_core.encodings.v2_0.selection import few_distinct
@@ -155,3 +157,32 @@ def test_chunks_with_more_items_than_keys_are_pages_of_their_own(tmp_path: Path)
         table.take(list(range(200))[::-1])
     with pytest.raises(ResultTooLargeError, match="larger index type"):
         list(table.to_batches())
+
+
+@each_case("type_", [pa.string(), pa.large_string(), pa.binary()])
+@each_case("count", [1, 2, 3, 25, 99, 255])
+@each_case("rows", [1, 5, 999, 70_001])
+def test_items_are_taken(type_: pa.DataType, count: int, rows: int) -> None:
+    registry = EncodingRegistry(("built-in", spec) for spec in v2_0.specs())
+    texts = ["x" * (i % 7) + str(i) for i in range(count)]
+    indices = pa.array(np.random.default_rng(rows).integers(0, count + 1, rows).astype(np.uint8))
+    page = stored(indices, pa.array(texts).cast(type_), type_, registry)
+    got = page.decode(RowRange(0, rows), registry)
+    got.validate(full=True)
+    assert got.equals(pa.array([None, *texts]).cast(type_).take(indices))
+
+
+def test_without_index_0_there_are_no_nulls(registry: EncodingRegistry) -> None:
+    page = stored(pa.array(np.ones(70_000, np.uint8)), pa.array(["a", "b"]), pa.string(), registry)
+    assert page.decode(RowRange(0, 70_000), registry).null_count == 0
+
+
+def test_more_bytes_than_a_page_can_hold_are_corruption(
+    registry: EncodingRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dictionary, "MAX_OFFSET", 1002)
+    items = pa.array(["x" * 500, "y"])
+    page = stored(pa.array([1, 1, 2, 2, 0, 1, 1, 1], pa.uint8()), items, pa.string(), registry)
+    assert len(page.decode(RowRange(0, 5), registry)) == 5
+    with pytest.raises(CorruptFileError, match="expand to 1500 bytes"):
+        page.decode(RowRange(5, 8), registry)
