@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.commits.history import Version
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.decide import Decision
-from lance_core.dataset.write.merge_insert.key_hashes import Uint64s, hash_keys
+from lance_core.dataset.write.merge_insert.key_hashes import hash_keys
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.dataset.write.merge_insert.plan import primary_key
 from lance_core.dataset.write.merge_insert.source import Source
@@ -25,25 +24,16 @@ from lance_core.dataset.write.merge_insert.target import find_keys
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import RetryableCommitConflictError
+from lance_core.index.scalar.split_block_filter import BLOCK_BYTES, build_filters
 from lance_core.schema import Field
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.transactions.operations.key_filter import BloomKeys, KeyExistenceFilter
 
-_BLOCK_WORDS = 8
 FILTER_BYTES = 1 << 15
 """The size of the bits of a filter."""
 
 _FILTER_ITEMS, _FILTER_PROBABILITY = 8192, 0.00057
 """The parameters of all filters: only filters with equal parameters are comparable."""
-
-_SALTS = np.array(
-    [
-        *(0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D),
-        *(0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31),
-    ],
-    np.uint32,
-)
-"""Constants of Parquet's split-block bloom filters, one for each word of a block."""
 
 _FILTERED = (
     *(pa.int32(), pa.int64(), pa.uint32(), pa.uint64()),
@@ -132,19 +122,21 @@ class KeyBits:
         self._ids = tuple(field.id for field in fields)
         self.names = [field.name for field in fields]
         self._is_filtered = all(field.storage_type in _FILTERED for field in fields)
-        self._words = np.zeros((FILTER_BYTES // (4 * _BLOCK_WORDS), _BLOCK_WORDS), np.uint32)
+        self._blocks = np.zeros((FILTER_BYTES // BLOCK_BYTES, BLOCK_BYTES // 4), np.uint32)
 
     def add(self, keys: pa.Table) -> None:
         """Add the keys, whose columns are in the order of the fields."""
         if self._is_filtered:
-            _add(self._words, hash_keys(keys.columns))
+            hashes = hash_keys(keys.columns)
+            zone = np.zeros(len(hashes), np.int64)
+            self._blocks |= build_filters(hashes, zone, 1, len(self._blocks))
 
     def unite(self, bitmap: bytes) -> None:
         """Add the keys of another filter with the same fields."""
-        self._words |= np.frombuffer(bitmap, np.uint32).reshape(self._words.shape)
+        self._blocks |= np.frombuffer(bitmap, np.uint32).reshape(self._blocks.shape)
 
     def bitmap(self) -> bytes:
-        return self._words.tobytes()
+        return self._blocks.tobytes()
 
     def filter(self) -> KeyExistenceFilter:
         """The filter for a transaction."""
@@ -156,11 +148,3 @@ def _files(fragment: Fragment, fields: Sequence[Field]) -> set[tuple[str, int | 
     """The files of a fragment with the values of ``fields``."""
     ids = {part.id for field in fields for part in field.walk()}
     return {(file.path, file.base_id) for file in fragment.files if not ids.isdisjoint(file.fields)}
-
-
-def _add(words: npt.NDArray[np.uint32], hashes: Uint64s) -> None:
-    """Set the bits of ``hashes`` in a split-block bloom filter, one bit in each word of a block."""
-    blocks = ((hashes >> np.uint64(32)) * np.uint64(len(words))) >> np.uint64(32)
-    low = hashes.astype(np.uint32)
-    bits = np.uint32(1) << ((low[:, None] * _SALTS) >> np.uint32(27))
-    np.bitwise_or.at(words, blocks.astype(np.int64), bits)
