@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
-from lance_core.index.scalar.sort_order import sort_keys
+from lance_core.index.scalar.sort_order import searchable, sort_keys
 from lance_core.lazy_dataclass import dataclass
 
 Keys = list[npt.NDArray[Any]]
@@ -150,34 +150,14 @@ def _nulls(array: pa.Array) -> npt.NDArray[np.bool_] | None:
 
 def _ranks(array: pa.Array) -> npt.NDArray[np.uint64]:
     """Numbers in the order of the values, comparable between arrays of a numeric type only."""
-    type_ = array.type
-    if pa.types.is_null(type_):
+    if pa.types.is_null(array.type):
         return np.zeros(len(array), np.uint64)
-    if pa.types.is_boolean(type_):
-        array = array.cast(pa.uint8())
-    elif pa.types.is_floating(type_):
-        return _float_ranks(_values(array).astype(np.float64))
-    elif not is_numeric(type_):
+    if not is_numeric(array.type):
         return _dense_ranks(array)
-    values = _values(array)
+    values = searchable(sort_keys(array))
     if values.dtype.kind == "u":
         return values.astype(np.uint64)
     return values.astype(np.int64).view(np.uint64) ^ _SIGN
-
-
-def _values(array: pa.Array) -> npt.NDArray[Any]:
-    """The numbers in an array of fixed width; any number for null."""
-    name = f"int{array.type.bit_width}" if pa.types.is_temporal(array.type) else None
-    dtype = np.dtype(name or array.type.to_pandas_dtype())
-    data = array.buffers()[1]
-    if data is None:
-        return np.zeros(len(array), dtype)
-    return np.frombuffer(data, dtype)[array.offset : array.offset + len(array)]
-
-
-def _float_ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    bits = values.view(np.uint64)
-    return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
 
 def _dense_ranks(array: pa.Array) -> npt.NDArray[np.uint64]:
