@@ -16,6 +16,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import BlobKind
 from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.read_planning import plan_reads
 from lance_core.table.paths import check_relative
 
 if TYPE_CHECKING:
@@ -174,27 +175,5 @@ def _within(source: BlobSource, file_size: int) -> BlobSource:
 
 def read_ranges(store: ObjectStore, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
     """The bytes of ``ranges`` (in any order) of one object; ranges close together are coalesced."""
-    order = sorted(range(len(ranges)), key=lambda number: ranges[number].start)
-    joined: list[ByteRange] = []
-    home: list[int] = [0] * len(ranges)
-    gap = min(store.coalesce_gap, _MAX_GAP)
-    for number in order:
-        wanted = ranges[number]
-        last = joined[-1] if joined else None
-        if last is not None and _is_near(last, wanted, gap):
-            joined[-1] = ByteRange(last.start, max(last.stop, wanted.stop))
-        else:
-            joined.append(wanted)
-        home[number] = len(joined) - 1
-    buffers = store.get_ranges(path, joined)
-    return [
-        buffers[home[n]].slice(r.start - joined[home[n]].start, r.stop - r.start)
-        for n, r in enumerate(ranges)
-    ]
-
-
-def _is_near(before: ByteRange, wanted: ByteRange, gap: int) -> bool:
-    """True if two ranges are close enough, and small enough together, for one request."""
-    if wanted.start - before.stop > gap:
-        return False
-    return max(before.stop, wanted.stop) - before.start <= _MAX_JOINED
+    plan = plan_reads(ranges, min(store.coalesce_gap, _MAX_GAP), _MAX_JOINED)
+    return plan.cut(store.get_ranges(path, [ByteRange(*extent) for extent in plan.extents]))
