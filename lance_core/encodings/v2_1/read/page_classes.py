@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 MIN_GROUPS = 8
 """Minimum groups of consecutive pages with equal encodings: fewer are decoded one by one."""
 
+MAX_PAGE_ROWS = 1500
+"""Maximum mean rows of a page: of larger ones, copying the values takes longer than it saves."""
+
 _CONSTANT = -2
 """The class of pages that have one value, or nulls only, in their message."""
 
@@ -42,10 +45,15 @@ _CONSTANT = -2
 def decode_by_class(
     leaf: LeafColumn, node: Node, rows: Rows, context: DecodeContext
 ) -> Decoding[pa.Array | None]:
-    """The ``rows`` of ``leaf``, which is the field ``node``; None if its pages do not alternate."""
+    """The ``rows`` of ``leaf``, which is the field ``node``.
+
+    None if its pages do not alternate, or have many rows.
+    """
     if len(leaf.column.starts) <= MIN_GROUPS:
         return None
     pages, cuts = leaf.pages_of(rows)
+    if len(rows) > MAX_PAGE_ROWS * len(pages):
+        return None
     kinds = leaf.pages.kinds[pages]
     classes = leaf.fingerprints(kinds)
     if np.count_nonzero(classes[1:] != classes[:-1]) + np.count_nonzero(classes == -1) < MIN_GROUPS:

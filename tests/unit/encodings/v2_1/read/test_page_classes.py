@@ -8,6 +8,7 @@ import pytest
 
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.page_arrays import PageArrays
+from lance_core.encodings.v2_1.read import page_classes
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
@@ -72,6 +73,15 @@ def test_all_pages_of_an_encoding_are_read_in_one_round() -> None:
     field = stored(pa.int32(), "2.2")
     assert len(field.read(RowRange(0, PAGES * PAGE))) == 1
     assert field.asked == 1
+
+
+def test_large_pages_are_not_copied_into_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    field, rows = stored(pa.int32(), "2.2"), RowRange(0, PAGES * PAGE)
+    expected = pa.concat_arrays(field.read(rows))
+    monkeypatch.setattr(page_classes, "MAX_PAGE_ROWS", PAGE - 1)
+    found = field.read(rows)
+    assert len(found) > 1
+    assert pa.concat_arrays(found).equals(expected)
 
 
 def test_damage_names_the_page_that_has_it() -> None:
