@@ -17,6 +17,7 @@ from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
 from lance_core.encodings.v2_0.page_run import (
     MAX_PAGE_BYTES,
+    MAX_PAGE_ROWS,
     MIN_PAGES,
     ArrayRun,
     Shape,
@@ -92,7 +93,8 @@ class ColumnPlan(FieldPlan):
         pages = np.array(numbers)
         buffers = spans_index(table.edges[pages], table.edges[pages + 1])
         stored = int((table.stops[buffers] - table.starts[buffers]).sum())
-        if stored > MAX_PAGE_BYTES * len(numbers):
+        stored_rows = int(table.num_rows[pages].sum())
+        if stored > MAX_PAGE_BYTES * len(pages) or stored_rows > MAX_PAGE_ROWS * len(pages):
             return None
         shapes = {self._shape(kind, table) for kind in set(table.kinds[pages].tolist())}
         shape = shapes.pop()

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 MIN_PAGES = 8
 """Minimum pages of a run; fewer are read one by one."""
 
-MAX_PAGE_BYTES = 256 << 10
-"""Maximum mean bytes of the pages of a run: larger pages are returned without a copy."""
+MAX_PAGE_BYTES = 128 << 10
+MAX_PAGE_ROWS = 1 << 14
+"""Maximum mean bytes and rows of the pages of a run: of larger ones, the copy takes too long."""
 
 Octets = npt.NDArray[np.uint8]
 Shape = tuple[str, int]

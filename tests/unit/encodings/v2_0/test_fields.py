@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings import v2_0
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.page import Column, ForeignEncoding, Page
+from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v2_0 import column
+from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 from lance_core.testing.stored_field import StoredField
 from tests.each_case import each_case
+from tests.unit.encodings.v2_0.conftest import field_of
 
 Store = Callable[..., StoredField]
 
@@ -206,3 +212,22 @@ def test_a_page_that_ends_past_the_file_is_corruption(store: Store) -> None:
     stored.columns[0] = Column((beyond,), (), stored.columns[0].encoding)
     with pytest.raises(CorruptFileError, match="offset 64, field 'x': a buffer ends at byte 144"):
         stored.read(RowRange(0, 10))
+
+
+@each_case("limit", ["MAX_PAGE_ROWS", "MAX_PAGE_BYTES"])
+@each_case("kind", [pa.int64(), pa.string()])
+def test_small_pages_are_joined_and_larger_ones_are_not_copied(
+    kind: pa.DataType, limit: str
+) -> None:
+    arrays = [pa.array(range(first, first + 40)).cast(kind) for first in range(0, 400, 40)]
+    registry = EncodingRegistry(("built-in", spec) for spec in v2_0.specs())
+    stored = StoredField.write(
+        field_of(pa.field("x", kind)), arrays, registry, FileVersion.V2_0, flush_bytes=1
+    )
+    for rows in (RowRange(0, 400), RowRange(30, 395), RowIndices(np.arange(0, 400, 3))):
+        joined = stored.read(rows)
+        with mock.patch.object(column, limit, 39):
+            alone = stored.read(rows)
+        assert (len(joined), len(alone)) == (1, 10)
+        assert joined[0].equals(pa.concat_arrays(alone))
+        assert joined[0].equals(picked(pa.concat_arrays(arrays), rows))
