@@ -71,7 +71,7 @@ def decode_field(
         return (yield from reorder(distinct, rows))
     if len(plan) > 1:
         context = replace(context, memo={})
-    if len(rows) == 1 and not root.is_leaf and isinstance(rows, RowRange):
+    if len(rows) == 1 and tree.has_only_lists and isinstance(rows, RowRange):
         array = yield from _list_at(tree, rows.start, context)
         if array is not None:
             return [array]
@@ -121,9 +121,7 @@ def _scalars(
 
 
 def _list_at(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array | None]:
-    """One row of a field with several leaves or lists; None if a leaf has no fast path."""
-    if any(scale != 1 for scale in tree.scales):
-        return None
+    """One row of a field all of whose leaves are in lists; None if a leaf has no fast path."""
     found = yield from run_interleaved([leaf.column.list_at(row, context) for leaf in tree.plan])
     parts = [part for part in found if part is not None]
     if len(parts) < len(tree.plan):
@@ -165,7 +163,10 @@ class _Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tree:
-    """The cached structure of a field: its root and leaves, and the columns of all ``ids``."""
+    """The cached structure of a field: its root and leaves, and the columns of all ``ids``.
+
+    ``has_only_lists``: all leaves are in lists, and none is in a fixed-size list.
+    """
 
     field: Field
     ids: tuple[int, ...]
@@ -174,6 +175,7 @@ class _Tree:
     paths: tuple[tuple[Node, ...], ...]
     plan: tuple[_Leaf, ...]
     scales: tuple[int, ...]
+    has_only_lists: bool
 
     def is_of(self, field: Field, column_of: Mapping[int, int]) -> bool:
         """True if this is the tree of ``field`` with these columns."""
@@ -205,7 +207,7 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
         column = LeafColumn.of(columns[number], field.storage_type, field.name)
         root = Node(field.storage_type, is_leaf=True)
         leaf = _Leaf(column, 1)
-        tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,))
+        tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,), False)
         tree.expect()
         column.tree = tree
         return tree
@@ -218,7 +220,8 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
         raise CorruptFileError("the columns of a field differ in their rows", field=field.name)
     ids = tuple(part.id for part in field.walk())
     numbers = tuple(column_of.get(id_, -1) for id_ in ids)
-    tree = _Tree(field, ids, numbers, root, paths, plan, scales)
+    in_lists = all(any(node.is_list for node in path) for path in paths)
+    tree = _Tree(field, ids, numbers, root, paths, plan, scales, in_lists and set(scales) == {1})
     tree.expect()
     leaves[0].tree = tree
     return tree
