@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from lance_core.commits.handlers.lock import CommitLock
-from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Target
 from lance_core.dataset.values.base_path import DatasetBasePath
@@ -56,7 +56,7 @@ else:
     updating = lazy_module("lance_core.dataset.write.update")
 
 
-class ChangeMethods(Opened):
+class ChangeMethods(DatasetBase):
     """Commits new versions of the table."""
 
     def insert(self, data: ReaderLike, *, mode: str = "append", **options: Any) -> None:

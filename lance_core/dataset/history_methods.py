@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.on_demand import lazy_module
@@ -33,7 +33,7 @@ else:
     versions = lazy_module("lance_core.dataset.snapshot.versions")
 
 
-class HistoryMethods(Opened):
+class HistoryMethods(DatasetBase):
     """Lists, describes and opens the versions of the table."""
 
     @property

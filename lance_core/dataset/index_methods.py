@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 
@@ -26,7 +26,7 @@ else:
     statistics = lazy_module(f"{_FOLDER}.statistics")
 
 
-class IndexMethods(Opened):
+class IndexMethods(DatasetBase):
     """Creates, lists and drops the indices of columns."""
 
     def create_scalar_index(  # noqa: PLR0913 (the arguments are those of pylance)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.snapshot import open_table
 from lance_core.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
@@ -25,7 +25,7 @@ else:
     validate = lazy_module("lance_core.dataset.maintenance.validate")
 
 
-class MaintenanceMethods(Opened):
+class MaintenanceMethods(DatasetBase):
     """Validates, compacts and cleans up the table's files."""
 
     @property

@@ -33,7 +33,7 @@ from lance_core.store.temporary_folder import TemporaryFolder, memory_budget
 from lance_core.table.storage_version import may_mix
 
 if TYPE_CHECKING:
-    from lance_core.dataset.change_methods import ChangeMethods
+    from lance_core.dataset.mixin_base import DatasetBase
 
 
 class MergeInsertBuilder:
@@ -44,7 +44,7 @@ class MergeInsertBuilder:
     change. A key with a null matches no row. Then call `execute`.
     """
 
-    def __init__(self, dataset: ChangeMethods, on: str | Iterable[str] | None) -> None:
+    def __init__(self, dataset: DatasetBase, on: str | Iterable[str] | None) -> None:
         """``on``: the key columns; None means the table's unenforced primary key."""
         self._dataset = dataset
         self._plan = MergePlan(key_columns(dataset.snapshot.schema, on))

@@ -1,4 +1,4 @@
-"""`Opened`: the state that all base classes of `LanceDataset` share."""
+"""`DatasetBase`: the state that all base classes of `LanceDataset` share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 from lance_core.dataset.snapshot.snapshot import Snapshot
 
 
-class Opened:
+class DatasetBase:
     """An open version of a table, with the default options of its scans."""
 
     _snapshot: Snapshot

@@ -19,7 +19,7 @@ from lance_core.dataset.maintenance.compaction.tasks import (
     RewriteResult,
 )
 from lance_core.dataset.maintenance.compaction.verify import CompactionCheck, verify
-from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.values.auto_cleanup_options import (
     INTERVAL,
     OLDER_THAN,
@@ -46,7 +46,9 @@ class Compaction:
     """
 
     @staticmethod
-    def plan(dataset: Opened, options: CompactionOptions | Mapping[str, Any]) -> CompactionPlan:
+    def plan(
+        dataset: DatasetBase, options: CompactionOptions | Mapping[str, Any]
+    ) -> CompactionPlan:
         """The tasks of a compaction of the open version; nothing is written.
 
         Raises `InvalidInputError` and `InvalidTypeError` for invalid options and `CompactionError`
@@ -57,7 +59,7 @@ class Compaction:
 
     @staticmethod
     def execute(
-        dataset: Opened,
+        dataset: DatasetBase,
         options: CompactionOptions | Mapping[str, Any],
         *,
         progress: FragmentWriteProgress | None = None,
@@ -73,7 +75,7 @@ class Compaction:
 
     @staticmethod
     def commit(
-        dataset: Opened,
+        dataset: DatasetBase,
         rewrites: Sequence[RewriteResult],
         options: CompactionOptions | Mapping[str, Any] | None = None,
     ) -> CompactionMetrics:
@@ -95,7 +97,7 @@ class Compaction:
 class DatasetOptimizer:
     """Rewrites the files of a table for faster reads; `LanceDataset.optimize` returns it."""
 
-    def __init__(self, dataset: Opened) -> None:
+    def __init__(self, dataset: DatasetBase) -> None:
         self._dataset = dataset
 
     def compact_files(

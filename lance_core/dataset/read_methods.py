@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import pyarrow as pa
 
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
-from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.read import take as taking
 from lance_core.dataset.read.projection import Columns
 from lance_core.dataset.read.scan_options import options_of, split_options
@@ -34,7 +34,7 @@ else:
     blob_take = lazy_module("lance_core.dataset.read.take_blobs")
 
 
-class ReadMethods(Opened):
+class ReadMethods(DatasetBase):
     """Reads the open version."""
 
     def scanner(

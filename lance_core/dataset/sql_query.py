@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.expressions.datafusion import INSTALL, engine, engine_errors, session
-from lance_core.dataset.mixin_base import Opened
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.read.scan_options import options_of
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.errors import UnsupportedFeatureError
@@ -20,7 +20,7 @@ DEFAULT_TABLE_NAME = "dataset"
 class SqlQueryBuilder:
     """The options of a query, returned by `LanceDataset.sql`. Each method returns the builder."""
 
-    def __init__(self, dataset: Opened, sql: str) -> None:
+    def __init__(self, dataset: DatasetBase, sql: str) -> None:
         self._dataset = dataset
         self._sql = sql
         self._table_name = DEFAULT_TABLE_NAME
@@ -71,7 +71,7 @@ class SqlQueryBuilder:
 class SqlQuery:
     """A planned query; each method call runs it."""
 
-    def __init__(self, dataset: Opened, sql: str, name: str, options: dict[str, Any]) -> None:
+    def __init__(self, dataset: DatasetBase, sql: str, name: str, options: dict[str, Any]) -> None:
         import pyarrow.dataset  # noqa: F401  # `EngineTable` must be an instance of its class
 
         sizes = {
@@ -139,7 +139,7 @@ class EngineTable(ArrowInstance):
 
     arrow_name = "Dataset"
 
-    def __init__(self, dataset: Opened, options: dict[str, Any]) -> None:
+    def __init__(self, dataset: DatasetBase, options: dict[str, Any]) -> None:
         self._dataset = dataset
         self._options = options
         self.schema = self.scanner().projected_schema
