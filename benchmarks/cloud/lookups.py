@@ -25,7 +25,6 @@ from benchmarks.indices import (
 )
 from benchmarks.measure import Timing, interleaved
 from benchmarks.report import PEER, Report
-from lance_core.dataset.snapshot.session import open_indices
 from lance_core.testing.network.faults import Delay, Rule
 
 ROWS = 1_000_000
@@ -87,7 +86,6 @@ class _Lookups:
         self._proxy.set_rules(())
 
     def _open(self, table: str) -> dict[str, Any]:
-        open_indices.reset()
         return {name: library.open(table) for name, library in self._libraries.items()}
 
     def _time(self, label: str, rounds: dict[str, Timing]) -> None:

@@ -32,29 +32,20 @@ MAX_ROW_ID_BYTES = 128 << 20
 """Maximum bytes of row ids, and of row versions, that a session caches."""
 
 MAX_INDEX_BYTES = 512 << 20
-"""Maximum bytes that the open indices of this process keep in memory."""
+"""Maximum bytes that the open indices of a session keep in memory."""
 
 
 def _nbytes(item: Any) -> int:
     return int(item.nbytes)
 
 
-open_indices: LruCache[tuple[ObjectStore, str], OpenIndex] = LruCache(
-    MAX_INDEX_BYTES, _nbytes, made_once=True
-)
-"""The open indices of this process by store and uuid.
-
-A store has the credentials with which an index is read later, so others cannot share the index.
-"""
-
-
 class Session:
     """Caches of metadata and of open indices, which datasets with the same session share.
 
-    A dataset that is opened without a session has one of its own, with the index cache of the
-    process (512 MiB). ``index_cache_size_bytes``: the limit of an index cache of this session only.
-    ``metadata_cache_size_bytes``: the limit of each cache of metadata (of data files, deleted rows,
-    row ids and row versions); 0 caches none. An item larger than a limit is cached alone.
+    A dataset that is opened without a session has one of its own. ``index_cache_size_bytes``: the
+    limit of the cache of indices, by default 512 MiB. ``metadata_cache_size_bytes``: the limit of
+    each cache of metadata (of data files, deleted rows, row ids and row versions). 0 caches none.
+    An item larger than a limit is cached alone.
     """
 
     def __init__(
@@ -73,10 +64,12 @@ class Session:
         def cache(limit: int) -> LruCache[Any, Any]:
             return LruCache(limited(limit), _nbytes, made_once=True)
 
-        self.indices = open_indices
-        if index_cache_size_bytes is not None:
-            self.indices = LruCache(index_cache_size_bytes, _nbytes, made_once=True)
-        # Stores and base paths belong to the keys: sessions may serve several tables.
+        most = MAX_INDEX_BYTES if index_cache_size_bytes is None else index_cache_size_bytes
+        # Stores and base paths belong to the keys: sessions may serve several tables. A store has
+        # the credentials with which the files of an item are read later.
+        self.indices: LruCache[tuple[ObjectStore, str], OpenIndex] = LruCache(
+            most, _nbytes, made_once=True
+        )
         self.readers: LruCache[tuple[ObjectStore, str | None, str, int | None], FileReader] = cache(
             MAX_READER_BYTES
         )

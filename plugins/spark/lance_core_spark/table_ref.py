@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -73,10 +74,12 @@ class TableRef:
     def open(self, version: int | None = None, asof: str | None = None) -> lance_core.LanceDataset:
         """Open the table at a version, as it was at the time ``asof``, or at its newest version.
 
-        Raises `DatasetNotFoundError`.
+        All tables that this process opens share their caches. Raises `DatasetNotFoundError`.
         """
         wanted = version if self.branch is None else (self.branch, version)
-        return lance_core.dataset(self.uri, wanted, asof, storage_options=self.options)
+        return lance_core.dataset(
+            self.uri, wanted, asof, storage_options=self.options, session=_session()
+        )
 
     def at_tag(self, tag: str) -> tuple[TableRef, int]:
         """The branch of a tagged version, and its number. Raises `RefNotFoundError`."""
@@ -96,6 +99,12 @@ class TableRef:
 def _unpickle(uri: str, options: tuple[tuple[str, str], ...], branch: str | None) -> TableRef:
     """A reference that another process pickled; its secrets are wrapped again."""
     return TableRef(uri, tuple(hide_secrets(dict(options)).items()), branch)
+
+
+@functools.cache
+def _session() -> lance_core.Session:
+    """The caches of this process: versions share most of their files and indices."""
+    return lance_core.Session()
 
 
 MAX_OPEN_TABLES = 8

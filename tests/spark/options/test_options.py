@@ -6,8 +6,10 @@ import pickle
 import traceback
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import lance_core
 from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
 from lance_core.store.config import Secret
 from lance_core_spark.options.data_source_options import DataSourceOptions
@@ -128,3 +130,10 @@ def test_no_frame_of_a_data_source_shows_a_secret() -> None:
 
 def test_an_address_with_a_password_does_not_show_it() -> None:
     assert "tiger" not in repr(TableRef.of("memory://user:tiger@host/t", {}))
+
+
+def test_the_versions_of_a_table_that_a_process_opens_share_their_caches(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    lance_core.write_dataset(pa.table({"x": [1]}), uri).insert(pa.table({"x": [2]}))
+    table = TableRef.of(uri, {})
+    assert table.open(1).session() is table.open().session()

@@ -86,8 +86,10 @@ def test_an_open_index_belongs_to_the_options_of_its_table(tmp_path: Path) -> No
     path = tmp_path / "t"
     lance.write_dataset(pa.table({"i": [1]}), path).create_scalar_index("i", "BTREE")
 
+    session = lance.Session()
+
     def opened(options: dict[str, str]) -> OpenIndex:
-        snapshot = lance.dataset(path, storage_options=options).snapshot
+        snapshot = lance.dataset(path, storage_options=options, session=session).snapshot
         (index,) = indices_of(snapshot)
         spec = spec_of(index)
         assert spec is not None

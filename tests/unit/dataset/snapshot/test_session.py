@@ -66,12 +66,27 @@ def test_a_cache_of_no_bytes_keeps_nothing(uri: str) -> None:
     assert dataset.session().size_bytes() == 0
 
 
-def test_an_index_cache_of_its_own_is_counted(uri: str) -> None:
+def test_datasets_of_one_session_share_open_indices(uri: str) -> None:
     written(uri).create_scalar_index("x", "BTREE")
-    dataset = lance.dataset(uri, session=lance.Session(index_cache_size_bytes=1 << 20))
-    before = dataset.session().size_bytes()
-    dataset.prewarm_index("x_idx")
-    assert dataset.session().size_bytes() > before
+    parts: list[int] = []
+
+    def search(dataset: lance.LanceDataset) -> int:
+        """The parts of the index that a search reads."""
+        scanner = dataset.scanner(
+            filter="x = 7", scan_stats_callback=lambda one: parts.append(one.parts_loaded)
+        )
+        assert scanner.to_table()["x"].to_pylist() == [7]
+        return parts.pop()
+
+    dataset = lance.dataset(uri)
+    size = dataset.session().size_bytes()
+    assert search(dataset) > 0 == search(dataset)
+    assert dataset.session().size_bytes() > size
+    assert search(lance.dataset(uri)) > 0
+    assert search(lance.dataset(uri, session=dataset.session())) == 0
+    dataset.insert(pa.table({"x": [1000]}))
+    for version in (1, 2, 3):
+        assert search(dataset.checkout_version(version)) == 0
 
 
 def test_other_values_are_refused(uri: str) -> None:
