@@ -84,6 +84,11 @@ class OpenBTree(OpenIndex):
         """All rows in order."""
         return self._pages.batches()
 
+    def prewarm(self) -> None:
+        """Read the pages, as many as the caches hold, and the null rows."""
+        self._pages.prewarm()
+        _ = self._nulls
+
     @cached_property
     def _null_stop(self) -> int:
         """The position after the last null."""

@@ -147,6 +147,17 @@ class BTreePages:
         page = PageRows(keys, np.concatenate([page.rows for page in pages]))
         return LoadedPages(page, numbers, starts)
 
+    def prewarm(self) -> None:
+        """Load pages until the caches are full; of a large index those of the smallest values."""
+        limit = SPAN_BYTES if self._has_spans else CACHE_BYTES
+        most = limit // (self._lookup.batch_size * self._row_bytes)
+        # Pages without a value come first.
+        numbers = np.arange(self._lookup.first_page, self._lookup.num_pages)[: max(1, most)]
+        if self._has_spans and len(numbers):
+            self._span = self._read(numbers)
+        elif len(numbers):
+            self.load(numbers)
+
     def row_set(self, starts: Positions, stops: Positions) -> RowSet:
         """The rows at ranges of positions, which ascend and do not overlap."""
         self._lookup.check_order_of_pages()

@@ -116,11 +116,11 @@ class OpenNGram(OpenIndex):
 
     def _read(self, places: npt.NDArray[np.int64]) -> list[bytes]:
         """The serialised postings at these rows of the file, in this order."""
-        count_parts(len(places))
         ordered = np.sort(places)
         if self._blobs is not None:
             blobs = self._blobs.take(pa.array(ordered))
         else:
+            count_parts(len(places))
             blobs = self._file.take(ordered, [_POSTINGS]).column(0)
         if blobs.null_count:
             raise CorruptFileError("a posting list is null", self._file.path, field=_POSTINGS)
