@@ -69,8 +69,11 @@ class Update(Operation):
 
     @property
     def kinds(self) -> tuple[OperationKind, ...]:
-        columns = self.update_mode is UpdateMode.REWRITE_COLUMNS
-        return (OperationKind.UPDATE_COLUMNS if columns else OperationKind.UPDATE_ROWS,)
+        if self.update_mode is UpdateMode.REWRITE_COLUMNS:
+            return (OperationKind.UPDATE_COLUMNS,)
+        # Not all writers that replace values in place state the mode.
+        columns = (OperationKind.UPDATE_COLUMNS,) if self.fields_modified else ()
+        return (OperationKind.UPDATE_ROWS, *columns)
 
     @property
     def touched_fragments(self) -> frozenset[int]:

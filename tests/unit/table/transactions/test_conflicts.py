@@ -79,7 +79,7 @@ def operation(kind: OperationKind, which: int) -> Operation:
     made: dict[OperationKind, Operation] = {
         KIND.APPEND: APPEND,
         KIND.DELETE: Delete((fragment,), (), ""),
-        KIND.UPDATE_ROWS: Update((), (fragment,), (), (which,)),
+        KIND.UPDATE_ROWS: Update((), (fragment,), ()),
         KIND.UPDATE_COLUMNS: Update(
             (), (fragment,), (), (which,), update_mode=UpdateMode.REWRITE_COLUMNS
         ),
@@ -153,6 +153,19 @@ def test_the_matrix_is_the_measured_one(ours: OperationKind) -> None:
     }
     expected = {(theirs, which): word for kind, theirs, which, word in CASES if kind is ours}
     assert found == expected
+
+
+def test_an_update_that_replaces_values_counts_as_one_whatever_its_mode() -> None:
+    stated = operation(KIND.UPDATE_COLUMNS, SAME)
+    assert isinstance(stated, Update)
+    unstated = dataclasses.replace(stated, update_mode=UpdateMode.REWRITE_ROWS)
+    rows = operation(KIND.UPDATE_ROWS, SAME)
+    for kind in KIND:
+        for which in (SAME, OTHER):
+            other = operation(kind, which)
+            expected = {verdict(other, stated), verdict(other, rows)}
+            assert verdict(other, unstated) in expected
+            assert len(expected) == 1 or verdict(other, unstated) is not Verdict.COMPATIBLE
 
 
 def test_the_matrix_has_a_verdict_for_every_pair() -> None:
