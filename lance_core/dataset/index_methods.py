@@ -54,14 +54,15 @@ class IndexMethods(DatasetBase):
         `IndexProgress`.
 
         Rows that are added later are searched without the index until
-        ``optimize.optimize_indices``. If another writer replaces the indexed rows at the same time,
-        the index is built again.
+        ``optimize.optimize_indices``. If a compaction moves the indexed rows at the same time, the
+        index is built again.
 
         Raises `ColumnNotFoundError`, `InvalidTypeError` for a column that cannot have such an
         index, `UnsupportedFeatureError` for an unknown type, `IndexNameError` if the name is taken
         or reserved, `InvalidInputError` for wrong parameters and for ``fragment_ids`` (see
         `create_index_uncommitted`), `CommitConflictError` if another writer has created an index
-        of the same name, and `CorruptFileError` for corrupt files.
+        of the same name or replaced values of the column since this version, and
+        `CorruptFileError` for corrupt files.
         """
         if fragment_ids is not None:
             raise InvalidInputError(

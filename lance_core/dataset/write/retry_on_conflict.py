@@ -53,13 +53,15 @@ def retry_on_conflict(
     attempt: Callable[[Snapshot, CommitOptions], T],
     retries: ConflictRetries,
     environment: Environment = SYSTEM,
+    may_follow: Callable[[Snapshot], bool] = lambda _: True,
 ) -> T:
     """Call ``attempt``, which computes and commits a change of a version; return its result.
 
     The first call gets ``snapshot``. After a `RetryableCommitConflictError` the next call gets the
     newest version; a failed ``attempt`` must have removed its files (see `discard_on_failure`). The
-    pauses between calls are multiples of the first attempt's duration. Other errors propagate.
-    ``verb`` names the change in the error after the last retry.
+    pauses between calls are multiples of the first attempt's duration. Other errors propagate, and
+    so does the conflict if ``may_follow`` returns False for the newest version. ``verb`` names the
+    change in the error after the last retry.
     """
     started = environment.monotonic()
     options = CommitOptions()
@@ -78,7 +80,9 @@ def retry_on_conflict(
                 raise RetryableCommitConflictError(
                     f"the {verb} was given up after {attempts} attempts: {error}"
                 ) from error
-        environment.sleep(pause)
-        snapshot = open_table.open_version(snapshot.root)
+            environment.sleep(pause)
+            snapshot = open_table.open_version(snapshot.root)
+            if not may_follow(snapshot):
+                raise
         passed = environment.monotonic() - started
         options = CommitOptions(timeout=max(0.0, retries.timeout - passed))

@@ -13,6 +13,7 @@ from lance_core.commits.options import CommitOptions
 from lance_core.dataset.maintenance.indices.request import IndexRequest, index_request
 from lance_core.dataset.maintenance.indices.segments import (
     SegmentWriter,
+    field_files,
     segment_draft,
     with_details,
 )
@@ -80,7 +81,18 @@ def create(snapshot: Snapshot, new: NewIndex, environment: Environment = SYSTEM)
             operation = CreateIndex((made,), old)
             return files.commit(base, new_transaction(base, operation, environment), options)
 
-    return retry_on_conflict("index", snapshot, attempt, RETRIES, environment)
+    def may_follow(newest: Snapshot) -> bool:
+        return not _replaces_values(snapshot, newest, check_new_index(snapshot, new)[0].field_id)
+
+    return retry_on_conflict("index", snapshot, attempt, RETRIES, environment, may_follow)
+
+
+def _replaces_values(before: Snapshot, now: Snapshot, field_id: int) -> bool:
+    """True if a fragment of both versions has other files of a field."""
+    if now.schema.field_by_id(field_id) is None:
+        return False
+    ids = now.fragment_positions.keys() & before.fragment_positions.keys()
+    return any(field_files(before, one, field_id) != field_files(now, one, field_id) for one in ids)
 
 
 def _check_unchanged(snapshot: Snapshot, now: Sequence[IndexMetadata], name: str) -> None:

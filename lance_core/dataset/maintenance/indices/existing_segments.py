@@ -14,6 +14,7 @@ from lance_core.dataset.maintenance.indices.request import indexed_field
 from lance_core.dataset.maintenance.indices.segments import (
     SegmentWriter,
     covered_now,
+    field_files,
     index_parts,
     successor_draft,
 )
@@ -176,15 +177,10 @@ def _without_changed_fragments(snapshot: Snapshot, segment: IndexMetadata) -> In
             f"segment {segment.uuid} was built from version {segment.dataset_version}, which does "
             "not exist any more; build it again"
         ) from error
-    field = snapshot.schema.field_by_id(segment.fields[0])
-    ids = {part.id for part in field.walk()} if field is not None else set[int]()
-    same = [id_ for id_ in covered if _files(snapshot, id_, ids) == _files(before, id_, ids)]
+    field_id = segment.fields[0]
+    same = [
+        id_
+        for id_ in covered
+        if field_files(snapshot, id_, field_id) == field_files(before, id_, field_id)
+    ]
     return replace(segment, fragment_bitmap=encode_fragment_ids(fragment_bitmap(same)))
-
-
-def _files(snapshot: Snapshot, fragment_id: int, fields: set[int]) -> list[str] | None:
-    """The files of a fragment with one of the fields; None if there is no such fragment."""
-    if fragment_id not in snapshot.fragment_positions:
-        return None
-    files = snapshot.fragment(fragment_id).files
-    return [file.path for file in files if not fields.isdisjoint(file.fields)]

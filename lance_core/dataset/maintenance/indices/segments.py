@@ -99,6 +99,19 @@ def covered_now(snapshot: Snapshot, segment: IndexMetadata) -> BitMap:
     return found & fragment_bitmap(snapshot.manifest.fragments.ids)
 
 
+def field_files(snapshot: Snapshot, fragment_id: int, field_id: int) -> list[str] | None:
+    """The paths of the files of a fragment with values of a field, or of fields in it.
+
+    None if there is no such fragment.
+    """
+    if fragment_id not in snapshot.fragment_positions:
+        return None
+    field = snapshot.schema.field_by_id(field_id)
+    ids = {part.id for part in field.walk()} if field is not None else set[int]()
+    files = snapshot.fragment(fragment_id).files
+    return [file.path for file in files if not ids.isdisjoint(file.fields)]
+
+
 def index_parts(
     snapshot: Snapshot, segments: Sequence[IndexMetadata], spec: IndexTypeSpec
 ) -> tuple[IndexPart, ...]:

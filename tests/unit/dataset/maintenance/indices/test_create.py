@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lance_core as lance
@@ -19,11 +20,13 @@ from lance_core.errors import (
     InvalidInputError,
     InvalidTypeError,
     LanceError,
+    RetryableCommitConflictError,
     UnsupportedFeatureError,
 )
 from lance_core.index.queries import IsNull
 from lance_core.indices import IndexConfig
 from lance_core.progress import IndexProgress
+from tests.each_case import each_case
 from tests.unit.dataset.maintenance.indices.index_tables import (
     KIND,
     coverage,
@@ -161,6 +164,42 @@ def test_other_changes_at_the_same_time_are_kept_and_the_same_name_is_a_conflict
     assert len(list(Path(uri).glob("_indices/*/*"))) == 2
     dataset.checkout_latest()
     assert len(dataset.list_indices()) == 2
+
+
+def _replace_values(uri: str, rows: list[int], value: int, **mode: str) -> None:
+    """Replace values of ``x`` in the first fragment, in place."""
+    dataset = lance.dataset(uri)
+    new = pa.table({"_rowid": pa.array(rows, pa.uint64()), "x": [value] * len(rows)})
+    fragment, fields = dataset.get_fragments()[0].update_columns(new)
+    operation = lance.LanceOperation.Update(
+        updated_fragments=[fragment], fields_modified=list(fields), **mode
+    )
+    lance.LanceDataset.commit(dataset, operation, dataset.version)
+
+
+@each_case("mode", [{}, {"update_mode": "rewrite_columns"}])
+def test_an_index_of_values_that_were_replaced_is_a_conflict(
+    tmp_path: Path, mode: dict[str, str]
+) -> None:
+    uri = str(tmp_path / "t")
+    old = new_table(uri)
+    other = lance.dataset(uri)
+    _replace_values(uri, [1, 2], 77, **mode)
+    with pytest.raises(RetryableCommitConflictError, match="Retryable commit conflict for version"):
+        old.create_scalar_index("x", KIND)
+    assert not list(Path(uri).glob("_indices/*/*"))
+    other.create_scalar_index("Y", KIND)
+    old.checkout_latest()
+    old.create_scalar_index("x", KIND)
+    assert found(old, "x_idx", [1, 77]) == stored(old, [1, 77])
+
+
+def test_an_index_of_rows_that_a_compaction_has_moved_is_built_again(uri: str) -> None:
+    dataset = new_table(uri)
+    lance.dataset(uri).optimize.compact_files()
+    dataset.create_scalar_index("x", KIND)
+    assert len(dataset.get_fragments()) == 1
+    assert found(dataset, "x_idx", [1, 77]) == stored(dataset, [1, 77])
 
 
 def test_an_index_without_training_is_empty_until_it_is_optimised(uri: str) -> None:
