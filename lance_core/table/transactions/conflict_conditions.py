@@ -104,7 +104,14 @@ def indexed_fragments(ours: Operation, committed: Operation) -> bool:
 
 
 def indexed_fields(ours: Operation, committed: Operation) -> bool:
-    """True if one operation replaces values of a field and the other creates an index on it."""
+    """True if one operation replaces values of a field and the other creates an index on it.
+
+    Also True for an index that was created on a field which ``ours``, a merge, replaces by one of
+    another type.
+    """
+    if isinstance(ours, Merge):
+        fields = frozenset(ours.schema.field_ids)
+        return any(not fields.issuperset(index.fields) for index in _new_indices(committed))
     indices = (*_new_indices(ours), *_new_indices(committed))
     replaced = _replaced_fields(ours) | _replaced_fields(committed)
     return any(not replaced.isdisjoint(index.fields) for index in indices)

@@ -44,7 +44,7 @@ class Verdict(enum.Enum):
     Also retryable if the other removes an index that the rewrite replaces to update row addresses.
     """
     RETRYABLE_IF_INDEXED = "i"
-    """Retryable if one operation replaces values of a field that the other indexes."""
+    """Retryable if one operation replaces values or the type of a field that the other indexes."""
     RETRYABLE_IF_SAME_FIELD = "f"
     """Retryable if both replace values of the same field."""
     RETRYABLE_IF_SAME_CELLS = "g"
@@ -103,8 +103,8 @@ Uc .  s  v  v  X  .  s  R  R  R  .  X  .  .  s  .  X  X  .  s  X
 Ov .  .  .  .  R  .  .  .  .  .  .  .  .  .  .  .  X  X  .  .  X
 CI .  .  .  i  X  n  c  .  .  .  .  X  .  .  i  .  .  X  .  R  X
 Rw .  s  s  s  X  c  s  R  R  .  .  X  .  .  s  .  .  X  .  s  X
-Me R  R  R  R  X  .  R  R  R  X  X  X  .  R  R  .  X  X  .  R  X
-Mn R  R  R  R  X  .  R  R  R  X  X  X  .  R  R  .  X  X  .  R  X
+Me R  R  R  R  X  i  R  R  R  X  X  X  .  R  R  .  X  X  .  R  X
+Mn R  R  R  R  X  i  R  R  R  X  X  X  .  R  R  .  X  X  .  R  X
 Pr R  .  R  R  X  .  .  R  R  R  R  X  .  e  R  .  X  X  .  R  X
 Pn .  .  .  .  X  .  .  R  R  R  R  X  .  e  .  .  X  X  .  R  X
 Re .  .  .  .  .  .  .  .  .  .  .  .  .  X  .  .  X  X  .  .  X
@@ -117,11 +117,11 @@ UB .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  X  b  .  X
 """A row for the operation to commit, a column for the one committed after its read version.
 
 Each operation that can be committed to an existing table has a row. A clone can only be the first
-transaction of a table. Four entries are stricter than the reference implementation. An index built
-before its field was replaced in place would index old values. A projection contains the fields with
-their metadata, so it would undo changes of the metadata. The removal of an index that a rewrite has
-replaced would have no effect. Rows appended with a field whose type was changed would lose its
-values.
+transaction of a table. Some entries are stricter than the reference implementation. An index built
+before its field was replaced in place would index old values, and a change of the field's type
+would drop the index. A projection contains the fields with their metadata, so it would undo changes
+of the metadata. The removal of an index that a rewrite has replaced would have no effect. Rows
+appended with a field whose type was changed would lose its values.
 """
 
 

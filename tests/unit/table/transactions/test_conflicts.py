@@ -116,8 +116,8 @@ EXPECTED = """
     OVERWRITE         .. .. .. .. RR .. .. .. .. .. .. .. .. .. .. .. XX XX .. .. XX
     CREATE_INDEX      .. .. .. R. XX R. R. .. .. .. .. XX .. .. R. .. .. XX .. RR XX
     REWRITE           .. R. R. R. XX R. R. RR RR .. .. XX .. .. R. .. .. XX .. R. XX
-    MERGE             RR RR RR RR XX .. RR RR RR XX XX XX .. RR RR .. XX XX .. RR XX
-    MERGE_SAFE        RR RR RR RR XX .. RR RR RR XX XX XX .. RR RR .. XX XX .. RR XX
+    MERGE             RR RR RR RR XX RR RR RR RR XX XX XX .. RR RR .. XX XX .. RR XX
+    MERGE_SAFE        RR RR RR RR XX RR RR RR RR XX XX XX .. RR RR .. XX XX .. RR XX
     PROJECT           RR .. RR RR XX .. .. RR RR RR RR XX .. .. RR .. XX XX .. RR XX
     PROJECT_SAFE      .. .. .. .. XX .. .. RR RR RR RR XX .. .. .. .. XX XX .. RR XX
     RESTORE           .. .. .. .. .. .. .. .. .. .. .. .. .. XX .. .. XX XX .. .. XX
