@@ -24,7 +24,7 @@ from lance_core.schema.tree import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class ExtendedSchema:
     """A schema with new fields.
 
     ``schema``: all fields. ``new``: the new fields, below the existing fields that contain them.
@@ -34,7 +34,9 @@ class Added:
     new: Schema
 
 
-def add_fields(table: Schema, new: pa.Schema, first_id: int, *, into_structs: bool) -> Added:
+def add_fields(
+    table: Schema, new: pa.Schema, first_id: int, *, into_structs: bool
+) -> ExtendedSchema:
     """``table`` with the fields of ``new``, and with the metadata of both.
 
     A struct or list of structs that exists gets the new members of the same struct in ``new``,
@@ -45,7 +47,7 @@ def add_fields(table: Schema, new: pa.Schema, first_id: int, *, into_structs: bo
     unassigned = tuple(map(_without_ids, incoming.fields))
     fields = _merge(table.fields, unassigned, (), into_structs)
     merged = Schema(_numbered(fields, first_id), {**table.metadata, **incoming.metadata})
-    return Added(merged, _pruned(merged, first_id))
+    return ExtendedSchema(merged, _pruned(merged, first_id))
 
 
 def rows_may_lack(new: Schema, first_id: int) -> bool:
@@ -143,7 +145,7 @@ class Alteration:
 
 
 @dataclass(frozen=True, slots=True)
-class Altered:
+class AlteredSchema:
     """A schema after alterations.
 
     ``old`` and ``new``: the fields that get another type, without other parts of the structs around
@@ -160,7 +162,7 @@ class Altered:
 
 def alter_fields(
     schema: Schema, alterations: Sequence[Alteration], first_id: int, *, by_column: bool
-) -> Altered:
+) -> AlteredSchema:
     """``schema`` after ``alterations``, the last of each attribute and field counts.
 
     A field with another type gets a new id. ``by_column``: then the whole top-level field around it
@@ -200,7 +202,7 @@ def alter_fields(
             "first, then change the nullability"
         )
     old, checked = _kept(schema, casts), _kept(schema, required)
-    return Altered(after, old, _pruned(after, first_id), checked, _kept(after, required))
+    return AlteredSchema(after, old, _pruned(after, first_id), checked, _kept(after, required))
 
 
 def _is_recast(top: Field, casts: frozenset[int], by_column: bool) -> bool:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.cleanup.files import FileKind
 from lance_core.commits.cleanup.policy import CleanupPolicy
-from lance_core.commits.cleanup.scope import Named
+from lance_core.commits.cleanup.scope import NamedVersions
 from lance_core.commits.store_time import StoreTime
 from lance_core.lazy_dataclass import dataclass
 
@@ -72,7 +72,7 @@ class CleanupPlan:
     versions: tuple[VersionToRemove, ...]
     files: tuple[FileToRemove, ...]
     kept: tuple[KeptVersion, ...]
-    named: Named
+    named: NamedVersions
     seen: frozenset[str]
 
     @property

@@ -23,7 +23,7 @@ from lance_core.commits.cleanup.reachability import Reachable
 from lance_core.commits.cleanup.scope import (
     MAIN_SCOPE,
     CleanupScope,
-    Named,
+    NamedVersions,
     named_versions,
     other_manifests,
 )
@@ -78,7 +78,7 @@ class _Survey:
     locations: tuple[ManifestLocation, ...]
     head: ManifestFile
     grace: timedelta
-    named: Named
+    named: NamedVersions
 
 
 def _survey(

@@ -56,7 +56,7 @@ MAIN_SCOPE = CleanupScope()
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedVersions:
     """Versions of the table that are kept because they have a name.
 
     ``tags``: versions by tag. ``branches``: first versions of branches, by branch. ``pinned``:
@@ -78,7 +78,7 @@ class Named:
 
 def named_versions(
     store: ObjectStore, scope: CleanupScope, time: StoreTime, pin_age: timedelta
-) -> Named:
+) -> NamedVersions:
     """Read the tags and branches; a pin older than ``pin_age`` is expired.
 
     Raises `CorruptFileError` for a tag or branch that cannot be read, and `UnsupportedFeatureError`
@@ -104,7 +104,7 @@ def named_versions(
         if tag.branch == scope.branch and not is_pin(name)
     }
     branches = list_branches(tree)
-    return Named(
+    return NamedVersions(
         tags,
         {n: b.parent_version for n, b in branches.items() if b.parent_branch == scope.branch},
         frozenset(pinned),

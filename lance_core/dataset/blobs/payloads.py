@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.blobs.external import absolute_uris
-from lance_core.dataset.blobs.source import Described, external, side_file_path
+from lance_core.dataset.blobs.source import BlobDescriptions, external, side_file_path
 from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.blob_payloads import payloads
 from lance_core.encodings.context import DecodeContext
@@ -88,9 +88,9 @@ class _Reader:
 
     def chunks(self, array: pa.StructArray) -> list[pa.Array]:
         """The payloads of ``array``'s descriptions in row order, in one or several arrays."""
-        return self._payloads(Described.of(array))
+        return self._payloads(BlobDescriptions.of(array))
 
-    def _payloads(self, columns: Described) -> list[pa.Array]:
+    def _payloads(self, columns: BlobDescriptions) -> list[pa.Array]:
         if not len(columns.valid):
             return [empty_array(pa.large_binary())]
         homes = _homes(columns)
@@ -103,7 +103,7 @@ class _Reader:
         groups = [self._read(columns, rows) for rows in rows_of]
         return list(_in_row_order(groups, order, homes))
 
-    def _read(self, columns: Described, rows: Int64Array) -> pa.Array:
+    def _read(self, columns: BlobDescriptions, rows: Int64Array) -> pa.Array:
         """The payloads at ``rows``; all that are not empty are in one object."""
         positions, sizes, valid = columns.positions[rows], columns.sizes[rows], columns.valid[rows]
         row = int(rows[np.argmax(columns.kinds[rows] != BlobKind.INLINE)])
@@ -152,7 +152,7 @@ class _GivenReader(_Reader):
         return given_to_files(field)
 
     def chunks(self, array: pa.StructArray) -> list[pa.Array]:
-        columns = Described.of(array)
+        columns = BlobDescriptions.of(array)
         is_external = columns.kinds == BlobKind.EXTERNAL
         own = replace(
             columns,
@@ -203,7 +203,7 @@ def _distinct(
     return distinct, shared
 
 
-def _homes(columns: Described) -> Int64Array:
+def _homes(columns: BlobDescriptions) -> Int64Array:
     """A number for each blob's object: equal numbers are read with one request for ranges.
 
     An empty blob gets the number of a neighbour, to keep runs long. Each external blob gets a

@@ -57,7 +57,7 @@ def side_file_path(data_file: str, blob_id: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class BlobDescriptions:
     """Version 2 descriptions as columns; empty and null blobs have the kind INLINE and id 0."""
 
     valid: npt.NDArray[np.bool_]
@@ -68,7 +68,7 @@ class Described:
     uris: pa.Array
 
     @classmethod
-    def of(cls, array: pa.StructArray) -> Described:
+    def of(cls, array: pa.StructArray) -> BlobDescriptions:
         """The columns of ``array``.
 
         Raises `CorruptFileError` for an unknown kind or a range beyond 2**63, and
@@ -127,7 +127,7 @@ def sources_v2(
     `BasePathRefusedError` for a location that the caller has not allowed, `CorruptFileError`,
     `UnsupportedFeatureError`, and `ObjectNotFoundError` for a missing object.
     """
-    columns = Described.of(described)
+    columns = BlobDescriptions.of(described)
     base = snapshot.base(file.base_id)
     store, path = snapshot.store_of(base), file.store_path(base)
     file_size = snapshot.reader(file).metadata.size

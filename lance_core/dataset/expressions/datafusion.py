@@ -46,7 +46,7 @@ def engine() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class EngineExpression:
-    """An SQL expression that DataFusion evaluates; see `filters.Computed`."""
+    """An SQL expression that DataFusion evaluates; see `filters.RowExpression`."""
 
     text: str
     type: pa.DataType

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Mask = npt.NDArray[np.bool_]
 
 
-class Computed(Protocol):
+class RowExpression(Protocol):
     """An expression that has one value for each row."""
 
     @property
@@ -74,7 +74,7 @@ class Filter:
     """
 
     columns: tuple[tuple[str, ...], ...]
-    condition: Computed
+    condition: RowExpression
 
     def mask(self, data: pa.Table) -> Mask:
         """True for each row that satisfies the condition; NULL counts as false.
@@ -96,7 +96,7 @@ class Value:
     """
 
     columns: tuple[tuple[str, ...], ...]
-    computed: Computed
+    computed: RowExpression
     text: str
 
     @property
@@ -139,7 +139,7 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
     Raises `InvalidExpressionError` for text that cannot be parsed, unknown columns and conditions
     that are not boolean, and `UnsupportedFeatureError` for SQL constructs that are not supported.
     """
-    condition: Computed
+    condition: RowExpression
     if isinstance(filter, str):
         load(Part.SQL)
         from lance_core.dataset.expressions.sql.expression import filter_expression
@@ -171,7 +171,7 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
     which drops the extension type of a column. Raises the errors of `as_filter`, except for values
     that are not boolean.
     """
-    computed: Computed
+    computed: RowExpression
     if isinstance(sql, str):
         load(Part.SQL)
         from lance_core.dataset.expressions.sql.expression import value_expression
@@ -193,13 +193,13 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
     return Value(computed.columns, computed, str(sql))
 
 
-def _of_engine(sql: str, schema: pa.Schema, error: UnsupportedFeatureError) -> Computed:
+def _of_engine(sql: str, schema: pa.Schema, error: UnsupportedFeatureError) -> RowExpression:
     from lance_core.dataset.expressions.datafusion import engine_expression
 
     return engine_expression(sql, schema, error)
 
 
-def _check_boolean(filter: object, condition: Computed) -> None:
+def _check_boolean(filter: object, condition: RowExpression) -> None:
     if not pa.types.is_boolean(condition.type):
         raise InvalidInputError(
             f"the filter {filter} does not return a boolean but {condition.type}"

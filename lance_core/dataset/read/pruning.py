@@ -131,14 +131,14 @@ def _has_statistics(fragment: Fragment) -> bool:
     return any(file.file_version == LEGACY for file in fragment.files)
 
 
-class _Found(NamedTuple):
+class _FieldStatistics(NamedTuple):
     field: Field
     statistics: PageStatistics
 
 
 def _statistics(
     snapshot: Snapshot, fragment: Fragment, columns: Sequence[Path]
-) -> dict[Path, _Found]:
+) -> dict[Path, _FieldStatistics]:
     """The statistics in this fragment, for the ``columns`` that have any."""
     homes = fragment.file_of_field()
     by_file: dict[int, list[tuple[Path, Field]]] = {}
@@ -147,13 +147,13 @@ def _statistics(
         home = None if field is None else homes.get(field.id)
         if field is not None and home is not None and fragment.files[home].file_version == LEGACY:
             by_file.setdefault(home, []).append((path, field))
-    found: dict[Path, _Found] = {}
+    found: dict[Path, _FieldStatistics] = {}
     for number, wanted in by_file.items():
         reader = snapshot.reader(fragment.files[number])
         statistics = reader.page_statistics([field for _, field in wanted])
         if statistics is not None and reader.num_rows == snapshot.physical_rows(fragment):
             present = [(path, field) for path, field in wanted if field.id in statistics.fields]
-            found.update((path, _Found(field, statistics)) for path, field in present)
+            found.update((path, _FieldStatistics(field, statistics)) for path, field in present)
     return found
 
 
@@ -172,7 +172,7 @@ def field_at(snapshot: Snapshot, path: Path) -> Field | None:
 
 
 def _may_pass(
-    node: Node, found: Mapping[Path, _Found], starts: npt.NDArray[np.int64]
+    node: Node, found: Mapping[Path, _FieldStatistics], starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     """For each run of rows (``starts``: first rows), True if some row may satisfy the condition."""
 

@@ -50,7 +50,7 @@ def take_blobs(
 ) -> list[BlobFile | None]:
     """A file for the blob of each row, None for null; reads only descriptions."""
     checked_buffer_size(buffer_size)
-    found = _found(snapshot, column, selection)
+    found = _selected_blobs(snapshot, column, selection)
     return [
         None if source is None else BlobFile(source, buffer_size)
         for source in (found.sources[row] for row in found.order.tolist())
@@ -64,7 +64,7 @@ def read_blobs(
 
     ``preserve_order``: False returns them in the order of addresses.
     """
-    found = _found(snapshot, column, selection)
+    found = _selected_blobs(snapshot, column, selection)
     wanted = [
         None if source is None else (source, source.range(0, source.size))
         for source in found.sources
@@ -91,7 +91,7 @@ def read_blob_ranges(
             f"selector must be one of 'ids', 'addresses', or 'indices', got {selector!r}"
         )
     rows = [row for row, _, _ in requests]
-    found = _found(snapshot, column, BlobSelection(Selector(selector), rows))
+    found = _selected_blobs(snapshot, column, BlobSelection(Selector(selector), rows))
     wanted: list[tuple[BlobSource, ByteRange] | None] = []
     for row, (_, offset, length) in zip(found.order.tolist(), requests, strict=True):
         source = found.sources[row]
@@ -105,7 +105,7 @@ def read_blob_ranges(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class _SelectedBlobs:
     """The blobs of distinct rows with their row addresses, by fragment and offset.
 
     ``order``: the index of each requested row among them.
@@ -116,7 +116,7 @@ class _Found:
     order: Int64Array
 
 
-def _found(snapshot: Snapshot, column: str, selection: BlobSelection) -> _Found:
+def _selected_blobs(snapshot: Snapshot, column: str, selection: BlobSelection) -> _SelectedBlobs:
     lineage = _lineage(snapshot, column)
     picks, order = picks_of(snapshot, selection.selector, selection.rows)
 
@@ -127,7 +127,7 @@ def _found(snapshot: Snapshot, column: str, selection: BlobSelection) -> _Found:
     every = [one for part in found for one in part]
     parts = [(pick.fragment.id << 32) + pick.offsets for pick in picks]
     addresses = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    return _Found(every, addresses, order)
+    return _SelectedBlobs(every, addresses, order)
 
 
 def _lineage(snapshot: Snapshot, column: str) -> tuple[Field, ...]:

@@ -22,7 +22,7 @@ COARSE = 2048
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fetched:
+class FetchedBytes:
     """The bytes ``starts[i]`` to ``stops[i]`` of the file, contained in ``buffers``.
 
     ``is_ascending``: True if the places ascend without overlap.
@@ -65,14 +65,14 @@ class Fetched:
         return pa.py_buffer(b"") if data is None else data.slice(0, self.size)
 
 
-def fetch(starts: Int64Array, stops: Int64Array, context: DecodeContext) -> Decoding[Fetched]:
+def fetch(starts: Int64Array, stops: Int64Array, context: DecodeContext) -> Decoding[FetchedBytes]:
     """Read the bytes ``starts[i]`` to ``stops[i]`` of the file.
 
     Raises `CorruptFileError` for places outside of the file. Also raises it if the places together
     exceed the file, so overlap: otherwise a small file could claim any amount of memory.
     """
     if len(starts) == 0:
-        return Fetched(starts, stops, (), Cuts([0], []), True)
+        return FetchedBytes(starts, stops, (), Cuts([0], []), True)
     outside = (starts < 0) | (stops < starts) | (stops > context.file_size)
     if outside.any():
         wrong = int(outside.argmax())
@@ -89,4 +89,4 @@ def fetch(starts: Int64Array, stops: Int64Array, context: DecodeContext) -> Deco
         ranges = [ByteRange(a, b) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
         cuts = Cuts(list(range(len(ranges) + 1)), [one.start for one in ranges])
     buffers = yield ranges
-    return Fetched(starts, stops, buffers, cuts, is_ascending)
+    return FetchedBytes(starts, stops, buffers, cuts, is_ascending)

@@ -39,7 +39,7 @@ from lance_core.errors import (
 )
 from lance_core.schema import Schema
 from lance_core.schema.empty_arrays import empty_batch
-from lance_core.schema.evolution import Added, add_fields, rows_may_lack
+from lance_core.schema.evolution import ExtendedSchema, add_fields, rows_may_lack
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
@@ -125,7 +125,7 @@ def add_null_columns(
         return files.commit(snapshot, transaction, CommitOptions())
 
 
-def added_fields(snapshot: Snapshot, new: pa.Schema, first_id: int) -> Added:
+def added_fields(snapshot: Snapshot, new: pa.Schema, first_id: int) -> ExtendedSchema:
     """The table's schema with ``new``, in the types that files of its version store."""
     stored = stored_schema(new, snapshot.storage_version, snapshot.schema)
     return add_fields(snapshot.schema, stored, first_id, into_structs=snapshot.splits_structs)

@@ -25,7 +25,7 @@ from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema import Field, check_nulls, to_storage
 from lance_core.schema.evolution import (
     Alteration,
-    Altered,
+    AlteredSchema,
     alter_fields,
     drop_fields,
     rows_may_lack,
@@ -99,7 +99,7 @@ def alter_columns(
         return files.commit(snapshot, transaction, CommitOptions(age_of_files=age))
 
 
-def _check_not_indexed(snapshot: Snapshot, altered: Altered) -> None:
+def _check_not_indexed(snapshot: Snapshot, altered: AlteredSchema) -> None:
     """Raise `SchemaMismatchError` if a field that gets another id has an index."""
     replaced = frozenset(snapshot.schema.field_ids).difference(altered.schema.field_ids)
     if not replaced or snapshot.file.index_section is None:
@@ -112,7 +112,7 @@ def _check_not_indexed(snapshot: Snapshot, altered: Altered) -> None:
             )
 
 
-def _check_no_nulls(snapshot: Snapshot, altered: Altered) -> None:
+def _check_no_nulls(snapshot: Snapshot, altered: AlteredSchema) -> None:
     """Raise `SchemaMismatchError` if a row has null in a field that is not nullable any more."""
     stored, required = altered.checked.fields, altered.required.fields
     for batch in scan_batches(snapshot, read_fields(snapshot, altered.checked)):
@@ -143,7 +143,7 @@ def _check_parents(array: pa.Array, field: Field, wanted: Field) -> None:
         _check_parents(values[child.id], before[child.id], child)
 
 
-def _cast_values(snapshot: Snapshot, altered: Altered) -> Callable[[Fragment], Batches]:
+def _cast_values(snapshot: Snapshot, altered: AlteredSchema) -> Callable[[Fragment], Batches]:
     """A function that returns the fields with other types for one fragment, cast."""
     read = scan_fragment(snapshot, read_fields(snapshot, altered.old))
     wanted = altered.new.to_arrow()

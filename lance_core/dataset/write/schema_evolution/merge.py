@@ -21,7 +21,7 @@ from lance_core.dataset.write.schema_evolution.column_files import (
 from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError
-from lance_core.schema.evolution import Added
+from lance_core.schema.evolution import ExtendedSchema
 from lance_core.schema.extension import storage_of
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
@@ -51,7 +51,7 @@ def merge_fragment(
     reader: pa.RecordBatchReader,
     left_on: str,
     right_on: str,
-) -> tuple[Fragment, Added]:
+) -> tuple[Fragment, ExtendedSchema]:
     """Like `merge` for one fragment: the fragment and the schema to commit."""
     check_writable(snapshot.manifest.flags)
     with discard_on_failure(snapshot.root) as files:

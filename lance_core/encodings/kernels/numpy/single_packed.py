@@ -50,7 +50,7 @@ def bytes_at(data: Bytes, places: Int64Array, width: int) -> Bytes:
     return picked
 
 
-class Packed(NamedTuple):
+class PackedUnits(NamedTuple):
     """Units of 1024 values of ``bits`` bits; unit i at ``starts[i]`` is packed to ``widths[i]``."""
 
     data: Bytes
@@ -102,7 +102,9 @@ def pick_inline(
     if (word + widths * packed_bytes(1) > sizes).any():
         raise CorruptFileError("a chunk has fewer bytes than its packed values")
     chunk = picked.chunk
-    return Packed(data, starts.take(chunk) + word, widths.take(chunk), bits).values(picked.position)
+    return PackedUnits(data, starts.take(chunk) + word, widths.take(chunk), bits).values(
+        picked.position
+    )
 
 
 def pick_levels(
@@ -122,7 +124,7 @@ def pick_levels(
     begins = starts.take(picked.chunk)
     # Unpack raw levels with width 0, which reads no bytes, and overwrite them below.
     at = begins + np.where(is_raw, 0, unit * packed_bytes(width))
-    packed = Packed(data, at, np.where(is_raw, 0, width), 8 * _LEVEL_BYTES)
+    packed = PackedUnits(data, at, np.where(is_raw, 0, width), 8 * _LEVEL_BYTES)
     levels = packed.values(position).astype(np.uint16, copy=False)
     if is_raw.any():
         places = (begins + units * packed_bytes(width) + position * _LEVEL_BYTES)[is_raw]

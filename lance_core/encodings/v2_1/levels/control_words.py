@@ -24,7 +24,7 @@ from lance_core.lazy_dataclass import dataclass
 Bytes = npt.NDArray[np.uint8]
 
 
-class Zipped(NamedTuple):
+class ZippedLevels(NamedTuple):
     """Levels, and the start and stop of the value bytes of each visible level."""
 
     levels: Levels
@@ -75,7 +75,9 @@ class ControlWords:
             raise CorruptFileError("a page has repetition levels but no lists")
         return Levels(self.kinds, rep, definition, len(word))
 
-    def parse(self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels) -> Zipped:
+    def parse(
+        self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels
+    ) -> ZippedLevels:
         """Decode the ascending rows ``starts[i]`` to ``stops[i]`` of ``data``.
 
         Raises `CorruptFileError` if a row does not end at the end of a value.
@@ -91,7 +93,7 @@ class ControlWords:
         visible = levels.visible()
         at = (places if visible is None else places[visible]) + self.width
         if self.value_width:
-            return Zipped(levels, at, at + self.value_width)
+            return ZippedLevels(levels, at, at + self.value_width)
         definition = levels.definition
         if definition is not None and visible is not None:
             definition = definition[visible]
@@ -99,7 +101,7 @@ class ControlWords:
         lengths = np.zeros(len(at), np.int64)
         lengths[present] = self._lengths(data, at[present])
         at = at + present * self.length_width
-        return Zipped(levels, at, at + lengths)
+        return ZippedLevels(levels, at, at + lengths)
 
     def value_of_row(self, row: memoryview) -> tuple[memoryview, bool]:
         """The bytes of the value in a row with a single level, and True if the value is null.

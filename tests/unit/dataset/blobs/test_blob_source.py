@@ -11,8 +11,8 @@ import pytest
 import lance_core as lance
 from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.source import (
+    BlobDescriptions,
     BlobSource,
-    Described,
     read_ranges,
     side_file_path,
     sources_v1,
@@ -135,7 +135,7 @@ def test_ranges_come_back_in_the_order_asked_for() -> None:
 
 
 def test_columns_of_descriptions_know_what_is_null() -> None:
-    columns = Described.of(described((1, 2, 3, 4, ""), None))
+    columns = BlobDescriptions.of(described((1, 2, 3, 4, ""), None))
     assert columns.valid.tolist() == [True, False]
     assert columns.sizes.tolist() == [3, 0]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import decode_in_memory
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.v0_1.range_reads import Fetched, fetch
+from lance_core.encodings.v0_1.range_reads import FetchedBytes, fetch
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from tests.each_case import each_case
@@ -19,7 +19,7 @@ from tests.each_case import each_case
 DATA = np.random.default_rng(5).bytes(9000)
 
 
-def fetched(places: list[tuple[int, int]], gap: int = 100) -> Fetched:
+def fetched(places: list[tuple[int, int]], gap: int = 100) -> FetchedBytes:
     context = DecodeContext(gap, len(DATA), FileVersion.V0_1, EncodingRegistry({}))
     starts = np.array([start for start, _ in places], np.int64)
     stops = np.array([stop for _, stop in places], np.int64)

@@ -36,7 +36,7 @@ from lance_core.encodings.v2_1.codecs.flat import flat_bits, whole_value
 from lance_core.encodings.v2_1.codecs.general import plain_spans, scheme_of
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
-from lance_core.encodings.v2_1.levels.control_words import ControlWords, Zipped
+from lance_core.encodings.v2_1.levels.control_words import ControlWords, ZippedLevels
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.v2_1.pages.leaf_values import array_of, present_values, zipped_values
@@ -181,7 +181,7 @@ class FullZipPlan(LayoutPlan):
         return LeafPart(levels, zipped_values(values, self.scope.type, context))
 
     def _variable(
-        self, zipped: Zipped, data: npt.NDArray[np.uint8], context: DecodeContext
+        self, zipped: ZippedLevels, data: npt.NDArray[np.uint8], context: DecodeContext
     ) -> LeafPart:
         """Decode variable-width values. A null has no stored value and therefore no bytes."""
         visible = zipped.levels.visible()
