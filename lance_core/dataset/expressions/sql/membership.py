@@ -29,10 +29,11 @@ from lance_core.dataset.expressions.sql.node import (
 )
 from lance_core.dataset.expressions.sql.syntax import Literals
 
-FEW_WORDS, FEW_TEXTS = 16, 3
-"""Maximum list lengths for which comparisons are faster than a hash table.
+MAX_COMPARED = 15
+"""Maximum length of a list of values of at most 64 bits for which comparisons are faster.
 
-The first is for values of at most 64 bits, the second for all others.
+Arrow's hash table of fewer values has more collisions than one of 16. Comparisons of other values
+take as long as a look-up in the table, even if there are two.
 """
 
 
@@ -44,7 +45,7 @@ def is_in(node: Node, choices: Sequence[Node]) -> Node:
     if entries is not None:
         return entries
     node = plain(node)
-    few = FEW_WORDS if _is_word(node.type) else FEW_TEXTS
+    few = MAX_COMPARED if _is_word(node.type) else 1
     if len(choices) <= few or isinstance(node, Constant):
         return logic.any_of([compare("=", node, choice) for choice in choices])
     literals = [literal_as(c, node.type) for c in choices if isinstance(c, Constant)]
