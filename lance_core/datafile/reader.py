@@ -178,7 +178,7 @@ class FileReader:
         ``fields`` are top-level fields, each with all or some of its children. ``column_of`` maps
         the ids of these fields and their children to physical columns, like `DataFile.columns`.
         Results have the fields' storage types. Buffers that are stored in Arrow's layout are not
-        copied.
+        copied, unless many small ones are joined.
 
         Raises `InvalidInputError` for rows outside of the file, `CorruptFileError` for an invalid
         file, `ResultTooLargeError` for more rows than memory can hold, and

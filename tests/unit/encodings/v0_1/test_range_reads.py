@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lance_core
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import decode_in_memory
 from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v0_1 import range_reads
 from lance_core.encodings.v0_1.range_reads import FetchedBytes, fetch
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
@@ -54,3 +59,22 @@ def test_more_bytes_than_the_file_has_are_refused_before_they_are_read() -> None
 
 def test_places_near_to_each_other_are_one_range() -> None:
     assert len(fetched([(0, 10), (50, 60), (8000, 8010)]).buffers) == 2
+
+
+@each_case("kind", [pa.int64(), pa.bool_(), pa.string(), pa.list_(pa.int32(), 4)])
+def test_values_in_places_of_any_size_are_those_that_were_written(kind: pa.DataType) -> None:
+    numbers = pa.array(range(4000))
+    if pa.types.is_fixed_size_list(kind):
+        values = pa.FixedSizeListArray.from_arrays(numbers.cast(pa.int32()), 4)
+    else:
+        values = (pc.equal(numbers, 7) if pa.types.is_boolean(kind) else numbers).cast(kind)
+    table, uri = pa.table({"x": values}), "memory://places-of-any-size"
+    lance_core.write_dataset(
+        table, uri, mode="overwrite", data_storage_version="legacy", max_rows_per_group=100
+    )
+    dataset = lance_core.dataset(uri)
+    for limit in (1, 300, 1 << 30):
+        with mock.patch.multiple(range_reads, COARSE=limit, MIN_JOINED=limit):
+            assert dataset.to_table().combine_chunks() == table
+            rows = list(range(0, len(table), 3))
+            assert dataset.take(rows).combine_chunks() == table.take(rows)
