@@ -22,7 +22,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
 NO_COPY = -1
-"""In place of the number of a column: its pages cannot be copied."""
+"""Instead of a column's number, if its pages cannot be copied."""
 
 
 MERGE_BYTES, MERGE_ROWS = 16 << 10, 4096

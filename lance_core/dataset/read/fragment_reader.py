@@ -96,7 +96,7 @@ def find_integers(
 
 SPLIT = -1
 NOWHERE = -2
-"""In place of a file's number: the field is in several files, or in none."""
+"""Instead of a file's number: the field is in several files, or in none."""
 
 
 def files_of_fields(

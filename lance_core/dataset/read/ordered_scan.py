@@ -2,8 +2,8 @@
 
 With a limit, the first step reads only the columns to sort by and keeps the best rows so far, so
 its memory is bounded by the limit; the second step takes the other columns of the rows that win.
-Without a limit, or with one that many rows fit, all rows are read and sorted: in memory, or by
-sorted runs in a temporary folder if they need more than a memory budget.
+Without a limit, or with a large one, all rows are read and sorted: in memory, or by sorted runs in
+a temporary folder if they need more than a memory budget.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class ScanMetrics:
         self.loads: list[Loads] = []
 
     def before_order(self, late: StepMetrics) -> ScanMetrics:
-        """The metrics of the scan below an order, whose late reads are added to ``late``."""
+        """The metrics of the scan whose rows are sorted; its late reads are added to ``late``."""
         inner = ScanMetrics()
         inner.read, inner.filter, inner.late = self.read, self.filter, late
         inner.index, inner.loads = self.index, self.loads

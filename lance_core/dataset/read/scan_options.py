@@ -359,7 +359,7 @@ def _batch_size(value: int | None) -> int:
 
 
 def _first_spans(snapshot: Snapshot, options: ScanOptions) -> Sequence[Span] | None:
-    """The spans of the first rows, if the limit and no other option determines the rows."""
+    """The spans of the first rows, if only the limit determines which rows are returned."""
     limit, offset = not_negative(options.limit, "Limit"), not_negative(options.offset, "Offset")
     if limit is None or any(getattr(options, name) is not None for name in _CHOOSE_ROWS):
         return None

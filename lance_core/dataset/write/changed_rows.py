@@ -169,7 +169,7 @@ def _pieces(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _integers(piece: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
-    """The column ``name``; raises `InvalidInputError` if it has not the integers of ``wanted``."""
+    """The column ``name`` as ``wanted``; raises `InvalidInputError` if it does not fit."""
     if piece.column_names.count(name) != 1:
         raise InvalidInputError(f"the changes of rows must have one column {name!r}")
     array = combine_chunks(piece.column(name))

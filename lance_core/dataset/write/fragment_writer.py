@@ -42,7 +42,7 @@ else:
 DEFAULT_MAX_ROWS_PER_FILE = 1024 * 1024
 DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
 NO_LIMIT = 1 << 62
-"""In place of maximum rows or bytes of a file."""
+"""A number of rows or bytes that no file reaches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,8 +118,8 @@ class RowChangeCommit:
     ``verb`` names the change in errors. ``predicate``: the text of the condition, for a change that
     only deletes rows; it is recorded. ``modified``: the columns with new values, None means any.
     ``rejects_added_rows``: rows that others have added in the meantime are a conflict, because they
-    may change the result. A function decides: it gets a dataset at the newer version, and the ids
-    of its fragments that have added rows or new values.
+    may change the result. If it is a function, this decides: it gets a dataset at the newer
+    version, and the ids of its fragments that have added rows or new values.
     """
 
     verb: str = "change of rows"

@@ -1,8 +1,8 @@
 """Decompress LZ4 blocks and verify the size that the file claims for them.
 
 An LZ4 block does not store the size of its content. Arrow decompresses a block into memory of a
-given size and does not report a shorter content. For an LZ4 frame that states the content size, it
-does. So this module wraps a block into a frame, up to the largest block that a frame allows
+given size and does not report a shorter content, except for an LZ4 frame that states the size of
+its content. So this module wraps a block into a frame, up to the largest block that a frame allows
 (LZ4 frame format, "Frame Descriptor").
 """
 

@@ -1,4 +1,4 @@
-"""The fragment-reuse index: where rows are that compactions moved without changing the indices.
+"""The fragment-reuse index: new addresses of rows that compactions moved, for unchanged indices.
 
 ``FragmentReuseIndexDetails`` (``table.proto``). Each version of it has the groups of fragments that
 one compaction rewrote, with the addresses of the rows that were live: the k-th of them is now the

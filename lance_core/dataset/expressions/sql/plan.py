@@ -87,7 +87,7 @@ def _bounded_depth(text: str) -> Iterator[None]:
 
 
 class _Planner:
-    """``text``: the text of a condition, None of other expressions."""
+    """``text``: the text if the expression is a condition, else None."""
 
     def __init__(self, schema: pa.Schema, text: str | None = None) -> None:
         self._schema = schema

@@ -56,7 +56,7 @@ MAX_SEARCHED_PAGES = 8
 """Maximum pages that `LeafColumn.find` searches one by one: more pages are decoded together."""
 
 _UNKNOWN = -2
-"""In place of the fingerprint of an encoding that is not computed yet."""
+"""Instead of a fingerprint that is not computed yet."""
 
 
 class Stretch(NamedTuple):

@@ -8,7 +8,7 @@ from lance_core.errors import InvalidInputError
 from lance_core_spark.options.option_reader import OptionReader
 
 LOOK_BACK = 1000
-"""Default number of versions in which a change is looked for that may be committed already."""
+"""Default number of newest versions that are searched for a change that may be committed."""
 
 CHANGES = ("ignore_deletes", "ignore_changes", "skip_change_commits", "read_change_feed")
 """The options for versions that delete or change rows; at most one is given."""

@@ -15,7 +15,7 @@ import lance_core
 from lance_core_spark.types.arrow_types import struct_fields
 
 ROW_BYTES = 8
-"""What a row counts in addition to its values, since Spark converts it."""
+"""Estimated bytes of a row besides its values, for its conversion by Spark."""
 
 MIN_VARIABLE_BYTES = 16
 """The minimum that a value of variable size counts: compressed texts are larger in memory."""

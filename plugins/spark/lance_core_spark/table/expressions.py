@@ -154,7 +154,7 @@ def _members(names: Sequence[str], spark: st.DataType, what: str) -> Iterator[st
 
 
 def _same_name(given: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that is ``given``, in another case if this is clear."""
+    """The one of ``names`` that equals ``given``, or the only one that does in another case."""
     names = list(names)
     if given in names:
         return given
