@@ -16,7 +16,7 @@ import sys
 import threading
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 import lance_core as lance
 from lance_core.errors import CommitConflictError, LanceError
+from lance_core.indices import Index, IndexConfig
 from lance_core.plugins import open_store
 from lance_core.store.memory import MemoryStore
 from lance_core.table.indices.index_metadata import parse_index_section
@@ -39,11 +40,19 @@ Content = tuple[tuple[str, ...], tuple[tuple[Any, ...], ...], str, tuple[str, ..
 
 FOLDERS = ("data", "_deletions", "_indices")
 CALLS = ("delete", "get", "head", "list", "list_names", "put")
-START = pa.table({"k": [1, 2, 3, 4, 5, 6], "n": [1, 2, 3, 4, 5, 6], "s": list("abcdef")})
+
+
+def _table(keys: Sequence[int], factor: int, texts: Sequence[str]) -> pa.Table:
+    documents = pa.array([f'{{"x": {key % 4}}}' for key in keys], pa.json_())
+    numbers = [factor * key for key in keys]
+    return pa.table({"k": keys, "n": numbers, "s": texts, "j": documents})
+
+
+START = _table(range(1, 7), 1, "abcdef")
 
 
 def _rows(*keys: int) -> pa.Table:
-    return pa.table({"k": keys, "n": [10 * key for key in keys], "s": ["new"] * len(keys)})
+    return _table(keys, 10, ["new"] * len(keys))
 
 
 def _upsert(dataset: lance.LanceDataset, *keys: int) -> None:
@@ -66,6 +75,51 @@ def _compact(dataset: lance.LanceDataset, mode: str) -> None:
     dataset.optimize.compact_files(compaction_mode=mode, materialize_deletions_threshold=0.0)
 
 
+def _index_documents(dataset: lance.LanceDataset) -> None:
+    config = IndexConfig("json", {"path": "x", "target_index_type": "btree"})
+    dataset.create_scalar_index("j", config, name="documents")
+
+
+_uncommitted = set[str]()
+"""The data files and segments of indices that verbs write before they commit them themselves."""
+
+
+def _segment(dataset: lance.LanceDataset, column: str, name: str, fragment_id: int) -> Index:
+    segment = dataset.create_index_uncommitted(
+        column, "BTREE", name=name, replace=True, fragment_ids=[fragment_id]
+    )
+    _uncommitted.add(segment.uuid)
+    return segment
+
+
+def _index_by_segments(dataset: lance.LanceDataset) -> None:
+    """One process for each fragment; two segments are merged before the commit."""
+    ids = [fragment.fragment_id for fragment in dataset.get_fragments()]
+    segments = [_segment(dataset, "s", "new", id_) for id_ in ids]
+    merged = dataset.merge_existing_index_segments(segments[:2])
+    _uncommitted.add(merged.uuid)
+    dataset.commit_existing_index_segments("new", "s", [merged, *segments[2:]])
+
+
+def _add_segment(dataset: lance.LanceDataset) -> None:
+    """The index covers the last fragment, too."""
+    last = dataset.get_fragments()[-1].fragment_id
+    dataset.commit_existing_index_segments("old", "k", [_segment(dataset, "k", "old", last)])
+
+
+def _replace_values(dataset: lance.LanceDataset) -> None:
+    """Values are replaced in place, by a writer that does not state the mode of its update."""
+    part = dataset.get_fragments()[0]
+    ids = part.to_table(columns=[], with_row_id=True)["_rowid"]
+    new = pa.table({"_rowid": ids.slice(0, 1), "n": [70]})
+    fragment, fields = part.update_columns(new)
+    _uncommitted.update(file.path for file in fragment.files)
+    operation = lance.LanceOperation.Update(
+        updated_fragments=[fragment], fields_modified=list(fields)
+    )
+    lance.LanceDataset.commit(dataset, operation, dataset.version)
+
+
 def _clean_up(dataset: lance.LanceDataset) -> None:
     with warnings.catch_warnings(action="ignore"):  # of versions that are too young
         dataset.cleanup_old_versions(older_than=timedelta(0))
@@ -86,6 +140,7 @@ VERBS: dict[str, Call] = {
     "update some columns": lambda dataset: (
         dataset.merge_insert("k").when_matched_update_all().execute(_rows(1, 4).select(["k", "n"]))
     ),
+    "replace values": _replace_values,
     "add nulls": lambda dataset: dataset.add_columns(pa.field("new", pa.int64())),
     "add by SQL": lambda dataset: dataset.add_columns({"sql": "n + 1"}),
     "join": lambda dataset: dataset.merge(pa.table({"k": [1, 9], "more": [5, 6]}), "k"),
@@ -99,7 +154,15 @@ VERBS: dict[str, Call] = {
         materialize_deletions_threshold=0.0, defer_index_remap=not dataset.has_stable_row_ids
     ),
     "create an index": lambda dataset: dataset.create_scalar_index("s", "BTREE", name="new"),
+    "create a bitmap": lambda dataset: dataset.create_scalar_index("n", "BITMAP", name="bits"),
+    "create zones": lambda dataset: dataset.create_scalar_index("n", "ZONEMAP", name="zones"),
+    "index documents": _index_documents,
+    "index by segments": _index_by_segments,
+    "add a segment": _add_segment,
     "index again": lambda dataset: dataset.create_scalar_index("k", "BTREE", name="old"),
+    "index without training": lambda dataset: dataset.create_scalar_index(
+        "k", "BITMAP", name="old", train=False
+    ),
     "drop an index": lambda dataset: dataset.drop_index("old"),
     "optimize": lambda dataset: dataset.optimize.optimize_indices(),
     "optimize and add segments": lambda dataset: dataset.optimize.optimize_indices(
@@ -244,14 +307,28 @@ def wrong_answers(dataset: lance.LanceDataset) -> str:
     rows = dataset.to_table(use_scalar_index=False)
     for index in dataset.describe_indices():
         (column,) = index.field_names
-        values = range(1, 10) if column == "k" else ("a", "b", "c", "d", "e", "f", "new")
-        conditions = {f"{column} = {value!r}": pc.field(column) == value for value in values}
-        conditions[f"{column} IS NOT NULL"] = pc.field(column).is_valid()
-        conditions[f"{column} IS NULL"] = pc.field(column).is_null()
-        for text, condition in conditions.items():
-            if dataset.to_table(filter=text) != rows.filter(condition):
+        for text, condition in _conditions(column):
+            if condition is None:
+                expected = dataset.to_table(filter=text, use_scalar_index=False)
+            else:
+                expected = rows.filter(condition)
+            if dataset.to_table(filter=text) != expected:
                 wrong.append(text)
     return f"indices do not answer {', '.join(wrong)}" if wrong else ""
+
+
+def _conditions(column: str) -> Iterator[tuple[str, pc.Expression | None]]:
+    """Conditions on an indexed column as SQL and, unless Arrow has no such function, for Arrow."""
+    if column == "j":
+        yield from ((f"json_get_int(j, 'x') = {value}", None) for value in range(5))
+        return
+    values: Sequence[object] = (*range(1, 10), 70, 101)
+    if column not in ("k", "n"):
+        values = ("a", "b", "c", "d", "e", "f", "new")
+    for value in values:
+        yield f"{column} = {value!r}", pc.field(column) == value
+    yield f"{column} IS NOT NULL", pc.field(column).is_valid()
+    yield f"{column} IS NULL", pc.field(column).is_null()
 
 
 def leftovers(dataset: lance.LanceDataset) -> str:
@@ -266,7 +343,8 @@ def leftovers(dataset: lance.LanceDataset) -> str:
             named |= {f"data/{file.path}" for file in fragment.files}
             if fragment.deletion_file is not None:
                 named.add(fragment.deletion_file.store_path(fragment.id))
-    there = {meta.path for folder in FOLDERS for meta in store.list(folder)}
+    found = (meta.path for folder in FOLDERS for meta in store.list(folder))
+    there = {path for path in found if path.split("/")[1] not in _uncommitted}
     return f"files of no version: {sorted(there - named)}" if there - named else ""
 
 

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 import lance_core as lance
@@ -33,6 +32,7 @@ from lance_core.store.memory import MemoryStore, Objects
 from lance_core.table.indices.row_set import RowSet
 from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
 from lance_core.testing.mutants import Mutant, mutants, mutate_message
+from tests.fuzz.index_contents import changes_of
 from tests.fuzz.judge import Verdict, judged
 from tests.fuzz.tables import Files, files_of
 
@@ -47,8 +47,13 @@ INDICES = {
     "zone": ("zonemap", {"rows_per_zone": 32}),
     "bloom": ("bloomfilter", {"number_of_items": 32}),
     "text": ("ngram", {}),
+    "doc": (
+        "json",
+        {"path": "x", "target_index_type": "btree", "target_index_parameters": {"zone_size": 64}},
+    ),
+    "mark": ("json", {"path": "$.a.x", "target_index_type": "bitmap"}),
 }
-"""The columns and their indices."""
+"""The columns and their indices. No two have the same files, of values of the same type."""
 
 FILTERS = {
     "number": ("number = 77", "number IN (1, 5, 200, 333)", "number < 40", "NOT (number > 9)"),
@@ -62,6 +67,12 @@ FILTERS = {
     ),
     "zone": ("zone > 50 AND zone < 60", "zone = 300", "zone IS NULL", "zone IS NOT NULL"),
     "bloom": ("bloom = 42", "bloom IN (1, 300)", "bloom IS NULL"),
+    "doc": tuple(
+        f"json_get_float(doc, 'x') {rest}" for rest in ("= 38.5", "< 20", "IN (1, 2.5)", "IS NULL")
+    ),
+    "mark": tuple(
+        f"json_get_float(json_get(mark, 'a'), 'x') {rest}" for rest in ("= 1.5", "> 1", "IS NULL")
+    ),
     "text": ("contains(text, 'row 12')", "starts_with(text, 'the r')", "text LIKE '%w 4%'"),
 }
 """Filters that the index of a column answers."""
@@ -83,6 +94,14 @@ def rows() -> pa.Table:
             "zone": pa.array([None if n % 17 == 5 else n for n in numbers]),
             "bloom": pa.array([None if n % 19 == 5 else n for n in numbers]),
             "text": pa.array([None if n % 8 == 1 else f"the row {n}" for n in numbers]),
+            "doc": pa.array(
+                [None if n % 31 == 9 else f'{{"x": {n * 7 % ROWS / 2}}}' for n in numbers],
+                pa.json_(),
+            ),
+            "mark": pa.array(
+                ["[]" if n % 9 == 5 else f'{{"a": {{"x": {n % 7 / 2}}}}}' for n in numbers],
+                pa.json_(),
+            ),
         }
     )
 
@@ -194,6 +213,12 @@ def _likeness(column: str) -> tuple[str, pa.DataType]:
     return INDICES[column][0], rows().schema.field(column).type
 
 
+def layout_of(column: str) -> str:
+    """The type of index whose files the index on ``column`` has."""
+    kind, parameters = INDICES[column]
+    return str(parameters.get("target_index_type", kind))
+
+
 def change_kind(files: Files, column: str, chance: random.Random) -> Damage:
     """The entry says that the index is of another kind."""
     section = section_of(files)
@@ -248,7 +273,7 @@ def change_type(files: Files, column: str, chance: random.Random) -> Damage:
 def change_version(files: Files, column: str, chance: random.Random) -> Damage:
     section = section_of(files)
     # A negative version is that of the oldest layout, which is another one for BTREE only.
-    lower = () if INDICES[column][0] == "btree" else (-1, -(1 << 31))
+    lower = () if layout_of(column) == "btree" else (-1, -(1 << 31))
     version = chance.choice([2, 3, 10, (1 << 31) - 1, *lower])
     entry_of(section, column).index_version = version
     return f"version {version}", with_section(files, section)
@@ -315,129 +340,13 @@ ENTRIES: Sequence[Damaging] = (
 FILES: Sequence[Damaging] = (remove_file, cut_file, extend_file, clear_file, swap_files)
 
 
-# Contents: a valid file with a table that is not that of an index.
-
-
-Table = pa.Table
-
-
-def _rename(table: Table, chance: random.Random) -> Table:
-    names = list(table.column_names)
-    names[chance.randrange(len(names))] = "other"
-    return table.rename_columns(names)
-
-
-def _drop(table: Table, chance: random.Random) -> Table:
-    if table.num_columns == 1:
-        return _rename(table, chance)
-    return table.remove_column(chance.randrange(table.num_columns))
-
-
-def _retype(table: Table, chance: random.Random) -> Table:
-    at = chance.randrange(table.num_columns)
-    field = table.schema.field(at)
-    other = pa.float32() if field.type != pa.float32() else pa.binary()
-    return table.set_column(at, pa.field(field.name, other), pa.nulls(len(table), other))
-
-
-def _nullify(table: Table, chance: random.Random) -> Table:
-    """A column that must not be null is."""
-    at = _number_columns(table)
-    if not at:
-        return _retype(table, chance)
-    place = chance.choice(at)
-    field = table.schema.field(place)
-    return table.set_column(place, field.with_nullable(True), pa.nulls(len(table), field.type))
-
-
-def _number_columns(table: Table) -> list[int]:
-    names = ("ids", "bitmaps", "posting_list", "fragment_id", "zone_start", "zone_length")
-    others = ("page_idx", "null_count", "bloom_filter_data")
-    return [at for at, name in enumerate(table.column_names) if name in (*names, *others)]
-
-
-def _shrink(table: Table, chance: random.Random) -> Table:
-    """Fewer rows than another file or a count says."""
-    return table.slice(0, 0)
-
-
-def _far_rows(table: Table, chance: random.Random) -> Table:
-    """Row numbers that no fragment has."""
-    at = [n for n, name in enumerate(table.column_names) if name in ("ids", "zone_start")]
-    if not at:
-        return _drop(table, chance)
-    far = np.full(len(table), (1 << 31) + 5, np.uint64)
-    return table.set_column(at[0], table.schema.field(at[0]), pa.array(far, pa.uint64()))
-
-
-def _other_form(table: Table, chance: random.Random) -> Table:
-    """Sets of rows in the form of other kinds."""
-    return _each_set(table, lambda rows, _, is_tree: _stored(rows, not is_tree))
-
-
-def _cut_sets(table: Table, chance: random.Random) -> Table:
-    return _each_set(table, lambda _, blob, __: blob[: chance.randrange(len(blob))])
-
-
-def _extend_sets(table: Table, chance: random.Random) -> Table:
-    return _each_set(table, lambda _, blob, __: blob + b"\0")
-
-
-def _any_sets(table: Table, chance: random.Random) -> Table:
-    return _each_set(table, lambda _, blob, __: chance.randbytes(len(blob)))
-
-
-def _far_sets(table: Table, chance: random.Random) -> Table:
-    """Sets of addresses that no fragment has."""
-    return _each_set(table, lambda rows, _, is_tree: _stored(_moved(rows), is_tree))
-
-
-def _moved(rows: RowSet) -> RowSet:
-    return RowSet.of(rows.numbers() + np.uint64(100 * FILE_ROWS))
-
-
-def _stored(rows: RowSet, is_tree: bool) -> bytes:
-    return rows.to_tree_map() if is_tree else rows.to_treemap()
-
-
-def _each_set(table: Table, change: Callable[[RowSet, bytes, bool], bytes]) -> Table:
-    """``change`` gets a set, its bytes, and whether they are a ``RowAddrTreeMap``."""
-    is_tree = "bitmaps" in table.column_names
-    at = table.schema.get_field_index("bitmaps" if is_tree else "posting_list")
-    read = RowSet.from_tree_map if is_tree else RowSet.from_treemap
-    blobs = [change(read(blob), blob, is_tree) for blob in table.column(at).to_pylist()]
-    return table.set_column(at, table.schema.field(at), pa.array(blobs, pa.binary()))
-
-
-def _reverse(table: Table, chance: random.Random) -> Table:
-    """The pages of a lookup in another order."""
-    return table.take(pa.array(range(len(table) - 1, -1, -1)))
-
-
-GENERAL = (_rename, _drop, _retype, _nullify)
-SETS = (*GENERAL, _other_form, _cut_sets, _extend_sets, _any_sets)
-
-
-def contents_of(column: str, path: str, *, stable: bool) -> Sequence[Callable[..., Table]]:
-    """What can be noticed of the content of a file of the index on ``column``.
-
-    Ids of rows that do not exist are those of deleted rows. A file without rows may be right, but
-    not beside another file of a BTREE.
-    """
-    if INDICES[column][0] in ("bitmap", "label_list", "ngram"):
-        return SETS if stable else (*SETS, _far_sets)
-    if INDICES[column][0] != "btree":
-        return (*GENERAL, _far_rows)
-    is_lookup = path.endswith("page_lookup.lance")
-    several = (_reverse,) if column == "number" and is_lookup else ()
-    return (*GENERAL, _far_rows, _shrink, *several)
-
-
 def change_content(files: Files, column: str, chance: random.Random) -> Damage:
     """A valid file whose columns are not those of the index."""
     path = chance.choice(paths_of(files, column))
     stable = parse_manifest_file(files[manifest_of(files)]).manifest.uses_stable_row_ids
-    change = chance.choice(contents_of(column, path, stable=stable))
+    has_pages = column in ("number", "doc")
+    changes = changes_of(layout_of(column), path, stable=stable, has_pages=has_pages)
+    change = chance.choice(changes)
     changed, size = rewritten(files, path, lambda table: change(table, chance))
     section = section_of(changed)
     for file in entry_of(section, column).files:
@@ -469,7 +378,7 @@ def change_metadata(files: Files, column: str, chance: random.Random) -> Damage:
 def rewritten(
     files: Files,
     path: str,
-    change: Callable[[Table], Table],
+    change: Callable[[pa.Table], pa.Table],
     metadata: Callable[[Mapping[str, str]], Mapping[str, str]] = dict,
 ) -> tuple[Files, int]:
     """The files with the table at ``path`` changed, and the size of the new file."""

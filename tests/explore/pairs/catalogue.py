@@ -28,6 +28,7 @@ KINDS = (
     Kind("rewrite", OperationKind.REWRITE, row_kinds.rewrite),
     Kind("create index", OperationKind.CREATE_INDEX, table_kinds.create_index),
     Kind("replace index", OperationKind.CREATE_INDEX, table_kinds.replace_index),
+    Kind("add a segment", OperationKind.CREATE_INDEX, table_kinds.add_segment),
     Kind("drop index", OperationKind.CREATE_INDEX, table_kinds.drop_index),
     Kind("merge", OperationKind.MERGE, table_kinds.merge),
     Kind("merge, nullable", OperationKind.MERGE_SAFE, table_kinds.merge_safe),

@@ -75,6 +75,18 @@ def replace_index(site: Site) -> Parts:
     return Parts(CreateIndex((index,), (old,)), effect, footprint, fits=lambda m: X in m.columns)
 
 
+def add_segment(site: Site) -> Parts:
+    """The index of the base gets another segment, over two fragments."""
+    covered = frozenset({site.target.fragment, site.target.partner})
+    index = _index(site, "base", X, covered)
+    footprint = Footprint(covered=covered, indexed=frozenset({X}), index_names=_BASE)
+
+    def effect(model: Model) -> Model:
+        return replace(model, indices={**model.indices, "base": (X,)})
+
+    return Parts(CreateIndex((index,)), effect, footprint, fits=lambda m: X in m.columns)
+
+
 def drop_index(site: Site) -> Parts:
     """The index of the base goes."""
     old = next(i for i in _indices(site) if i.uuid == BASE_INDEX)
