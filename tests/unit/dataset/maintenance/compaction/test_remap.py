@@ -73,6 +73,24 @@ def test_an_index_with_addresses_is_written_anew(
     check(dataset)
 
 
+@each_case("stable, defer", [(False, False), (False, True), (True, False)])
+def test_an_index_of_a_plugin_is_built_used_compacted_and_listed(
+    tmp_path: Path, stable: bool, defer: bool
+) -> None:
+    dataset = table_of(str(tmp_path / "t"), [100] * 6, enable_stable_row_ids=stable)
+    dataset.create_scalar_index("i", "sorted_hash")
+    dataset.delete("i % 7 = 3 OR i >= 200 AND i < 300")
+    dataset.optimize.compact_files(target_rows_per_fragment=300, defer_index_remap=defer)
+    dataset.insert(pa.table({"i": [600]}))
+    dataset.optimize.optimize_indices()
+    assert dataset.list_indices()[0]["type"] == "SortedHash"
+    assert dataset.stats.index_stats("i_idx")["num_unindexed_rows"] == 0
+    for where in ("i = 7", "i IN (1, 250, 333, 600)", "i = 333 AND i < 5"):
+        assert "i_idx" in dataset.scanner(filter=where).explain_plan()
+        found = dataset.to_table(filter=where, fast_search=True)
+        assert found == dataset.to_table(filter=where, use_scalar_index=False), where
+
+
 def test_only_rows_that_the_index_covers_are_written(uri: str) -> None:
     dataset = table(uri)
     dataset.update({"i": "i"}, "i = 100")

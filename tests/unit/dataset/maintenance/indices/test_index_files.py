@@ -5,12 +5,20 @@ from __future__ import annotations
 import datetime
 import os
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 
 import lance_core as lance
 from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.indices import IndexConfig
+
+
+def table(numbers: Iterable[int]) -> pa.Table:
+    numbers = list(numbers)
+    documents = [f'{{"n": {number}}}' for number in numbers]
+    return pa.table({"x": numbers, "y": numbers, "j": pa.array(documents, pa.json_())})
 
 
 def folders(uri: str) -> set[str]:
@@ -31,15 +39,18 @@ def clean(dataset: lance.LanceDataset) -> None:
 
 
 def test_a_cleanup_removes_the_files_of_replaced_and_dropped_indices_only(uri: str) -> None:
-    dataset = lance.write_dataset(pa.table({"x": range(60), "y": range(60)}), uri)
+    dataset = lance.write_dataset(table(range(60)), uri)
     dataset.create_scalar_index("x", "BTREE")
     dataset.create_scalar_index("y", "BITMAP")
+    for target in ("bitmap", "btree"):
+        config = IndexConfig("json", {"path": "n", "target_index_type": target})
+        dataset.create_scalar_index("j", config, name="j_idx")
     first = listed(dataset)
     dataset.create_scalar_index("x", "BTREE")
-    assert len(folders(uri)) == 3
+    assert len(folders(uri)) == 5
     clean(dataset)
     assert folders(uri) == listed(dataset) != first
-    dataset.insert(pa.table({"x": [60], "y": [60]}))
+    dataset.insert(table([60]))
     dataset.optimize.optimize_indices()
     dataset.delete("x = 3")
     dataset.optimize.compact_files()
@@ -52,6 +63,26 @@ def test_a_cleanup_removes_the_files_of_replaced_and_dropped_indices_only(uri: s
     clean(dataset)
     assert folders(uri) == listed(dataset)
     assert dataset.to_table(filter="x = 60").num_rows == 1
+    assert dataset.to_table(filter="json_get_int(j, 'n') = 60", fast_search=True).num_rows == 1
+    dataset.drop_index("j_idx")
+    clean(dataset)
+    assert folders(uri) == listed(dataset)
+    assert len(listed(dataset)) == 1
+
+
+def test_a_cleanup_removes_segments_that_were_merged_or_not_committed(uri: str) -> None:
+    dataset = lance.write_dataset(table(range(60)), uri, max_rows_per_file=20)
+    segments = [
+        dataset.create_index_uncommitted("x", "BTREE", name="i", fragment_ids=[id_])
+        for id_ in range(3)
+    ]
+    merged = dataset.merge_existing_index_segments(segments[:2])
+    dataset.commit_existing_index_segments("i", "x", [merged])
+    assert len(folders(uri)) == 4
+    dataset.insert(table([60]))
+    clean(dataset)
+    assert folders(uri) == listed(dataset) == {merged.uuid}
+    assert dataset.to_table(filter="x = 30", fast_search=True).num_rows == 1
 
 
 def test_files_of_an_index_that_no_version_has_go_after_seven_days(uri: str) -> None:
