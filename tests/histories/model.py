@@ -29,7 +29,7 @@ class State:
     column with an index. The rest is about the step
     that makes the version: ``made_by`` is its verb, ``origin`` is where its rows come from,
     ``moved`` and ``added`` rows are now last, in any order if ``unordered``; if ``readdressed``,
-    rows have other addresses.
+    rows have other addresses, and if ``reordered``, they are in any order.
     """
 
     schema: pa.Schema
@@ -46,6 +46,7 @@ class State:
     added: list[int] = field(default_factory=list)
     unordered: bool = False
     readdressed: bool = False
+    reordered: bool = False
 
     @property
     def place(self) -> Place:
@@ -59,7 +60,7 @@ class State:
         made.config = dict(self.config)
         made.origin, made.version = self.place, self.version + 1
         made.moved, made.added = set(), []
-        made.unordered = made.readdressed = False
+        made.unordered = made.readdressed = made.reordered = False
         return made
 
     @property

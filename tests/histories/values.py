@@ -19,6 +19,8 @@ FLOATS = (pa.float32(), pa.float64())
 LIST = pa.list_(pa.int16())
 STRUCT = pa.struct({"x": pa.float64(), "y": pa.string()})
 JSON = pa.json_()
+JSON_OF_ONE = '{"a":1}'
+"""The only JSON document here whose field ``a`` is a number."""
 TYPES = (pa.int32(), pa.int64(), pa.string(), pa.float64(), pa.bool_(), LIST, STRUCT, JSON)
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -37,7 +39,7 @@ def values(type_: pa.DataType, nullable: bool = True) -> st.SearchStrategy[Any]:
     elif pa.types.is_boolean(type_):
         made = st.booleans()
     elif type_ == JSON:
-        made = st.sampled_from(['{"a":1}', "[1,2]", '"text"'])
+        made = st.sampled_from([JSON_OF_ONE, "[1,2]", '"text"'])
     elif pa.types.is_struct(type_):
         made = st.fixed_dictionaries({each.name: values(each.type) for each in type_})
     else:
@@ -116,6 +118,8 @@ def _comparison(draw: Draw, state: State, prefix: str) -> Expression:
     name = draw(st.sampled_from(state.names))
     column, type_ = prefix + quoted(name), state.schema.field(name).type
     kind = draw(st.integers(0, 3))
+    if kind > 1 and type_ == JSON:
+        return Expression(f"json_get_int({column}, 'a') = 1", lambda row: row[name] == JSON_OF_ONE)
     if kind == 0 or type_ not in comparable:
         word, is_null = draw(st.sampled_from([("IS NULL", True), ("IS NOT NULL", False)]))
         return Expression(f"{column} {word}", lambda row: (row[name] is None) is is_null)

@@ -118,8 +118,12 @@ class Compact(Reference):
         return dataset.version
 
     def refer(self, history: History, result: Any) -> None:
-        if result > history.state.version:
-            history.state = replace(history.state.successor(), version=result, readdressed=True)
+        state = history.state
+        if result > state.version:
+            # Fragments that the index covers are not merged with others.
+            reordered = state.indexed is not None
+            made = replace(state.successor(), version=result, readdressed=True, reordered=reordered)
+            history.state = made
 
 
 VERBS = (Restore, Configure, Describe, Compact)
