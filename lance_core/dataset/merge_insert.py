@@ -119,10 +119,10 @@ class MergeInsertBuilder:
         return self._with(**changes)
 
     def use_index(self, use_index: bool) -> Self:
-        """Accept pylance's choice whether indices are used; there are none to use yet."""
+        """Set whether indices of the key columns find the rows of a source with few keys."""
         if not isinstance(use_index, bool):
             raise TypeError(f"use_index must be a bool, got {use_index!r}")
-        return self
+        return self._with(use_index=use_index)
 
     def data_storage_version(self, version: str) -> Self:
         """Set the file version of the new files, by default the table's.

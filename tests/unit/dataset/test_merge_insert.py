@@ -487,6 +487,18 @@ def test_a_plan_names_the_steps(dataset: lance.LanceDataset, uri: str) -> None:
     assert dataset.latest_version == 1
 
 
+def test_indices_find_the_rows_of_few_keys_unless_they_must_not(uri: str) -> None:
+    dataset = lance.write_dataset(pa.table({"k": range(1000), "v": range(1000)}), uri)
+    dataset.create_scalar_index("k", "BTREE")
+    new = pa.table({"k": [7, 1000], "v": [1, 2]})
+    for uses_index, text in ((True, "indices=[k_idx]"), (False, "rows_scanned=1001")):
+        builder = upsert(dataset).use_index(uses_index)
+        assert "HashJoin" in builder.explain_plan()
+        assert text in builder.analyze_plan(new)
+        assert builder.execute(new)["num_updated_rows"] == 1 + (not uses_index)
+    assert dataset.to_table(filter="k IN (7, 1000)")["v"].to_pylist() == [1, 2]
+
+
 def test_new_files_may_have_another_version(dataset: lance.LanceDataset) -> None:
     upsert(dataset).data_storage_version("2.0").execute(NEW)
     versions = {f.metadata.files[0].file_minor_version for f in dataset.get_fragments()}

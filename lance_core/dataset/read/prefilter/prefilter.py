@@ -24,7 +24,7 @@ from lance_core.dataset.read.prefilter.candidate_rows import (
     candidate_rows,
 )
 from lance_core.dataset.read.prefilter.conditions import ColumnLookup, Conjunct, conjuncts_of
-from lance_core.dataset.read.prefilter.searches import Choice, choose
+from lance_core.dataset.read.prefilter.searches import Choice, Search, SearchTree, choose
 from lance_core.dataset.read.prefilter.usable_indices import (
     UsableIndex,
     usable_indices,
@@ -113,6 +113,11 @@ class Prefilter:
     def text(self) -> str:
         """The searches, for explanations of the plan."""
         return "--" if self.choice is None else search_text.tree_text(self.choice.tree)
+
+    @property
+    def index_names(self) -> Sequence[str]:
+        """The names of the searched indices, each once."""
+        return () if self.choice is None else tuple(dict.fromkeys(_names(self.choice.tree)))
 
     @property
     def rest_text(self) -> str:
@@ -220,6 +225,14 @@ def prefilter_of_keys(
             parts.append(Conjunct((unknown(name),), lookup))
     choice = _choice(snapshot, parts, ())
     return None if choice is None else Prefilter(snapshot, condition, parts, choice)
+
+
+def _names(tree: SearchTree) -> Iterator[str]:
+    if isinstance(tree, Search):
+        yield tree.index.name
+    else:
+        for part in tree.parts:
+            yield from _names(part)
 
 
 _conjuncts = lru_cache(maxsize=MAX_CHOICES)(conjuncts_of)

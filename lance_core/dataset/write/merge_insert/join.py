@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from lance_core.dataset.expressions.filters import as_filter
 from lance_core.dataset.read.projection import ROW_ADDRESS
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
@@ -22,6 +23,7 @@ from lance_core.dataset.write.merge_insert.target import (
     Addresses,
     addresses_of,
     find_keys,
+    index_search,
 )
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.store.temporary_folder import TemporaryFolder
@@ -64,10 +66,20 @@ class Join:
             columns = rows.select(list(self.plan.on)).columns
             index = KeyIndex(columns, self.snapshot.root.registry.kernels)
             if spilled is None:
-                matches = find_keys(self.snapshot, self.plan.on, index, source=rows)
+                few = rows if self.plan.use_index else None
+                matches = find_keys(self.snapshot, self.plan.on, index, source=few)
             else:
                 matches = _matches(index, spilled.part(number))
             yield decide(self.plan, rows, index, matches, self._condition)
+
+    @property
+    def searched_indices(self) -> Sequence[str]:
+        """The names of the indices that find the keys of the first part of the source."""
+        if not self.plan.use_index or self.source.spilled is not None:
+            return ()
+        anything = as_filter("true", self.snapshot.schema_with_descriptions.to_arrow())
+        search = index_search(self.snapshot, self.plan.on, self.source.part(0), anything)
+        return () if search is None else search.index_names
 
     def unmatched(self, decisions: Sequence[Decision]) -> Addresses:
         """The addresses of the target rows to delete because the source does not have their key."""

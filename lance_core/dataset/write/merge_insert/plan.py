@@ -49,7 +49,8 @@ class MergePlan:
     ``on``: the key columns. ``condition``: SQL for `Matched.UPDATE_IF`. ``inserts``: whether new
     rows are inserted. ``deletes_unmatched``: whether target rows without a source row are deleted,
     those that satisfy the SQL expression ``unmatched_condition`` if there is one. ``version``: the
-    version of new files, by default the table's. ``properties``: stored with the transaction.
+    version of new files, by default the table's. ``use_index``: whether indices find the rows of a
+    source with few keys. ``properties``: stored with the transaction.
     ``is_committed``: see `CommitOptions`.
     """
 
@@ -61,6 +62,7 @@ class MergePlan:
     unmatched_condition: str | None = None
     write_mode: WriteMode = WriteMode.AUTO
     version: FileVersion | None = None
+    use_index: bool = True
     retries: ConflictRetries = field(
         default_factory=lambda: ConflictRetries.of(CONFLICT_RETRIES, RETRY_TIMEOUT)
     )

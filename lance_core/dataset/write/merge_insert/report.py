@@ -27,12 +27,15 @@ def analysis(join: Join, files: NewFiles) -> str:
     source = join.source
     rows = sum(source.part(number).num_rows for number in range(source.num_parts))
     lines = _Lines(join.snapshot, join.plan, (source.schema, source.missing))
+    searched = ", ".join(join.searched_indices)
     return _text(
         lines,
         f"elapsed={elapsed:.3f}ms, ",
         f", metrics=[bytes_written={sum(sizes)}, num_files_written={len(sizes)}, {counts}]",
         f", metrics=[output_rows={rows}, partitions={source.num_parts}]",
-        f", metrics=[rows_scanned={join.snapshot.num_rows}, "
+        f", indices=[{searched}]"
+        if searched
+        else f", metrics=[rows_scanned={join.snapshot.num_rows}, "
         f"fragments_scanned={len(join.snapshot.manifest.fragments)}]",
     )
 

@@ -39,6 +39,7 @@ from lance_core.table.fragments.fragment import Fragment
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.prefilter import prefilter as prefilters
+    from lance_core.dataset.read.prefilter.prefilter import Prefilter
 else:
     prefilters = lazy_module("lance_core.dataset.read.prefilter.prefilter")
 
@@ -107,11 +108,10 @@ def find_keys(
     ``source``: the rows whose keys these are; if they are few, indices of the table find them.
     """
     schema = snapshot.schema_with_descriptions
-    if source is not None and _may_have_index(snapshot, source):
+    if source is not None:
         paths = tuple((name,) for name in names)
         condition = _MatchFilter(paths, _IsMatched(index, paths))
-        columns = {name: source.column(name) for name in names}
-        prefilter = prefilters.prefilter_of_keys(snapshot, condition, columns)
+        prefilter = index_search(snapshot, names, source, condition)
         if prefilter is not None:
             projection = select(schema, list(names), [ROW_ADDRESS])
             plan = ScanPlan(projection, (), schema, condition, prefilter=prefilter)
@@ -125,10 +125,18 @@ def find_keys(
     return _joined(search(snapshot, plan, _KeySearch(index, index.integers(types))))
 
 
-def _may_have_index(snapshot: Snapshot, source: pa.Table) -> bool:
-    """True if indices, if there are any, find the keys of ``source`` faster than a scan."""
+def index_search(
+    snapshot: Snapshot, names: Sequence[str], source: pa.Table, condition: Filter
+) -> Prefilter | None:
+    """The search of indices for the keys of ``source``; None if a scan is faster.
+
+    ``condition`` is tested for the rows that the indices find.
+    """
     is_small = source.num_rows * ROWS_PER_KEY <= snapshot.num_rows
-    return is_small and snapshot.file.index_section is not None
+    if not is_small or snapshot.file.index_section is None:
+        return None
+    columns = {name: source.column(name) for name in names}
+    return prefilters.prefilter_of_keys(snapshot, condition, columns)
 
 
 def _indexed_matches(snapshot: Snapshot, plan: ScanPlan, index: KeyIndex) -> KeyMatches:
