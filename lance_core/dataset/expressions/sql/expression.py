@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import converted
 from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node, evaluate, paths
@@ -14,7 +15,7 @@ from lance_core.dataset.expressions.sql.temporal import IS_VOLATILE
 from lance_core.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SqlExpression:
     """A planned SQL expression."""
 
@@ -37,7 +38,7 @@ class SqlExpression:
     def path(self) -> tuple[str, ...] | None:
         return self.node.path if isinstance(self.node, ColumnNode) else None
 
-    @property
+    @cached_property
     def columns(self) -> tuple[tuple[str, ...], ...]:
         return paths([self.node])
 
@@ -49,21 +50,36 @@ def filter_expression(text: str, schema: pa.Schema) -> SqlExpression:
     """The condition ``text``; raises the errors of `filters.as_filter`.
 
     Plans are cached, because planning takes as long as reading a few rows. This is safe for text
-    that does not depend on the time; a schema's metadata does not change a condition.
+    that does not depend on the time.
     """
     if IS_VOLATILE.search(text):
-        return _filter(text, schema)
-    try:
-        return _kept_filter(text, schema)
-    except TypeError:  # an extension type of a user may have no hash
-        return _filter(text, schema)
+        return SqlExpression(text, plan_filter(text, schema))
+    return _kept_filter(_FilterKey(text, schema))
 
 
-def _filter(text: str, schema: pa.Schema) -> SqlExpression:
-    return SqlExpression(text, plan_filter(text, schema))
+class _FilterKey:
+    """A text, and a schema that is compared by identity: to hash its fields takes longer.
+
+    Versions of a table and its reads share a schema, which the key keeps alive.
+    """
+
+    __slots__ = ("schema", "text")
+
+    def __init__(self, text: str, schema: pa.Schema) -> None:
+        self.text = text
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, _FilterKey)
+        return self.schema is other.schema and self.text == other.text
 
 
-_kept_filter = lru_cache(maxsize=64)(_filter)
+@lru_cache(maxsize=64)
+def _kept_filter(key: _FilterKey) -> SqlExpression:
+    return SqlExpression(key.text, plan_filter(key.text, key.schema))
 
 
 def value_expression(

@@ -245,3 +245,11 @@ def test_elements_of_lists_have_fields() -> None:
     assert values("get_field(l[1], 'b').c", data) == ["x", None, None, None]
     with pytest.raises(InvalidInputError, match="No field named nothing"):
         values("l[1].nothing", data)
+
+
+def test_a_condition_is_planned_once_for_each_schema() -> None:
+    small, large = pa.schema({"x": pa.int8()}), pa.schema({"x": pa.int64()})
+    first, other = as_filter("x + 100 > 150", small), as_filter("x + 100 > 150", large)
+    assert as_filter("x + 100 > 150", small).condition is first.condition
+    assert other.mask(pa.table({"x": [51, 1000]})).tolist() == [True, True]
+    assert first.condition is not other.condition
