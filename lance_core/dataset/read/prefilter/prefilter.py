@@ -105,7 +105,8 @@ class Prefilter:
         """
         if self.choice is None or not self.choice.rest:
             return None
-        if not isinstance(self._condition.condition, SqlExpression):
+        is_whole = len(self.choice.rest) == sum(len(part.nodes) for part in self._parts)
+        if is_whole or not isinstance(self._condition.condition, SqlExpression):
             return self._condition
         return self.choice.rest_filter
 
