@@ -21,7 +21,7 @@ from lance_core.datafile.column_map import column_of
 from lance_core.datafile.file_output import FileOptions
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.writer import FileWriter
-from lance_core.encodings.decoding import RowRange, packed_rows
+from lance_core.encodings.decoding import RowRange, Rows, packed_rows
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema import Schema, align_batch, wrap_chunks
 
@@ -87,6 +87,17 @@ class IndexFileReader:
         """The rows at ``rows``, which ascend strictly."""
         return self._table(columns, packed_rows(rows))
 
+    def arrays(
+        self, columns: Sequence[str], start: int = 0, stop: int | None = None
+    ) -> list[pa.Array]:
+        """Same as `read`, but one array for each column: tables take longer for a few rows."""
+        rows = RowRange(start, self.num_rows if stop is None else stop)
+        return list(map(_one_array, self._columns_of(columns, rows)))
+
+    def taken_arrays(self, rows: npt.NDArray[np.int64], columns: Sequence[str]) -> list[pa.Array]:
+        """Same as `take`, but one array for each column."""
+        return list(map(_one_array, self._columns_of(columns, packed_rows(rows))))
+
     def global_buffer(self, number: int) -> pa.Buffer:
         """The bytes of a global buffer. Raises `CorruptFileError` if there is none."""
         try:
@@ -94,15 +105,22 @@ class IndexFileReader:
         except InvalidInputError as error:
             raise CorruptFileError(str(error), self._reader.path) from None
 
-    def _table(self, names: Sequence[str] | None, rows: object) -> pa.Table:
+    def _table(self, names: Sequence[str] | None, rows: Rows) -> pa.Table:
         wanted = self._reader.schema.names if names is None else names
-        for name in wanted:
+        return pa.Table.from_arrays(self._columns_of(wanted, rows), names=list(wanted))
+
+    def _columns_of(self, names: Sequence[str], rows: Rows) -> list[pa.ChunkedArray]:
+        for name in names:
             if name not in self._fields:
                 raise CorruptFileError("the column is missing", self._reader.path, field=name)
-        fields = [self._fields[name] for name in wanted]
-        columns = self._reader.read(fields, self._columns, rows)  # type: ignore[arg-type]
-        visible = [wrap_chunks(c, f) for c, f in zip(columns, fields, strict=True)]
-        return pa.Table.from_arrays(visible, names=list(wanted))
+        fields = [self._fields[name] for name in names]
+        columns = self._reader.read(fields, self._columns, rows)
+        return [wrap_chunks(c, f) for c, f in zip(columns, fields, strict=True)]
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array; `combine_chunks` copies even a single chunk."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 class IndexFolder:

@@ -25,6 +25,9 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 _MIN_PREFIX_ROWS = 1024
 """Minimum number of texts that are sorted by their first bytes as integers."""
 
+_MAX_SINGLE_KEYS = 16
+"""Maximum keys of texts that are searched one by one."""
+
 _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
@@ -129,35 +132,83 @@ def searchable(keys: pa.Array) -> npt.NDArray[Any]:
     return found
 
 
+def key_bytes(keys: pa.Array) -> int:
+    """Bytes in memory of keys; Arrow takes longer to count those of integers."""
+    if pa.types.is_integer(keys.type):
+        return len(keys) * int(keys.type.bit_width) // 8
+    return int(keys.nbytes)
+
+
+def some_keys(keys: pa.Array, places: Positions) -> npt.NDArray[Any]:
+    """The keys at ``places``, to compare them with as many of other keys; see `searchable`."""
+    if pa.types.is_integer(keys.type):
+        return _numbers(keys)[places]
+    if len(places) > _MAX_SINGLE_KEYS:
+        return searchable(keys.take(from_numpy(places)))
+    found = np.empty(len(places), object)
+    found[:] = [keys[place].as_py() for place in places.tolist()]
+    return found
+
+
+def is_any_above(keys: pa.Array, others: pa.Array) -> bool:
+    """True if one of ``keys`` is above the one at the same place in ``others``."""
+    if pa.types.is_integer(keys.type):
+        return bool((_numbers(keys) > _numbers(others)).any())
+    return len(keys) > 0 and bool(pc.any(pc.greater(keys, others)).as_py())
+
+
+def is_ascending(keys: pa.Array) -> bool:
+    """True if none of ``keys`` is above its successor."""
+    return len(keys) < 2 or not is_any_above(keys.slice(0, len(keys) - 1), keys.slice(1))
+
+
+def search_keys(ordered: pa.Array, keys: pa.Array, *, after: bool = False) -> Positions:
+    """For each of ``keys``, how many of ``ordered`` are below it (``after``: or equal to it)."""
+    if pa.types.is_integer(ordered.type):
+        return _numbers(ordered).searchsorted(_numbers(keys), "right" if after else "left")
+    if len(keys) <= _MAX_SINGLE_KEYS:
+        found = [bisect_keys(ordered, key, after=after) for key in keys.to_pylist()]
+        return np.array(found, np.int64)
+    # Bisection of all keys at once.
+    low = np.zeros(len(keys), np.int64)
+    high = np.full(len(keys), len(ordered))
+    is_below = pc.less_equal if after else pc.less
+    for _ in range(len(ordered).bit_length()):
+        middle = (low + high) >> 1
+        found = ordered.take(from_numpy(np.minimum(middle, len(ordered) - 1)))
+        below = is_below(found, keys).to_numpy(zero_copy_only=False) & (low < high)
+        low = np.where(below, middle + 1, low)
+        high = np.where(below, high, middle)
+    return low
+
+
 class SortedValues:
     """Ascending values without nulls, which are searched by bisection."""
 
-    __slots__ = ("keys", "nbytes")
+    __slots__ = ("keys",)
 
     def __init__(self, values: pa.Array) -> None:
-        keys = sort_keys(values)
-        self.keys = searchable(keys)
-        self.nbytes = int(self.keys.nbytes)
-        """Approximate bytes in memory."""
-        if self.keys.dtype == object:
-            self.nbytes += int(keys.nbytes) + 33 * len(keys)
+        self.keys = sort_keys(values)
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return key_bytes(self.keys)
+
+    @property
     def is_ascending(self) -> bool:
         """True if no value is above its successor, as `search` requires."""
-        return bool((self.keys[:-1] <= self.keys[1:]).all())
+        return is_ascending(self.keys)
 
     def search(self, values: pa.Array, *, after: bool = False) -> Positions:
         """For each of ``values``, which are not null, how many values are below it.
 
         ``after`` also counts those equal to it.
         """
-        wanted = searchable(sort_keys(values))
-        found: Positions = self.keys.searchsorted(wanted, "right" if after else "left")
-        return found
+        return search_keys(self.keys, sort_keys(values), after=after)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -69,6 +69,9 @@ class RowSet:
 
         if not len(numbers):
             return EMPTY
+        if len(numbers) == 1:
+            number = int(numbers[0])
+            return cls({number >> 32: BitMap((number & 0xFFFFFFFF,))})
         dense = _dense(numbers)
         if dense is not None:
             return dense

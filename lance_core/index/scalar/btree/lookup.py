@@ -20,7 +20,7 @@ from lance_core.index.scalar.btree.layout import (
     RANGE_PARTITIONED,
     UNSTATED_BATCH_SIZE,
 )
-from lance_core.index.scalar.sort_order import Positions, SortedValues
+from lance_core.index.scalar.sort_order import Positions, SortedValues, is_any_above, some_keys
 
 _MAX_BATCH_SIZE = 1 << 32
 
@@ -39,11 +39,10 @@ class PageLookup:
     def __init__(self, folder: IndexFolder) -> None:
         name = _lookup_name(folder)
         reader = self._reader = folder.reader(name)
-        table = reader.read(["min", "max"])
-        self.num_pages = table.num_rows
+        self.minima, self.maxima = reader.arrays(["min", "max"])
+        self.num_pages = len(self.minima)
         self.batch_size = _batch_size(reader.metadata)
         self.files = _page_files(name, reader.metadata, self.num_pages)
-        self.minima, self.maxima = (one.combine_chunks() for one in table.columns)
         for column in (self.minima, self.maxima):
             if column.type != folder.kind:
                 raise CorruptFileError(f"the bounds are of type {column.type}, not {folder.kind}")
@@ -55,13 +54,15 @@ class PageLookup:
         self._null_pages = self.num_null_pages if self.first_lower or self.first_page else 0
         self._lower = SortedValues(self.minima.slice(self.first_lower))
         self._upper = SortedValues(self.maxima.slice(self.first_page))
+        self.value_bytes = self._lower.nbytes + self._upper.nbytes
+        """Approximate bytes of the bounds."""
         self._check_order()
 
     @property
     def nbytes(self) -> int:
         """Approximate bytes in memory."""
-        arrays = self.minima.nbytes + self.maxima.nbytes + 4 * self.num_pages
-        return int(arrays + self._lower.nbytes + self._upper.nbytes)
+        # The keys of some types are copies of the values.
+        return 2 * self.value_bytes + 4 * self.num_pages
 
     @cached_property
     def null_counts(self) -> npt.NDArray[np.uint32]:
@@ -69,7 +70,7 @@ class PageLookup:
 
         Nulls come first. So pages have none if no bound is null, and few queries need the numbers.
         """
-        counts = _numbers(self._reader.read(["null_count"]).column(0).combine_chunks())
+        counts = _numbers(*self._reader.arrays(["null_count"]))
         if pa.types.is_null(self.minima.type):
             # pylance counts no nulls in columns of this type.
             counts = np.full(self.num_pages, self.batch_size, np.uint32)
@@ -92,7 +93,7 @@ class PageLookup:
         of nulls are checked, too.
         """
         if self._is_numbered is None:
-            numbers = _numbers(self._reader.read(["page_idx"]).column(0).combine_chunks())
+            numbers = _numbers(*self._reader.arrays(["page_idx"]))
             self._is_numbered = bool((numbers == np.arange(self.num_pages)).all())
             self._is_numbered &= len(self.null_counts) == self.num_pages
         if not self._is_numbered:
@@ -100,11 +101,16 @@ class PageLookup:
 
     def lower(self, numbers: Positions) -> npt.NDArray[Any]:
         """The keys of the first values of pages, none of which may start with a null."""
-        return self._lower.keys[numbers - self.first_lower]
+        return some_keys(self._lower.keys, numbers - self.first_lower)
 
     def upper(self, numbers: Positions) -> npt.NDArray[Any]:
         """The keys of the last values of pages, none of which may end with a null."""
-        return self._upper.keys[numbers - self.first_page]
+        return some_keys(self._upper.keys, numbers - self.first_page)
+
+    def pages_of(self, key: pa.Array) -> range:
+        """The pages that may have the value with ``key``, an array of one."""
+        first = int(self._upper.search(key)[0]) + self.first_page
+        return range(first, int(self._lower.search(key, after=True)[0]) + self.first_lower)
 
     def places(self, keys: pa.Array, *, after: bool) -> tuple[Positions, npt.NDArray[np.bool_]]:
         """For each of ``keys``, where the first value is that is not below it (``after``: above).
@@ -138,7 +144,10 @@ class PageLookup:
     def _check_order(self) -> None:
         shift = self.first_lower - self.first_page
         lower, upper = self._lower.keys, self._upper.keys
-        if (lower > upper[shift:]).any() or (upper[:-1] > lower[1 - shift :]).any():
+        next_lower = lower.slice(1 - shift)
+        if is_any_above(lower, upper.slice(shift)) or is_any_above(
+            upper.slice(0, len(next_lower)), next_lower
+        ):
             raise CorruptFileError("the bounds of the pages are not in ascending order")
 
 

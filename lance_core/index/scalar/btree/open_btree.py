@@ -113,6 +113,10 @@ class OpenBTree(OpenIndex):
         size = self._lookup.batch_size
         if self._lookup.first_page == self._lookup.num_pages:
             return EMPTY, 0
+        if isinstance(query, IsIn) and len(query.values) == 1:
+            found = self._find_one(sort_keys(query.values))
+            if found is not None:
+                return found
         starts, stops = self._ends(query)
         first = starts.positions // size
         stop = -(-(stops.positions + stops.inside) // size)
@@ -136,8 +140,17 @@ class OpenBTree(OpenIndex):
             return self._pages.row_set(low, high), len(pages)
         low, high = loaded.offsets(low, size), loaded.offsets(high - 1, size) + 1
         rows = loaded.page.rows
-        found = rows[low[0] : high[0]] if len(low) == 1 else rows[expand(low, high)]
-        return RowSet.of(found), len(pages)
+        rows = rows[low[0] : high[0]] if len(low) == 1 else rows[expand(low, high)]
+        return RowSet.of(rows), len(pages)
+
+    def _find_one(self, key: pa.Array) -> tuple[RowSet, int] | None:
+        """`_find` for the value with ``key``; None if several pages may have it."""
+        pages = self._lookup.pages_of(key)
+        if len(pages) > 1:
+            return None
+        if not pages:
+            return EMPTY, 0
+        return RowSet.of(self._pages.load(np.array([pages.start])).page.rows_of(key)), 1
 
     def _ends(self, query: IsIn | InRange | StartsWith) -> tuple[_Ends, _Ends]:
         """The starts and the ends of the ranges of a query; the ranges ascend, without overlap."""

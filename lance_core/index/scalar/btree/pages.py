@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError
@@ -21,7 +19,14 @@ from lance_core.index.files import IndexFileReader, IndexFolder
 from lance_core.index.loads import count_parts
 from lance_core.index.scalar.btree.layout import PAGE_DATA
 from lance_core.index.scalar.btree.lookup import PageFile, PageLookup
-from lance_core.index.scalar.sort_order import Positions, bisect_keys, searchable, sort_keys
+from lance_core.index.scalar.sort_order import (
+    Positions,
+    is_ascending,
+    key_bytes,
+    search_keys,
+    some_keys,
+    sort_keys,
+)
 from lance_core.table.indices.row_set import RowSet
 
 CACHE_BYTES = 32 << 20
@@ -42,9 +47,6 @@ _MAX_READ_BYTES = 256 << 20
 _MAX_ROWS = 4 << 20
 """Maximum row numbers that are in memory before they become a `RowSet`."""
 
-_MAX_SINGLE_KEYS = 16
-"""Maximum keys of texts that are searched one by one."""
-
 _STREAM_BYTES = 16 << 20
 """Approximate bytes of a file that are read at once when all rows are read."""
 
@@ -63,12 +65,17 @@ class PageRows:
 
     @property
     def nbytes(self) -> int:
-        return int(self.keys.nbytes + self.rows.nbytes)
+        return key_bytes(self.keys) + self.rows.nbytes
 
     def search(self, keys: pa.Array, *, after: bool) -> Positions:
         """For each of ``keys``, the offset of the first row not below it (``after``: above it)."""
         num_nulls = len(self.rows) - len(self.keys)
-        return num_nulls + _search(self.keys, keys, after=after)
+        return num_nulls + search_keys(self.keys, keys, after=after)
+
+    def rows_of(self, key: pa.Array) -> RowNumbers:
+        """The rows with ``key``, an array of one."""
+        first, stop = (int(self.search(key, after=after)[0]) for after in (False, True))
+        return self.rows[first:stop]
 
 
 class LoadedPages(NamedTuple):
@@ -106,7 +113,7 @@ class BTreePages:
         self.num_rows = sum(self._reader(file).num_rows for file in lookup.files)
         # A span has only pages that a lookup of many values needs.
         self._has_spans = lookup.num_pages > _MAX_SINGLE_PAGES
-        self._row_bytes = 8 + -(-lookup.minima.nbytes // max(1, lookup.num_pages))
+        self._row_bytes = 8 + -(-lookup.value_bytes // max(1, 2 * lookup.num_pages))
 
     @property
     def nbytes(self) -> int:
@@ -133,6 +140,10 @@ class BTreePages:
 
     def _load_single(self, numbers: Positions) -> LoadedPages:
         """`load` by the cache of single pages."""
+        if len(numbers) == 1:
+            number = int(numbers[0])
+            page = self._cache.get(number, partial(self._one, number))
+            return LoadedPages(page, numbers, np.zeros(1, np.int64))
         missing = numbers[[number not in self._cache for number in numbers.tolist()]]
         if len(missing):
             loaded = self._read(missing)
@@ -140,8 +151,6 @@ class BTreePages:
             if len(missing) == len(numbers):
                 return loaded
         pages = [self._cache.get(one, partial(self._one, one)) for one in numbers.tolist()]
-        if len(pages) == 1:
-            return LoadedPages(pages[0], numbers, np.zeros(1, np.int64))
         starts = np.cumsum([0, *(len(page.rows) for page in pages[:-1])])
         keys = pa.concat_arrays([page.keys for page in pages])
         page = PageRows(keys, np.concatenate([page.rows for page in pages]))
@@ -169,7 +178,7 @@ class BTreePages:
             high = np.clip(stops - first, 0, reader.num_rows)
             columns = [_ids_name(reader)]
             sets += [
-                RowSet.of(_ids(_read_ranges(reader, columns, *part))) for part in _parts(low, high)
+                RowSet.of(_ids(*_read_ranges(reader, columns, *part))) for part in _parts(low, high)
             ]
         return sets[0] if len(sets) == 1 else RowSet.union(sets)
 
@@ -182,8 +191,8 @@ class BTreePages:
             step = max(1024, min(1 << 18, _STREAM_BYTES * total // max(1, size)))
             for start in range(0, total, step):
                 columns = ["values", _ids_name(reader)]
-                table = reader.read(columns, start, min(total, start + step))
-                yield IndexBatch(self._values(table), _ids(table))
+                values, ids = reader.arrays(columns, start, min(total, start + step))
+                yield IndexBatch(self._values(values), _ids(ids))
 
     def _one(self, number: int) -> PageRows:
         return self._read(np.array([number])).page
@@ -201,7 +210,7 @@ class BTreePages:
     def _read(self, numbers: Positions) -> LoadedPages:
         """`load` without a cache. Raises `CorruptFileError` for rows that the lookup excludes."""
         count_parts(len(numbers))
-        size, tables, lengths = self._lookup.batch_size, [], []
+        size, found, lengths = self._lookup.batch_size, [], []
         for file in self._lookup.files:
             mine = numbers[(numbers >= file.first) & (numbers < file.stop)] - file.first
             if not len(mine):
@@ -209,17 +218,18 @@ class BTreePages:
             reader = self._reader(file)
             stops = np.minimum((mine + 1) * size, reader.num_rows)
             columns = ["values", _ids_name(reader)]
-            tables.append(_read_ranges(reader, columns, mine * size, stops))
+            found.append(_read_ranges(reader, columns, mine * size, stops))
             lengths.append(stops - mine * size)
-        table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        values, ids = (
+            found[0] if len(found) == 1 else map(pa.concat_arrays, zip(*found, strict=True))
+        )
         starts = np.cumsum(np.concatenate([[0], *lengths]))[:-1]
-        values = self._values(table)
-        page = PageRows(sort_keys(values.slice(values.null_count)), _ids(table))
+        keys = sort_keys(self._values(values))
+        page = PageRows(keys.slice(values.null_count) if values.null_count else keys, _ids(ids))
         self._check(numbers, page, starts)
         return LoadedPages(page, numbers, starts)
 
-    def _values(self, table: pa.Table) -> pa.Array:
-        values = table.column(0).combine_chunks()
+    def _values(self, values: pa.Array) -> pa.Array:
         if values.type != self._folder.kind:
             reason = f"the values are of type {values.type}, not {self._folder.kind}"
             raise CorruptFileError(reason, PAGE_DATA)
@@ -236,9 +246,9 @@ class BTreePages:
             not keys.null_count
             and num_nulls == lookup.count_nulls(numbers)
             and (last >= 0).all()
-            and _is_ascending(keys)
-            and (_some(keys, first[with_minima]) == lookup.lower(numbers[with_minima])).all()
-            and (_some(keys, last) == lookup.upper(numbers)).all()
+            and is_ascending(keys)
+            and (some_keys(keys, first[with_minima]) == lookup.lower(numbers[with_minima])).all()
+            and (some_keys(keys, last) == lookup.upper(numbers)).all()
         )
         if not is_valid:
             reason = "the values of a page are not in order, or not in its bounds"
@@ -261,8 +271,7 @@ def _ids_name(reader: IndexFileReader) -> str:
     return "ids" if "ids" in reader.names else "row_ids"
 
 
-def _ids(table: pa.Table) -> RowNumbers:
-    column = table.column(table.num_columns - 1)
+def _ids(column: pa.Array) -> RowNumbers:
     if column.type != pa.uint64() or column.null_count:
         raise CorruptFileError("a row number is not a 64-bit number", PAGE_DATA, field="ids")
     return np.asarray(column.to_numpy())
@@ -270,11 +279,11 @@ def _ids(table: pa.Table) -> RowNumbers:
 
 def _read_ranges(
     reader: IndexFileReader, columns: Sequence[str], starts: Positions, stops: Positions
-) -> pa.Table:
-    """The rows of ranges that ascend and do not overlap."""
+) -> list[pa.Array]:
+    """The columns of ranges of rows that ascend and do not overlap."""
     if stops[-1] - starts[0] == (stops - starts).sum():
-        return reader.read(columns, int(starts[0]), int(stops[-1]))
-    return reader.take(expand(starts, stops), columns)
+        return reader.arrays(columns, int(starts[0]), int(stops[-1]))
+    return reader.taken_arrays(expand(starts, stops), columns)
 
 
 def expand(starts: Positions, stops: Positions) -> Positions:
@@ -300,37 +309,3 @@ def _parts(starts: Positions, stops: Positions) -> Iterator[tuple[Positions, Pos
         starts, stops = np.append(cut, starts[number + 1 :]), stops[number:]
         if starts[0] == stops[0]:
             starts, stops = starts[1:], stops[1:]
-
-
-def _some(keys: pa.Array, places: Positions) -> npt.NDArray[Any]:
-    """The keys at ``places``, to compare them."""
-    if pa.types.is_integer(keys.type):
-        return searchable(keys)[places]
-    return searchable(keys.take(pa.array(places)))
-
-
-def _is_ascending(keys: pa.Array) -> bool:
-    if pa.types.is_integer(keys.type):
-        numbers = searchable(keys)
-        return bool((numbers[:-1] <= numbers[1:]).all())
-    count = max(0, len(keys) - 1)
-    return bool(pc.all(pc.less_equal(keys.slice(0, count), keys.slice(1)), min_count=0).as_py())
-
-
-def _search(ordered: pa.Array, keys: pa.Array, *, after: bool) -> Positions:
-    """For each of ``keys``, how many of ``ordered`` are below it (``after``: or equal to it)."""
-    if pa.types.is_integer(ordered.type):
-        return np.searchsorted(searchable(ordered), searchable(keys), "right" if after else "left")
-    if len(keys) <= _MAX_SINGLE_KEYS:
-        return np.array([bisect_keys(ordered, key, after=after) for key in keys.to_pylist()])
-    # Bisection of all keys at once.
-    low = np.zeros(len(keys), np.int64)
-    high = np.full(len(keys), len(ordered))
-    is_below = pc.less_equal if after else pc.less
-    for _ in range(len(ordered).bit_length()):
-        middle = (low + high) >> 1
-        found = ordered.take(pa.array(np.minimum(middle, len(ordered) - 1)))
-        below = is_below(found, keys).to_numpy(zero_copy_only=False) & (low < high)
-        low = np.where(below, middle + 1, low)
-        high = np.where(below, high, middle)
-    return low

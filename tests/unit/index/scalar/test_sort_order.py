@@ -46,6 +46,15 @@ def test_sorted_values_find_the_places_of_values_of_every_type(ordered: pa.Array
     assert not SortedValues(ordered.take(pa.array([1, 0]))).is_ascending
 
 
+@each_case("ordered", ordered_arrays())
+def test_many_values_are_found_at_the_places_of_single_ones(ordered: pa.Array) -> None:
+    values = SortedValues(ordered.slice(1))
+    many = ordered.take(pa.array(np.arange(40) % len(ordered)))
+    for after in (False, True):
+        single = [values.search(many.slice(place, 1), after=after)[0] for place in range(40)]
+        assert values.search(many, after=after).tolist() == single
+
+
 def test_equal_values_and_nulls_keep_their_order() -> None:
     assert sort_indices(pa.array([2, None, 1, 2, None, 1])).tolist() == [1, 4, 2, 5, 0, 3]
     assert sort_indices(pa.nulls(3)).tolist() == [0, 1, 2]
