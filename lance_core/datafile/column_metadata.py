@@ -7,10 +7,11 @@ known writer uses this.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import accumulate
 from operator import add
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
@@ -24,6 +25,9 @@ from lance_core.store.base import ByteRange, BytesLike
 
 MAX_PAGE_ROWS = 1 << 48
 """Maximum rows of a page; larger numbers are rejected so that sums of rows fit into 64 bits."""
+
+MIN_LAZY_PAGES = 4
+"""Minimum pages of a column that are parsed on first access: a lookup needs one of them."""
 
 COLUMN_ENCODING_TAG, COLUMN_PAGES_TAG = 0x0A, 0x12
 """First byte of the fields ``encoding`` and ``pages`` of a serialized ``ColumnMetadata``."""
@@ -70,31 +74,35 @@ class ColumnParser:
         self._page_encodings: dict[bytes, PageEncoding] = {}
 
     def parse(self, raw: bytes) -> Column:
-        """Parse a serialized ``ColumnMetadata``.
+        """Parse a serialized ``ColumnMetadata``; of many pages, each on first access.
 
-        Raises `CorruptFileError` naming the page, and `UnsupportedFeatureError` for an encoding
-        that is stored elsewhere in the file.
+        This and the access raise `CorruptFileError` naming the page, and `UnsupportedFeatureError`
+        for an encoding that is stored elsewhere in the file.
         """
         message = _column_metadata(raw)
-        pages: list[Page] = []
-        starts = [0]
-        try:
-            for page in message.pages[:]:  # iteration over a slice is faster
-                encoding = self._page_encodings.get(page.encoding.direct.encoding)
-                if encoding is None:
-                    encoding = self._page_encoding(page.encoding)
-                num_rows = page.length
-                if num_rows > MAX_PAGE_ROWS:
-                    raise CorruptFileError(f"a page cannot have {num_rows} rows")
-                buffers = self._ranges(page.buffer_offsets[:], page.buffer_sizes[:])
-                pages.append(Page(buffers, num_rows, encoding))
-                starts.append(starts[-1] + num_rows)
-        except CorruptFileError as error:
-            raise error.at(field=f"pages[{len(pages)}]") from error
-        buffers = ()
+        pages = message.pages[:]  # iteration over a slice is faster
+        num_rows = [page.length for page in pages]
+        if num_rows and max(num_rows) > MAX_PAGE_ROWS:
+            number = num_rows.index(max(num_rows))
+            reason = f"a page cannot have {num_rows[number]} rows"
+            raise CorruptFileError(reason, field=f"pages[{number}]")
+        parsed: Sequence[Page] = _LazyPages(self.page, pages)
+        if len(pages) < MIN_LAZY_PAGES:
+            parsed = tuple(parsed)
+        buffers: tuple[ByteRange, ...] = ()
         if message.buffer_offsets or message.buffer_sizes:
             buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
-        return Column(tuple(pages), buffers, _column_encoding(_raw(message.encoding)), starts)
+        starts = list(accumulate(num_rows, initial=0))
+        return Column(parsed, buffers, _column_encoding(_raw(message.encoding)), starts)
+
+    def page(self, page: ColumnMetadata.Page) -> Page:
+        """Parse a page; raises as `parse` does, but does not name the page."""
+        encoding = self._page_encodings.get(page.encoding.direct.encoding)
+        if encoding is None:
+            encoding = self._page_encoding(page.encoding)
+        return Page(
+            self._ranges(page.buffer_offsets[:], page.buffer_sizes[:]), page.length, encoding
+        )
 
     def parse_files(self, raw: Sequence[bytes]) -> PageLists:
         """Parse the serialized ``ColumnMetadata`` of a column in each of several files.
@@ -157,6 +165,51 @@ class ColumnParser:
                 f"or beyond the file; data ends at {self._data_end}"
             )
         return tuple(map(_byte_range, zip(offsets, stops, strict=True)))
+
+
+class _LazyPages(Sequence[Page]):
+    """The pages of a column, each parsed by ``parse`` on first access. Thread-safe."""
+
+    __slots__ = ("_known", "_messages", "_parse")
+
+    def __init__(
+        self,
+        parse: Callable[[ColumnMetadata.Page], Page],
+        messages: Sequence[ColumnMetadata.Page],
+    ) -> None:
+        self._parse = parse
+        self._messages = messages
+        self._known: dict[int, Page] = {}
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Page: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Page]: ...
+
+    def __getitem__(self, index: int | slice) -> Page | list[Page]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        page = self._known.get(index)
+        return page if page is not None else self._made(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Page]:
+        if len(self._known) < len(self):
+            try:
+                self._known = dict(enumerate(map(self._parse, self._messages)))
+            except CorruptFileError:
+                return map(self.__getitem__, range(len(self)))  # names the page
+        return map(self._known.__getitem__, range(len(self)))
+
+    def _made(self, number: int) -> Page:
+        try:
+            page = self._parse(self._messages[number])
+        except CorruptFileError as error:
+            raise error.at(field=f"pages[{number}]") from error
+        return self._known.setdefault(number, page)
 
 
 def _column_metadata(raw: bytes) -> ColumnMetadata:

@@ -37,6 +37,7 @@ class PageArrays(Sequence[Page]):
         """The table of ``pages``; equal encodings should be the same object."""
         if isinstance(pages, PageArrays):
             return pages
+        pages = tuple(pages)
         number: dict[int, int] = {}
         encodings: list[Message | ForeignEncoding] = []
         for page in pages:

@@ -66,6 +66,26 @@ def test_equal_encodings_are_parsed_once() -> None:
     assert first.pages[0].encoding is first.pages[1].encoding is second.pages[0].encoding
 
 
+def test_many_pages_are_parsed_when_they_are_needed() -> None:
+    raw = serialize_column(COLUMN, [page(64 * number, number + 1) for number in range(6)])
+    column = parser().parse(raw)
+    assert column.starts == [0, 1, 3, 6, 10, 15, 21]
+    assert [column.pages[number].num_rows for number in (5, 0, -1)] == [6, 1, 6]
+    assert [one.num_rows for one in column.pages[1:4]] == [2, 3, 4]
+    assert [one.buffers[0].start for one in column.pages] == [0, 64, 128, 192, 256, 320]
+    assert [one.num_rows for one in column.pages] == [1, 2, 3, 4, 5, 6]
+
+
+def test_damage_of_one_of_many_pages_is_found_where_the_page_is_needed() -> None:
+    pages = [page(64 * number) for number in range(5)]
+    column = parser().parse(serialize_column(COLUMN, [*pages, page(DATA_END)]))
+    assert column.pages[4].num_rows == 10
+    for access in (lambda: column.pages[5], lambda: list(column.pages)):
+        with pytest.raises(CorruptFileError, match="reaches into the metadata") as caught:
+            access()
+        assert caught.value.field == "pages[5]"
+
+
 def test_an_encoding_of_a_stranger_is_left_to_its_plugin() -> None:
     column = parser().parse(serialize_column(COLUMN, [page(url="/acme.Delta")]))
     assert column.pages[0].encoding == ForeignEncoding("/acme.Delta", FLAT)
