@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -323,3 +324,25 @@ def test_headers_of_chunks_of_any_form_have_the_same_outcome(
     starts, sizes = array([start for start, _ in chunks]), array([size for _, size in chunks])
     data = array(octets * 2, np.uint8)
     check("chunk_headers", data, starts, sizes, levels, buffers, large)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 15)), max_size=9),
+    st.binary(max_size=3),
+    st.integers(-2, 9),
+    st.integers(-1, 9),
+    st.booleans(),
+)
+@example([], b"", 1, 0, True)
+@example([(1, 10), (4000, 15), (2, 0)], b"", 7, 0, False)
+@example([(1, 0), (1, 0)], b"", 1, 0, True)
+@example([(1 << 27, 4)] * 3, b"", 16, 0, True)
+def test_words_of_chunks_of_any_form_have_the_same_outcome(
+    chunks: list[tuple[int, int]], more: bytes, rest: int, missing: int, large: bool
+) -> None:
+    stored = np.array([size << 4 | log for size, log in chunks], np.uint32)
+    words = pa.py_buffer(stored.astype("<u4" if large else "<u2").tobytes() + more)
+    before = sum(1 << log for _, log in chunks[:-1])
+    size = sum(8 * (size + 1) for size, _ in chunks) - missing
+    for values in (before + rest, before + (1 << chunks[-1][1] if chunks else 0), 1 << 63):
+        check("chunk_edges", words, large, values, size)

@@ -322,6 +322,15 @@ class Kernels(Protocol):
         or are not within the edges, and if there are no edges.
         """
 
+    def chunk_edges(
+        self, words: pa.Buffer, large: bool, num_values: int, num_bytes: int
+    ) -> tuple[Int64Array, Int64Array]:
+        """The byte positions and the first values of chunks by their words, each with the total.
+
+        ``large``: True if words have 4 bytes instead of 2. Raises `CorruptFileError` unless the
+        chunks have exactly ``num_values`` values, and at most ``num_bytes`` bytes.
+        """
+
     def chunk_headers(
         self,
         data: Bytes,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.chunk_edges import MAX_CHUNK_VALUES, check_words
 from lance_core.encodings.kernels.numpy.chunk_headers import header_length
 from lance_core.encodings.kernels.numpy.chunk_spans import chunk_places
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
@@ -128,6 +129,19 @@ def interleave_chunks(
         for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
             _native.place_pieces(contiguous(buffer), aligned(lengths), begins, align, fill, out)
     return out, totals
+
+
+def chunk_edges(
+    words: pa.Buffer, large: bool, num_values: int, num_bytes: int
+) -> tuple[Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.Kernels.chunk_edges`."""
+    count = check_words(words, large)
+    if not 0 <= num_values <= count * MAX_CHUNK_VALUES:
+        raise CorruptFileError(f"the chunks do not hold {num_values} values")
+    edges, values = np.empty((2, count + 1), np.int64)
+    with CORRUPT:
+        _native.chunk_edges(words, large, num_values, num_bytes, edges, values)
+    return edges, values
 
 
 def chunk_headers(

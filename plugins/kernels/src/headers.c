@@ -1,4 +1,4 @@
-/* Headers of the chunks of mini-block pages. */
+/* Words and headers of the chunks of mini-block pages. */
 #include "module.h"
 
 #include <string.h>
@@ -11,6 +11,7 @@ typedef struct {
 } header_t;
 
 #define MOST_PARTS 64
+#define MOST_VALUES (1 << 15) /* of a chunk: its word has four bits for their logarithm */
 
 static inline int64_t load_u16(const uint8_t *from) {
     uint16_t word;
@@ -57,7 +58,51 @@ static const char *chunk_headers(spans_t chunks, header_t form, int64_t *table) 
     return NULL;
 }
 
+/* For each chunk its first byte and its first value, and the totals behind them. A word has the
+ * bytes of a chunk and the logarithm of its values; the last chunk has the remaining values. */
+static const char *chunk_edges(bytes_t words, int64_t width, int64_t num_values,
+                               int64_t num_bytes, int64_t *edges, int64_t *values) {
+    const int64_t number = words.size / width;
+    int64_t end = 0, value = 0;
+    for (int64_t i = 0; i < number; i++) {
+        const uint8_t *at = words.at + i * width;
+        const int64_t word = width == 4 ? load_u32(at) : load_u16(at);
+        const int64_t log = word & 15, rest = num_values - value;
+        edges[i] = end;
+        values[i] = value;
+        end += ((word >> 4) + 1) * 8;
+        if (i + 1 < number) {
+            if (!log)
+                return "only the last chunk may omit its number of values";
+            value += (int64_t)1 << log;
+        } else if (rest <= 0 || rest > MOST_VALUES || (log && (int64_t)1 << log != rest)) {
+            return "the chunks do not hold the values of the page";
+        }
+    }
+    if (end > num_bytes)
+        return "the chunks take more bytes than their buffer has";
+    edges[number] = end;
+    values[number] = num_values;
+    return NULL;
+}
+
 /* For Python. */
+
+static PyObject *py_chunk_edges(PyObject *module, PyObject *args) {
+    Py_buffer b[3] = {0};
+    long long num_values, num_bytes;
+    int large;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*pLLw*w*", &b[0], &large, &num_values, &num_bytes, &b[1], &b[2]))
+        return release(b, 3), NULL;
+    const int64_t width = large ? 4 : 2, number = b[0].len / width;
+    if (b[0].len % width || !number || !holds(&b[1], number + 1, 8) ||
+        !holds(&b[2], number + 1, 8))
+        return done(b, 3, MISMATCH, 0);
+    WITHOUT_GIL(chunk_edges(bytes_of(&b[0]), width, num_values, num_bytes, b[1].buf, b[2].buf))
+    return done(b, 3, error, 0);
+}
 
 static PyObject *py_chunk_headers(PyObject *module, PyObject *args) {
     Py_buffer b[4] = {0};
@@ -79,6 +124,8 @@ static PyObject *py_chunk_headers(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef headers_methods[] = {
+    {"chunk_edges", py_chunk_edges, METH_VARARGS,
+     "words, large, num_values, num_bytes, edges, values"},
     {"chunk_headers", py_chunk_headers, METH_VARARGS,
      "data, starts, sizes, levels, buffers, large, table"},
     {NULL, NULL, 0, NULL},

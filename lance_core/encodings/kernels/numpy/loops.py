@@ -4,6 +4,7 @@ from lance_core.encodings.arrow import coalesced_take
 from lance_core.encodings.kernels.numpy import (
     bitpacking,
     byte_streams,
+    chunk_edges,
     chunk_headers,
     chunk_rows,
     chunk_spans,
@@ -22,6 +23,7 @@ NUMPY_KERNELS = KernelSpec.of(
     "numpy",
     bitpacking,
     byte_streams,
+    chunk_edges,
     chunk_headers,
     chunk_rows,
     chunk_spans,

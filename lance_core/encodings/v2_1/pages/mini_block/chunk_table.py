@@ -1,6 +1,6 @@
 """The position and content of the chunks of a mini-block page (message ``MiniBlockLayout``).
 
-A chunk word is ``(bytes / 8 - 1) << 4 | log2(values)``; the last chunk has the remaining values.
+See `lance_core.encodings.kernels.numpy.chunk_edges` for the chunk words.
 Pages with lists have a repetition index. For each chunk it states the number of rows that end in
 it, and the number of levels after that, which belong to a row that continues in the next chunk.
 """
@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
 from lance_core.encodings.kernels import Kernels
+from lance_core.encodings.kernels.numpy.chunk_edges import MAX_CHUNK_VALUES
 from lance_core.encodings.v2_1.levels.repdef import BoolArray
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
-_MAX_VALUES = 1 << 15
 _MAX_ROWS = 1 << 48
 
 
@@ -105,41 +106,23 @@ class ChunkTable:
 
 
 def chunk_table(
-    words: pa.Buffer, large: bool, num_values: int, num_bytes: int, rows: RowTable | None
+    words: pa.Buffer,
+    message: MiniBlockLayout,
+    num_bytes: int,
+    rows: RowTable | None,
+    kernels: Kernels,
 ) -> ChunkTable:
-    """The table from the chunk words, for ``num_values`` values in ``num_bytes`` bytes.
+    """The table from the chunk words of a page with ``num_bytes`` bytes of chunks.
 
-    Raises `CorruptFileError` if the chunks do not add up to these totals.
+    Raises `CorruptFileError` if the chunks do not add up to the page's values and bytes.
     """
-    unit = np.dtype("<u4" if large else "<u2")
-    if not words.size or words.size % unit.itemsize:
-        raise CorruptFileError(
-            f"the buffer of chunk words has {words.size} bytes, not a positive multiple of "
-            f"{unit.itemsize}",
-            field="MiniBlockLayout",
-        )
-    word = np.frombuffer(words, unit).astype(np.int64)
-    starts = np.zeros(len(word) + 1, np.int64)
-    (((word >> 4) + 1) * 8).cumsum(out=starts[1:])
-    if starts[-1] > num_bytes:
-        raise CorruptFileError(
-            f"the chunks take {int(starts[-1])} bytes, but their buffer has {num_bytes}"
-        )
-    logs = word & 15
-    if not logs[:-1].all():
-        raise CorruptFileError("only the last chunk may omit its number of values")
-    counts = np.left_shift(1, logs)
-    values = np.zeros(len(word) + 1, np.int64)
-    counts[:-1].cumsum(out=values[1:-1])
-    last = num_values - int(values[-2])
-    if not 0 < last <= _MAX_VALUES or (logs[-1] and counts[-1] != last):
-        raise CorruptFileError(f"the chunks do not hold {num_values} values")
-    values[-1] = num_values
+    large = message.has_large_chunk
+    edges, values = kernels.chunk_edges(words, large, message.num_items, num_bytes)
     if rows is not None and len(rows.ended) != len(values):
         raise CorruptFileError(
-            f"the repetition index has {len(rows.first)} entries for {len(word)} chunks"
+            f"the repetition index has {len(rows.first)} entries for {len(edges) - 1} chunks"
         )
-    return ChunkTable(starts[:-1], starts[1:], values, rows)
+    return ChunkTable(edges[:-1], edges[1:], values, rows)
 
 
 def row_table(index: pa.Buffer, depth: int, num_rows: int) -> RowTable:
@@ -219,7 +202,7 @@ def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
     counts[lasts] = 0
     rest = pages.num_items - np.add.reduceat(counts, firsts)
     counts[lasts] = rest
-    if not 0 < int(rest.min()) <= int(rest.max()) <= _MAX_VALUES:
+    if not 0 < int(rest.min()) <= int(rest.max()) <= MAX_CHUNK_VALUES:
         raise CorruptFileError("the chunks of a page do not hold its values")
     if ((logs[lasts] != 0) & (stated != rest)).any():
         raise CorruptFileError("the last chunk of a page does not hold its other values")

@@ -166,8 +166,7 @@ class MiniBlockPlan(LayoutPlan):
         if self.has_lists:
             rows = row_table(buffers[-1], message.repetition_index_depth, scope.num_rows)
         chunks = scope.buffers[1]
-        large = message.has_large_chunk
-        table = chunk_table(buffers[0], large, message.num_items, chunks.length, rows)
+        table = chunk_table(buffers[0], message, chunks.length, rows, context.kernels)
         self.known = ChunkedPages(
             message, self.form, self.kinds, scope.type, table, chunks.start, items
         )
