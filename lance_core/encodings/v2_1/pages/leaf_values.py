@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.levels.repdef import BoolArray, Levels
     from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns
 
+FEW_INDICES = 1024
+"""Maximum indices of which numpy takes numbers: the fixed cost of Arrow's kernel is larger."""
+
 
 def leaf_values(
     values: Values, where: ValuePositions, type_: pa.DataType, context: DecodeContext
@@ -61,6 +64,8 @@ def dictionary_values(
             raise CorruptFileError("a page has dictionary indices, but its dictionary is empty")
         return pa.nulls(len(indices), type_)
     if not pa.types.is_dictionary(type_):
+        if len(indices) <= FEW_INDICES and _is_plain(items):
+            return _taken(items, indices)
         _check_size(indices, items)
         return pc.take(items, from_numpy(indices), memory_pool=memory_pool())
     keys = indices.astype(type_.index_type.to_pandas_dtype())
@@ -69,6 +74,21 @@ def dictionary_values(
     return pa.DictionaryArray.from_arrays(
         from_numpy(keys), items, ordered=type_.ordered, safe=False
     )
+
+
+def _is_plain(items: pa.Array) -> bool:
+    """True for numbers of whole bytes without nulls."""
+    kind = items.type
+    is_number = pa.types.is_primitive(kind) and kind.bit_width in (8, 16, 32, 64)
+    return bool(is_number and not items.null_count)
+
+
+def _taken(items: pa.Array, indices: Words) -> pa.Array:
+    """The plain ``items`` at valid ``indices``."""
+    width = items.type.bit_width // 8
+    numbers = np.frombuffer(items.buffers()[1], f"<u{width}", len(items), items.offset * width)
+    buffers = [None, pa.py_buffer(numbers.take(indices))]
+    return pa.Array.from_buffers(items.type, len(indices), buffers, 0)
 
 
 def _check_size(indices: Words, items: pa.Array) -> None:
