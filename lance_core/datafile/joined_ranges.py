@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile.footer import ALIGNMENT
+from lance_core.encodings.range_arrays import BufferSlices, RangeArrays
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange, byte_ranges
 
@@ -38,31 +39,47 @@ class JoinedRanges:
         """The end of the last file."""
         return int(self.bases[-1] + self._ends[-1]) if len(self._ends) else 0
 
-    def locate(self, ranges: Sequence[ByteRange]) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """The number of the file of each range, and the start and end in the file."""
-        flat = np.fromiter(chain.from_iterable(ranges), np.int64, 2 * len(ranges))
-        owners = self.bases.searchsorted(flat[::2], "right") - 1
-        bases = self.bases[owners]
-        starts, stops = flat[::2] - bases, flat[1::2] - bases
-        if (stops > self._ends[owners]).any():
-            raise CorruptFileError("a range of bytes ends after the data of its file")
-        return owners, starts, stops
-
     def get(
         self,
         ranges: Sequence[ByteRange],
         read: Callable[[int, Sequence[ByteRange]], Sequence[pa.Buffer]],
+    ) -> BufferSlices:
+        """The bytes of ``ranges``, with one call of ``read`` for each file, given its number.
+
+        Ranges of a file that are at most `GAP` apart are read as one. Raises `CorruptFileError` for
+        a range that ends after the data of its file.
+        """
+        wanted = RangeArrays.of(ranges)
+        if not len(wanted):
+            return BufferSlices.of(())
+        order = wanted.starts.argsort(kind="stable")
+        starts, ends = wanted.starts[order], np.maximum.accumulate(wanted.stops[order])
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = starts[1:] - ends[:-1] > GAP
+        cuts = np.flatnonzero(is_first)
+        owners = np.empty(len(order), np.int64)
+        owners[order] = is_first.cumsum() - 1
+        lasts = np.append(cuts[1:], len(order)) - 1
+        pieces = RangeArrays(starts[cuts], ends[lasts])
+        buffers = self._read(pieces, read)
+        begins = pieces.starts[owners]
+        return BufferSlices(buffers, owners, wanted.starts - begins, wanted.stops - begins)
+
+    def _read(
+        self,
+        pieces: RangeArrays,
+        read: Callable[[int, Sequence[ByteRange]], Sequence[pa.Buffer]],
     ) -> list[pa.Buffer]:
-        """The bytes of ``ranges``, with one call of ``read`` for each file, given its number."""
-        if not ranges:
-            return []
-        owners, starts, stops = self.locate(ranges)
-        order = owners.argsort(kind="stable")
-        inner = byte_ranges(starts[order].tolist(), stops[order].tolist())
-        sorted_owners = owners[order]
-        cuts = np.flatnonzero(np.diff(sorted_owners, prepend=-1)).tolist()
-        files = sorted_owners[cuts].tolist()
+        """The bytes of ascending ``pieces``."""
+        files = self.bases.searchsorted(pieces.starts, "right") - 1
+        bases = self.bases[files]
+        starts, stops = pieces.starts - bases, pieces.stops - bases
+        if (stops > self._ends[files]).any():
+            raise CorruptFileError("a range of bytes ends after the data of its file")
+        inner = byte_ranges(starts.tolist(), stops.tolist())
+        cuts = np.flatnonzero(np.diff(files, prepend=-1))
+        edges = pairwise([*cuts.tolist(), len(inner)])
         found: list[pa.Buffer] = []
-        for owner, (first, stop) in zip(files, pairwise([*cuts, len(inner)]), strict=True):
-            found += read(owner, inner[first:stop])
-        return [found[place] for place in order.argsort().tolist()]
+        for file, (first, stop) in zip(files[cuts].tolist(), edges, strict=True):
+            found += read(file, inner[first:stop])
+        return found

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.range_arrays import concatenated
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
@@ -111,7 +112,7 @@ def run_interleaved(decodings: Sequence[Decoding[T]]) -> Decoding[list[T]]:
         except StopIteration as done:
             results[number] = done.value
     while waiting:
-        buffers = yield [r for _, _, ranges in waiting for r in ranges]
+        buffers = yield concatenated([ranges for _, _, ranges in waiting])
         position = 0
         still: list[tuple[int, Decoding[T], Sequence[ByteRange]]] = []
         for number, decoding, ranges in waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -281,3 +282,27 @@ def test_picks_of_any_claim_have_the_same_outcome(
     data = np.full(200, max(width, 0), np.uint8)
     picked = PackedPositions(array(chunk), array(position))
     check("pick_inline", data, array(starts), array(sizes), array(counts), picked, bits)
+
+
+@given(
+    st.lists(st.binary(max_size=40), max_size=4),
+    st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 41), st.integers(-1, 41)), max_size=8),
+)
+def test_slices_anywhere_have_the_same_outcome(
+    data: list[bytes], slices: list[tuple[int, int, int]]
+) -> None:
+    places = np.array(slices, np.int64).reshape(-1, 3)
+    check("join_slices", list(map(pa.py_buffer, data)), *places.T)
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1, max_size=4), st.data())
+def test_slices_of_buffers_have_the_same_bytes(buffers: list[bytes], data: st.DataObject) -> None:
+    owners = data.draw(st.lists(st.integers(0, len(buffers) - 1), max_size=8))
+    edges = [
+        sorted(data.draw(st.tuples(*[st.integers(0, len(buffers[owner]))] * 2))) for owner in owners
+    ]
+    starts, stops = np.array(edges, np.int64).reshape(-1, 2).T
+    found = check("join_slices", list(map(pa.py_buffer, buffers)), array(owners), starts, stops)
+    places = zip(owners, edges, strict=True)
+    expected = b"".join(buffers[owner][start:stop] for owner, (start, stop) in places)
+    assert found == ("uint8", list(expected))

@@ -138,13 +138,13 @@ class JoinedPages:
             found = self._encodings[raw] = self._parser.page_encoding(raw)
         return found
 
-    def _get(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        if not self._has_views:
-            return self._ranges.get(ranges, self._read)
-        found = zip(*(array.tolist() for array in self._ranges.locate(ranges)), strict=True)
-        return [self._view(file).slice(start, stop - start) for file, start, stop in found]
+    def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+        return self._ranges.get(ranges, self._read)
 
     def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+        if self._has_views:
+            view = self._view(number)
+            return [view.slice(start, stop - start) for start, stop in ranges]
         file = self._files[number]
         return file.store.get_ranges(file.path, ranges)
 

@@ -17,15 +17,12 @@ import pyarrow as pa
 from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.range_arrays import BufferSlices, JoinSlices, RangeArrays
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange, byte_ranges
+from lance_core.store.base import ByteRange
 
 MAX_OFFSET = (1 << 31) - 1
 """The largest offset of an Arrow array with 32-bit offsets."""
-
-SMALL_BUFFER = 16 << 10
-"""Mean bytes of buffers up to which Python joins them faster than numpy: it copies with the
-interpreter lock, but creates no array for each buffer."""
 
 
 class Cuts(NamedTuple):
@@ -95,23 +92,22 @@ def bit_take(buffers: Sequence[pa.Buffer], cuts: Cuts, positions: Int64Array) ->
 
 def span_ranges(
     base: int, starts: Int64Array, stops: Int64Array, gap: int
-) -> tuple[list[ByteRange], Cuts]:
+) -> tuple[Sequence[ByteRange], Cuts]:
     """Byte ranges that hold the bytes ``starts[i]`` to ``stops[i]``, counted from ``base``.
 
     The spans ascend and do not overlap. An empty span may lie anywhere between its neighbours.
     """
     if int(stops[-1]) - int(starts[0]) <= gap:
-        ranges = [ByteRange(base + int(starts[0]), base + int(stops[-1]))]
-        return ranges, Cuts([0, len(starts)], [int(starts[0])])
+        whole = ByteRange(base + int(starts[0]), base + int(stops[-1]))
+        return [whole], Cuts([0, len(starts)], [int(starts[0])])
     steps = np.flatnonzero(starts[1:] - stops[:-1] > gap) + 1
     edges = np.concatenate([[0], steps, [len(starts)]])
     firsts, lasts = starts[edges[:-1]], stops[edges[1:] - 1]
-    ranges = byte_ranges((base + firsts).tolist(), (base + lasts).tolist())
-    return ranges, Cuts(edges.tolist(), firsts.tolist())
+    return RangeArrays(base + firsts, base + lasts), Cuts(edges.tolist(), firsts.tolist())
 
 
 def span_join(
-    buffers: Sequence[pa.Buffer], cuts: Cuts
+    buffers: Sequence[pa.Buffer], cuts: Cuts, join: JoinSlices
 ) -> tuple[npt.NDArray[np.uint8], Int64Array | int]:
     """The buffers for the ranges of `span_ranges`, one after the other.
 
@@ -120,14 +116,9 @@ def span_join(
     """
     if len(buffers) == 1:
         return np.frombuffer(buffers[0], np.uint8), -cuts.firsts[0]
-    sizes = np.fromiter(map(len, buffers), np.int64, len(buffers))
-    ends = sizes.cumsum()
-    moved = ends - sizes - np.array(cuts.firsts)
-    if ends[-1] <= SMALL_BUFFER * len(buffers):
-        joined = np.frombuffer(b"".join(buffers), np.uint8)
-    else:
-        joined = np.concatenate([np.frombuffer(buffer, np.uint8) for buffer in buffers])
-    return joined, moved.repeat(np.diff(cuts.edges))
+    slices = BufferSlices.of(buffers)
+    moved = slices.sizes.cumsum() - slices.sizes - np.array(cuts.firsts)
+    return slices.joined(join), moved.repeat(np.diff(cuts.edges))
 
 
 def span_take(

@@ -278,6 +278,18 @@ class Kernels(Protocol):
         Raises `CorruptFileError` for spans that descend, overlap or are not within ``data``.
         """
 
+    def join_slices(
+        self,
+        buffers: Sequence[pa.Buffer],
+        owners: Int64Array,
+        starts: Int64Array,
+        stops: Int64Array,
+    ) -> Bytes:
+        """The bytes ``starts[i]`` to ``stops[i]`` of ``buffers[owners[i]]``, concatenated.
+
+        Raises `CorruptFileError` for slices that are not within their buffer.
+        """
+
     def pick_spans(
         self, chunks: VariableChunks, picked: PackedPositions
     ) -> tuple[Int64Array, Int64Array]:

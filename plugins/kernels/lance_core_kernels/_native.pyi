@@ -148,6 +148,9 @@ def split_variable(
 def locate_rows(
     edges: Buffer, rows: Buffer, used: Buffer, which: Buffer, position: Buffer, /
 ) -> int: ...
+def join_slices(
+    buffers: list[pa.Buffer], owners: Buffer, starts: Buffer, stops: Buffer, out: Buffer, /
+) -> int: ...
 def pick_spans(
     data: Buffer,
     starts: Buffer,

@@ -1,4 +1,4 @@
-"""Kernels for variable-width values, in chunks or contiguous, and for pieces of chunks."""
+"""Kernels for variable-width values, in chunks or contiguous, and for pieces of buffers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.buffer_slices import check_slices
 from lance_core.encodings.kernels.numpy.chunk_edges import MAX_CHUNK_VALUES, check_words
 from lance_core.encodings.kernels.numpy.chunk_headers import header_length
 from lance_core.encodings.kernels.numpy.chunk_spans import chunk_places
@@ -83,6 +84,16 @@ def gather_variable(
         text = allocate(total)
         _native.gather_variable(data, starts, stops, text, offsets)
     return text, offsets
+
+
+def join_slices(
+    buffers: Sequence[pa.Buffer], owners: Int64Array, starts: Int64Array, stops: Int64Array
+) -> Bytes:
+    """See `lance_core.encodings.kernels.Kernels.join_slices`."""
+    out: Bytes = empty(check_slices(owners, starts, stops), np.uint8)
+    with CORRUPT:
+        _native.join_slices(list(buffers), aligned(owners), aligned(starts), aligned(stops), out)
+    return out
 
 
 def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:

@@ -186,6 +186,7 @@ extern PyMethodDef levels_methods[];
 extern PyMethodDef rows_methods[];
 extern PyMethodDef runs_methods[];
 extern PyMethodDef search_methods[];
+extern PyMethodDef slices_methods[];
 extern PyMethodDef streams_methods[];
 extern PyMethodDef variable_methods[];
 extern PyMethodDef zipped_methods[];

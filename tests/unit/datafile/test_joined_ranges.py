@@ -33,8 +33,21 @@ def test_each_file_is_read_once_and_the_bytes_have_the_order_of_the_ranges() -> 
     wanted = [ByteRange(bases[file] + start, bases[file] + stop) for file, start, stop in places]
     found = [buffer.to_pybytes() for buffer in ranges.get(wanted, read)]
     assert found == [FILES[file][start:stop] for file, start, stop in places]
-    assert calls == [(0, 2), (1, 1), (2, 2)]
-    assert ranges.get([], read) == []
+    assert calls == [(0, 1), (1, 1), (2, 1)]
+    assert len(ranges.get([], read)) == 0
+
+
+def test_distant_ranges_of_a_file_are_read_separately() -> None:
+    file = bytes(range(256)) * 100
+    ranges = JoinedRanges(np.array([len(file)]))
+
+    def read(number: int, wanted: Sequence[ByteRange]) -> list[pa.Buffer]:
+        assert [(one.start, one.stop) for one in wanted] == [(10, 300), (20_000, 20_100)]
+        return slice_ranges(pa.py_buffer(file), wanted, str(number))
+
+    places = [(20_050, 20_100), (10, 300), (20_000, 20_060), (20, 30)]
+    found = ranges.get([ByteRange(start, stop) for start, stop in places], read)
+    assert [one.to_pybytes() for one in found] == [file[start:stop] for start, stop in places]
 
 
 def test_files_are_aligned_and_further_apart_than_a_gap() -> None:
@@ -48,4 +61,4 @@ def test_files_are_aligned_and_further_apart_than_a_gap() -> None:
 def test_a_range_that_ends_after_its_file_is_refused() -> None:
     base = int(joined().bases[1])
     with pytest.raises(CorruptFileError, match="ends after the data of its file"):
-        joined().locate([ByteRange(base, base + 101)])
+        joined().get([ByteRange(base, base + 101)], lambda *_: [])

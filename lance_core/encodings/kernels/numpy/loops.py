@@ -3,6 +3,7 @@
 from lance_core.encodings.arrow import coalesced_take
 from lance_core.encodings.kernels.numpy import (
     bitpacking,
+    buffer_slices,
     byte_streams,
     chunk_edges,
     chunk_headers,
@@ -22,6 +23,7 @@ from lance_core.encodings.kernels.table import KernelSpec, kernel_table
 NUMPY_KERNELS = KernelSpec.of(
     "numpy",
     bitpacking,
+    buffer_slices,
     byte_streams,
     chunk_edges,
     chunk_headers,

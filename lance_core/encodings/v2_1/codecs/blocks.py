@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, spans_index
 from lance_core.encodings.compression.general import decompress
+from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.codecs.general import scheme_of
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
@@ -29,16 +30,16 @@ class Blocks(NamedTuple):
     """Blocks of values; block b has ``counts[b]`` values."""
 
     data: Sequence[pa.Buffer]
-    counts: Sequence[int]
+    counts: Int64Array
 
 
-def block_arrays(
+def block_array(
     encoding: CompressiveEncoding,
     blocks: Blocks,
     to_arrow: Callable[[Values], pa.Array],
     context: DecodeContext,
-) -> list[pa.Array]:
-    """The values of each block as an array. Raises `CorruptFileError`."""
+) -> pa.Array:
+    """The values of all blocks as an array. Raises `CorruptFileError`."""
     data = blocks.data
     if encoding.WhichOneof("compression") == "general":
         scheme = scheme_of(encoding.general)
@@ -47,26 +48,22 @@ def block_arrays(
     is_variable = encoding.WhichOneof("compression") == "variable"
     if len(data) > 1 and is_variable and not encoding.variable.HasField("values"):
         width = offset_bits(encoding.variable) // 8
-        values = _joined_variable(data, np.array(blocks.counts, np.int64), width, context)
+        values = _joined_variable(BufferSlices.of(data), blocks.counts, width, context)
         if values.offsets[-1] <= MAX_OFFSET:
-            joined = to_arrow(values)
-            ends = np.cumsum(blocks.counts).tolist()
-            return [
-                joined.slice(end - count, count)
-                for end, count in zip(ends, blocks.counts, strict=True)
-            ]
-    return [
+            return to_arrow(values)
+    parts = [
         to_arrow(decode(encoding, Block(one, count), context))
-        for one, count in zip(data, blocks.counts, strict=True)
+        for one, count in zip(data, blocks.counts.tolist(), strict=True)
     ]
+    return pa.concat_arrays(parts)
 
 
 def _joined_variable(
-    data: Sequence[pa.Buffer], counts: Int64Array, width: int, context: DecodeContext
+    data: BufferSlices, counts: Int64Array, width: int, context: DecodeContext
 ) -> VariableWidth:
     """The values of blocks of variable width; see `codecs.variable` for the layout."""
-    sizes = np.array([one.size for one in data], np.int64)
-    octets = np.concatenate([np.frombuffer(one, np.uint8) for one in data])
+    sizes = data.sizes
+    octets = data.joined(context.kernels.join_slices)
     starts = np.cumsum(sizes) - sizes
     heads = (counts + 3) * width
     if (counts < 0).any() or (heads > sizes).any():

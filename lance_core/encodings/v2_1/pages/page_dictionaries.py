@@ -6,11 +6,9 @@ concatenated, each index grows by the number of items of the pages before its ow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
@@ -67,11 +65,11 @@ class PageItems:
     chunks: Int64Array
 
     @classmethod
-    def of(cls, items: Sequence[pa.Array], num_chunks: Sequence[int]) -> PageItems:
-        """Build from the items and the number of chunks of each page."""
-        if not all(map(len, items)):
+    def of(cls, num_items: Int64Array, num_chunks: Int64Array) -> PageItems:
+        """Build from the number of items and of chunks of each page."""
+        if not num_items.all():
             raise CorruptFileError("a page has dictionary indices, but its dictionary is empty")
-        return cls(np.cumsum([0, *map(len, items)]), np.cumsum([0, *num_chunks]))
+        return cls(_edges(num_items), _edges(num_chunks))
 
     def runs(self, chunks: Int64Array, counts: Int64Array, where: ValuePositions) -> ItemRuns:
         """The pages of the values at ``where`` in ``chunks`` of ``counts`` values; all ascend."""
@@ -86,3 +84,10 @@ class PageItems:
     def runs_of(self, chunks: Int64Array) -> ItemRuns:
         """The pages of values, given the ascending chunk number of each value."""
         return ItemRuns(np.diff(chunks.searchsorted(self.chunks)), self.edges)
+
+
+def _edges(sizes: Int64Array) -> Int64Array:
+    """Where each of consecutive parts starts, and the end of the last."""
+    edges = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=edges[1:])
+    return edges

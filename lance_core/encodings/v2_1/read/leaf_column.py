@@ -23,10 +23,10 @@ from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.v2_1.pages.builtin import plan_page
 from lance_core.encodings.v2_1.pages.constant.reader import decode_constant, is_empty_struct
 from lance_core.encodings.v2_1.pages.foreign.reader import decode_foreign, is_foreign
+from lance_core.encodings.v2_1.pages.mini_block.page_descriptions import PageCache
 from lance_core.encodings.v2_1.pages.mini_block.page_run import (
     MAX_RUN_BYTES,
     MiniBlockRun,
-    PageDescription,
     encoding_fingerprint,
 )
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
@@ -62,7 +62,7 @@ _UNKNOWN = -2
 class Stretch(NamedTuple):
     """Pages that are decoded together, and the requested rows, counted from the first page."""
 
-    pages: tuple[int, ...]
+    pages: Int64Array
     rows: Rows
 
 
@@ -76,11 +76,13 @@ class _Tables(NamedTuple):
     pages: PageArrays
     prints: Int64Array
     num_items: Int64Array
+    cache: PageCache
 
     @classmethod
     def of(cls, pages: PageArrays) -> _Tables:
         count = len(pages.encodings)
-        return cls(pages, np.full(count, _UNKNOWN), np.zeros(count, np.int64))
+        prints, num_items = np.full(count, _UNKNOWN), np.zeros(count, np.int64)
+        return cls(pages, prints, num_items, PageCache(len(pages)))
 
 
 class LeafColumn:
@@ -92,7 +94,6 @@ class LeafColumn:
 
     __slots__ = (
         "_keys",
-        "_known",
         "_made",
         "_nodes",
         "_plans",
@@ -111,7 +112,6 @@ class LeafColumn:
         self._plans: dict[int, LayoutPlan] = {}
         self._made: list[_Tables] = []
         self._keys: dict[bytes, int] = {}
-        self._known: dict[int, PageDescription] = {}
 
     @classmethod
     def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
@@ -231,7 +231,7 @@ class LeafColumn:
         """Group consecutive pages that hold some of ``rows`` and are decoded together."""
         starts = self.column.starts
         if len(starts) == 2:
-            return [Stretch((0,), rows)]
+            return [Stretch(np.zeros(1, np.int64), rows)]
         pages, cuts = self.pages_of(rows)
         groups = self._groups(pages)
         if isinstance(rows, RowRange):
@@ -263,7 +263,7 @@ class LeafColumn:
         return self._stretch(inner, pages)
 
     def _stretch(self, rows: Rows, pages: Int64Array) -> Stretch:
-        return Stretch(tuple(pages.tolist()), rows_in_pages(self.column, pages, rows))
+        return Stretch(pages, rows_in_pages(self.column, pages, rows))
 
     def _groups(self, pages: Int64Array) -> Iterator[tuple[int, int]]:
         """The first and last (exclusive) position in ``pages`` of each group of alike pages."""
@@ -307,19 +307,20 @@ class LeafColumn:
 
     def decode_stretch(self, stretch: Stretch, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode the rows of a group of pages."""
+        first = int(stretch.pages[0])
         if len(stretch.pages) == 1:
-            return (yield from self.decode_page(stretch.pages[0], stretch.rows, context))
-        plan = self._page(stretch.pages[0], context)
+            return (yield from self.decode_page(first, stretch.rows, context))
+        plan = self._page(first, context)
         assert isinstance(plan, MiniBlockPlan)
-        run = MiniBlockRun(plan, self.pages, np.array(stretch.pages), self._known)
+        run = MiniBlockRun(plan, self.pages, stretch.pages, self._tables.cache)
         try:
             try:
                 return (yield from run.decode(stretch.rows, context))
             except _PLACED as error:
-                raise self._placed(error, stretch.pages[0]) from error
+                raise self._placed(error, first) from error
         except CorruptFileError:
             # Decode each page alone, so that the error names the damaged page.
-            for number in stretch.pages:
+            for number in stretch.pages.tolist():
                 rows = RowRange(0, int(self.pages.num_rows[number]))
                 yield from self.decode_page(number, rows, context)
             raise

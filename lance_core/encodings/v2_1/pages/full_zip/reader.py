@@ -233,9 +233,9 @@ class FullZipPlan(LayoutPlan):
         places = self._places(taken.view(np.uint8), width)
         number = np.searchsorted(positions, rows.values)
         starts, stops = places[number], places[number + 1]
-        ranges, cuts = span_ranges(values.start, starts, stops, context.coalesce_gap)
-        buffers = yield ranges
-        octets, moved = span_join(buffers, cuts)
+        spans, cuts = span_ranges(values.start, starts, stops, context.coalesce_gap)
+        buffers = yield spans
+        octets, moved = span_join(buffers, cuts, context.kernels.join_slices)
         return _Spans(octets, starts + moved, stops + moved)
 
     def _places(self, stored: npt.NDArray[np.uint8], width: int) -> Int64Array:

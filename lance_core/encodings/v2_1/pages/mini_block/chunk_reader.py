@@ -54,9 +54,11 @@ class ChunkBytes(NamedTuple):
     positions: Int64Array
 
     @classmethod
-    def of(cls, buffers: Sequence[pa.Buffer], cuts: Cuts, starts: Int64Array) -> ChunkBytes:
+    def of(
+        cls, buffers: Sequence[pa.Buffer], cuts: Cuts, starts: Int64Array, context: DecodeContext
+    ) -> ChunkBytes:
         """Join the buffers for the ranges of `span_ranges`."""
-        data, moved = span_join(buffers, cuts)
+        data, moved = span_join(buffers, cuts, context.kernels.join_slices)
         return cls(data, starts + moved)
 
 
@@ -138,7 +140,7 @@ class ChunkedPages:
         starts, stops = self.table.starts[chunks], self.table.stops[chunks]
         ranges, cuts = span_ranges(self.base, starts, stops, context.coalesce_gap)
         buffers = yield ranges
-        return ChunkBytes.of(buffers, cuts, starts)
+        return ChunkBytes.of(buffers, cuts, starts, context)
 
     def _parts(self, chunks: Int64Array, read: ChunkBytes, context: DecodeContext) -> ChunkParts:
         sizes = self.table.stops[chunks] - self.table.starts[chunks]

@@ -7,7 +7,6 @@ it, and the number of levels after that, which belong to a row that continues in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field
 from typing import NamedTuple
 
@@ -160,17 +159,19 @@ def _row_table(table: npt.NDArray[np.uint64]) -> RowTable:
 class PageWords(NamedTuple):
     """What `tables_of_pages` needs of each page, in order.
 
-    ``words``: its chunk words, of 4 bytes if ``large``, else 2. ``num_items``: its values or, with
-    lists, levels. ``place``: the first and last byte position of its chunks. ``indices``: its
-    repetition index, None for pages without lists.
+    ``words``: the chunk words of all, of 4 bytes if ``large``, else 2; page p has ``sizes[p]``
+    bytes. ``num_items``: its values or, with lists, levels. ``place``: the first and last byte
+    position of its chunks. ``rep_index``: the repetition index of all and the bytes of each, None
+    for pages without lists.
     """
 
-    words: Sequence[pa.Buffer]
+    words: npt.NDArray[np.uint8]
+    sizes: Int64Array
     large: bool
     num_items: Int64Array
     num_rows: Int64Array
     place: tuple[Int64Array, Int64Array]
-    indices: Sequence[pa.Buffer] | None
+    rep_index: tuple[npt.NDArray[np.uint8], Int64Array] | None
 
 
 def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
@@ -180,12 +181,12 @@ def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
     `row_table`.
     """
     unit = np.dtype("<u4" if pages.large else "<u2")
-    sizes = np.array([one.size for one in pages.words], np.int64)
+    sizes = pages.sizes
     if (sizes == 0).any() or (sizes % unit.itemsize).any():
         raise CorruptFileError(
             "the buffer of chunk words is empty or ends within a word", field="MiniBlockLayout"
         )
-    word = np.frombuffer(b"".join(pages.words), unit).astype(np.int64)
+    word = np.frombuffer(pages.words, unit).astype(np.int64)
     num_chunks = sizes // unit.itemsize
     ends = np.cumsum(num_chunks)
     firsts, lasts = ends - num_chunks, ends - 1
@@ -211,21 +212,22 @@ def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
         raise CorruptFileError("only the last chunk may omit its number of values")
     values = np.zeros(len(word) + 1, np.int64)
     np.cumsum(counts, out=values[1:])
-    rows = None if pages.indices is None else _rows_of_pages(pages.indices, pages.num_rows, ends)
+    rows = None
+    if pages.rep_index is not None:
+        rows = _rows_of_pages(*pages.rep_index, pages.num_rows, ends)
     return ChunkTable(stops - lengths, stops, values, rows), num_chunks
 
 
 def _rows_of_pages(
-    indices: Sequence[pa.Buffer], num_rows: Int64Array, ends: Int64Array
+    rep_index: npt.NDArray[np.uint8], sizes: Int64Array, num_rows: Int64Array, ends: Int64Array
 ) -> RowTable:
     """The rows of the chunks of several pages; page p has the chunks before ``ends[p]``.
 
     All indices have a depth of 1.
     """
-    sizes = np.array([one.size for one in indices], np.int64)
     if (np.cumsum(sizes) != 16 * ends).any():
         raise CorruptFileError("a repetition index does not match the chunks of its page")
-    table = np.frombuffer(b"".join(indices), "<u8").reshape(-1, 2)
+    table = np.frombuffer(rep_index, "<u8").reshape(-1, 2)
     rows = _row_table(table)
     found = np.diff(rows.ended[ends], prepend=0)
     if (found != num_rows).any() or table[ends - 1, 1].any():

@@ -16,18 +16,22 @@ from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import span_ranges, spans_index
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.range_arrays import BufferSlices, RangeArrays, concatenated
 from lance_core.encodings.v2_1.codecs import fsst
-from lance_core.encodings.v2_1.codecs.blocks import Blocks, block_arrays
+from lance_core.encodings.v2_1.codecs.blocks import Blocks, block_array
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
 from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import PageWords, tables_of_pages
+from lance_core.encodings.v2_1.pages.mini_block.page_descriptions import (
+    DescribedPages,
+    PageCache,
+)
 from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
 from lance_core.encodings.v2_1.pages.validation import BUFFER_ALIGNMENT
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange, byte_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Int64Array, Rows
@@ -39,138 +43,129 @@ MAX_RUN_BYTES = 64 << 20
 """Maximum stored bytes of pages to read together."""
 
 
-class PageDescription(NamedTuple):
-    """What is read once of a page: its chunk words, repetition index and dictionary items."""
-
-    words: pa.Buffer
-    rep_index: pa.Buffer | None
-    items: pa.Array | None
-
-
 class MiniBlockRun(NamedTuple):
-    """The pages ``numbers`` of ``table``, all with the encoding fingerprint of ``plan``.
-
-    ``known`` caches descriptions by page number.
-    """
+    """The pages ``numbers`` of ``table``, all with the encoding fingerprint of ``plan``."""
 
     plan: MiniBlockPlan
     table: PageArrays
     numbers: Int64Array
-    known: dict[int, PageDescription]
-
-    @property
-    def messages(self) -> list[MiniBlockLayout]:
-        """The message of each page."""
-        found = [self.table.encodings[kind] for kind in self.table.kinds[self.numbers].tolist()]
-        return [one.mini_block_layout for one in found]
+    cache: PageCache
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """The ``rows`` of the pages, counted from the start of the first page of the run."""
-        self._check_alignment()
-        starts, stops = self.table.buffers(self.numbers, 1)
-        counts = self.table.num_rows[self.numbers]
-        messages = self.messages
-        items = np.array([message.num_items for message in messages], np.int64)
-        if not self.plan.kinds.max_rep and (items != counts).any():
-            raise CorruptFileError("a page has another number of values than rows")
-        new = [number for number in self.numbers.tolist() if number not in self.known]
-        wanted = self._descriptions(new)
-        is_whole = isinstance(rows, RowRange) and len(rows) == int(counts.sum())
-        early = bool(new) and is_whole  # all bytes are needed, so fetch them in the same round
-        ranges: list[ByteRange] = []
-        cuts = None
-        if early:
-            ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
-        buffers: Sequence[pa.Buffer] = ()
-        if new:
-            buffers = yield [*wanted, *ranges]
-            self._describe(new, buffers[: len(wanted)], context)
-        pages, num_chunks = self._chunked(messages, items, starts, stops)
-        if cuts is None:
+        pages = self.cache.chunked(self.numbers)
+        if pages is not None:
             return (yield from pages.decode(rows, context))
-        moved = ChunkBytes.of(buffers[len(wanted) :], cuts, starts)
+        self._check()
+        known = self.cache.descriptions
+        new = known.missing(self.numbers)
+        wanted = self._descriptions(new)
+        starts, stops = self.table.buffers(self.numbers, 1)
+        num_rows = int(self.table.num_rows[self.numbers].sum())
+        # If all bytes are needed, fetch them in the same round.
+        is_early = len(new) > 0 and isinstance(rows, RowRange) and len(rows) == num_rows
+        if is_early:
+            ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
+            buffers = yield concatenated([wanted, ranges])
+        elif len(new):
+            buffers = yield wanted
+        if len(new):
+            block = self._described(new, buffers[: len(wanted)], context)
+            known = self.cache.descriptions = known.with_block(new, block)
+        pages, num_chunks = self._chunked(known.of(self.numbers, context.kernels.join_slices))
+        self.cache.keep(self.numbers, pages)
+        if not is_early:
+            return (yield from pages.decode(rows, context))
+        moved = ChunkBytes.of(buffers[len(wanted) :], cuts, starts, context)
         shift = np.repeat(moved.positions - starts, num_chunks)
         read = ChunkBytes(moved.data, pages.table.starts + shift)
         return pages.part(rows, np.arange(pages.num_chunks), read, context)
 
-    def _check_alignment(self) -> None:
+    def _of_messages(
+        self, numbers: Int64Array, value: Callable[[MiniBlockLayout], int]
+    ) -> Int64Array:
+        """A value of the message of each of the pages ``numbers``."""
+        used, which = np.unique(self.table.kinds[numbers], return_inverse=True)
+        messages = [self.table.encodings[kind].mini_block_layout for kind in used.tolist()]
+        return np.array([value(message) for message in messages], np.int64)[which]
+
+    @property
+    def _num_items(self) -> Int64Array:
+        """The values of each page or, with lists, its levels."""
+        return self._of_messages(self.numbers, lambda message: message.num_items)
+
+    def _check(self) -> None:
+        """Raise `CorruptFileError` unless the buffers are aligned and all rows have a value."""
         table, pages = self.table, self.numbers
         starts = table.starts[spans_index(table.edges[pages], table.edges[pages + 1])]
         if (starts % BUFFER_ALIGNMENT).any():
             raise CorruptFileError("a buffer of a page is not aligned")
+        if not self.plan.kinds.max_rep and (self._num_items != table.num_rows[pages]).any():
+            raise CorruptFileError("a page has another number of values than rows")
 
-    @property
-    def _described_buffers(self) -> list[int]:
-        """The numbers of the buffers of a page that describe it."""
-        plan = self.plan
-        return [0, *range(2, 2 + plan.has_dictionary + plan.has_lists)]
-
-    def _descriptions(self, new: Sequence[int]) -> list[ByteRange]:
+    def _descriptions(self, new: Int64Array) -> RangeArrays:
         """The ranges that describe the pages ``new``: all of one kind, then all of the next."""
-        if not new:
-            return []
-        pages = np.array(new, np.int64)
-        ranges: list[ByteRange] = []
-        for number in self._described_buffers:
-            starts, stops = self.table.buffers(pages, number)
-            ranges += byte_ranges(starts.tolist(), stops.tolist())
-        return ranges
+        numbers = [0, *range(2, 2 + self.plan.has_dictionary + self.plan.has_lists)]
+        places = self.table.edges[new] + np.array(numbers)[:, None]
+        return RangeArrays(self.table.starts[places.ravel()], self.table.stops[places.ravel()])
 
-    def _describe(
-        self, new: Sequence[int], buffers: Sequence[pa.Buffer], context: DecodeContext
-    ) -> None:
-        """Store the descriptions of the pages ``new``."""
-        plan, count = self.plan, len(new)
-        words = buffers[:count]
-        indices: Sequence[pa.Buffer | None] = [None] * count
-        items: Sequence[pa.Array | None] = [None] * count
+    def _described(
+        self, new: Int64Array, buffers: Sequence[pa.Buffer], context: DecodeContext
+    ) -> DescribedPages:
+        """The descriptions of the pages ``new`` from the buffers for `_descriptions`."""
+        plan, count, join = self.plan, len(new), context.kernels.join_slices
+        slices = BufferSlices.of(buffers)
+        words, index = slices[:count], slices[:0]
+        rep_sizes = num_items = np.zeros(count, np.int64)
         if plan.has_lists:
-            indices = buffers[-count:]
+            index = slices[len(slices) - count :]
+            rep_sizes = index.sizes
+        items = None
         if plan.has_dictionary:
-            kinds = self.table.kinds[np.array(new, np.int64)].tolist()
-            sizes = [
-                self.table.encodings[kind].mini_block_layout.num_dictionary_items for kind in kinds
-            ]
-            items = block_arrays(
+            num_items = self._of_messages(new, lambda message: message.num_dictionary_items)
+            items = block_array(
                 plan.message.dictionary,
-                Blocks(buffers[count : 2 * count], sizes),
+                Blocks(slices[count : 2 * count], num_items),
                 lambda values: dictionary_items(values, plan.scope.type, context),
                 context,
             )
-        for number, *found in zip(new, words, indices, items, strict=True):
-            self.known[number] = PageDescription(*found)
-
-    def _chunked(
-        self,
-        messages: Sequence[MiniBlockLayout],
-        num_items: Int64Array,
-        starts: Int64Array,
-        stops: Int64Array,
-    ) -> tuple[ChunkedPages, Int64Array]:
-        """The chunks of all pages, and the number of chunks of each page."""
-        plan = self.plan
-        known = [self.known[number] for number in self.numbers.tolist()]
-        indices = [one.rep_index for one in known if one.rep_index is not None]
-        words = PageWords(
-            [one.words for one in known],
-            plan.message.has_large_chunk,
-            num_items,
-            self.table.num_rows[self.numbers],
-            (starts, stops),
-            indices if plan.has_lists else None,
+            if len(items) != num_items.sum():
+                raise CorruptFileError("a dictionary has another number of items than it says")
+        return DescribedPages(
+            words.joined(join), words.sizes, index.joined(join), rep_sizes, items, num_items
         )
-        table, num_chunks = tables_of_pages(words)
-        found = [one.items for one in known if one.items is not None]
-        items = owners = None
-        if found:
-            owners = PageItems.of(found, num_chunks.tolist())
-            items = pa.concat_arrays(found)
+
+    def _chunked(self, known: DescribedPages) -> tuple[ChunkedPages, Int64Array]:
+        """The chunks of all pages, and the number of chunks of each page."""
+        plan, table = self.plan, self.table
+        chunks, num_chunks = tables_of_pages(
+            PageWords(
+                known.words,
+                known.sizes,
+                plan.message.has_large_chunk,
+                self._num_items,
+                table.num_rows[self.numbers],
+                table.buffers(self.numbers, 1),
+                (known.rep_index, known.rep_sizes) if plan.has_lists else None,
+            )
+        )
+        owners = None if known.items is None else PageItems.of(known.num_items, num_chunks)
         symbols = None
         if plan.message.value_compression.WhichOneof("compression") == "fsst":
+            kinds = table.kinds[self.numbers].tolist()
+            messages = [table.encodings[kind].mini_block_layout for kind in kinds]
             stored = [message.value_compression.fsst for message in messages]
             symbols = fsst.tables_of_pages(stored, num_chunks.tolist())
         chunked = ChunkedPages(
-            plan.message, plan.form, plan.kinds, plan.scope.type, table, 0, items, owners, symbols
+            plan.message,
+            plan.form,
+            plan.kinds,
+            plan.scope.type,
+            chunks,
+            0,
+            known.items,
+            owners,
+            symbols,
         )
         return chunked, num_chunks
 

@@ -163,7 +163,7 @@ def test_damage_is_reported_at_the_page_that_has_it(name: str, part: int) -> Non
 
 
 def test_an_index_beyond_the_dictionary_of_its_page_is_an_error() -> None:
-    runs = PageItems.of([ITEMS[:2], ITEMS[:5]], [1, 2]).runs(
+    runs = PageItems.of(np.array([2, 5]), np.array([1, 2])).runs(
         np.arange(3), np.array([2, 1, 1]), slice(0, 4)
     )
     assert runs.joined(np.array([0, 1, 4, 0], np.uint8)).tolist() == [0, 1, 6, 2]
