@@ -43,8 +43,8 @@ else:
 
 FIRST_FRAGMENTS = 16
 MAX_FRAGMENTS = 256
-"""Maximum fragments of the first run and of any run; the maximum doubles from run to run, because
-the reader of a stream may want the first rows only."""
+"""Maximum fragments of the first run of a stream or take, and of any run; the maximum doubles from
+run to run, because the reader of a stream may want the first rows only."""
 
 MAX_TAKEN_ROWS = 1 << 24
 """Maximum rows of the fragments of a run of which a take reads some rows."""
@@ -61,15 +61,21 @@ FEW = 32
 
 
 def in_runs(
-    snapshot: Snapshot, spans: Iterable[Span], fields: Sequence[Field], sizer: WindowSizer
+    snapshot: Snapshot,
+    spans: Iterable[Span],
+    fields: Sequence[Field],
+    sizer: WindowSizer,
+    *,
+    may_end: bool = False,
 ) -> Iterator[Span]:
     """``spans``, with consecutive small fragments joined to runs, for reads of ``fields``.
 
-    A run has no more rows than the next window of ``sizer``.
+    A run has no more rows than the next window of ``sizer``. ``may_end``: the reader may want the
+    first rows only, so that the first runs are short.
     """
     if not _join(snapshot, fields):
         return iter(spans)
-    return _in_runs(snapshot, spans, sizer, FIRST_FRAGMENTS)
+    return _in_runs(snapshot, spans, sizer, FIRST_FRAGMENTS if may_end else MAX_FRAGMENTS)
 
 
 def in_long_runs(

@@ -355,7 +355,7 @@ def _uncut(
         is_last = is_end(span) if span.run is None else span.stop == span.run.starts[-1]
         return WindowResult(window.read(span), bool(is_last))
 
-    windows = _read_windows(snapshot, plan, sizers.read)
+    windows = _read_windows(snapshot, plan, sizers.read, may_end=is_stream or may_end)
     parts = _of_windows(snapshot, plan, read, windows, is_stream=is_stream, may_end=may_end)
     return completed(parts, window, sizers.late)
 
@@ -377,11 +377,14 @@ def _taken(snapshot: Snapshot, plan: ScanPlan) -> pa.Table:
     return gather(snapshot, picks, None, plan.projection)
 
 
-def _read_windows(snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer) -> Iterator[Span]:
+def _read_windows(
+    snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer, *, may_end: bool
+) -> Iterator[Span]:
     """The windows to read, with fewer rows if the result contains the bytes of blobs."""
     described = described_blobs(snapshot, _read_fields(plan))
     if not described:
-        return sizer.windows(in_runs(snapshot, plan.spans, _read_fields(plan), sizer))
+        fields = _read_fields(plan)
+        return sizer.windows(in_runs(snapshot, plan.spans, fields, sizer, may_end=may_end))
     sized = WindowSizer(SIZED_ROWS, SIZED_ROWS).windows(plan.spans)
     return cut_by_size(snapshot, sized, described, STREAM_WINDOW_BYTES)
 
