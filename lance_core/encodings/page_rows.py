@@ -61,6 +61,23 @@ def _split_range(starts: list[int], rows: RowRange) -> list[tuple[int, Rows]]:
     return parts
 
 
+def pages_of(starts: Int64Array, rows: Rows) -> tuple[Int64Array, Int64Array]:
+    """The pages that hold some of ``rows``, and the cuts between the rows of each.
+
+    ``starts`` are those of `Column`. Page ``pages[i]`` has the rows at the positions ``cuts[i]`` to
+    ``cuts[i + 1]`` in ``rows``.
+    """
+    if isinstance(rows, RowIndices):
+        owners = starts[:-1].searchsorted(rows.values, "right") - 1
+        cuts = np.flatnonzero(np.diff(owners, prepend=-1))
+        return owners[cuts], np.append(cuts, len(rows))
+    first, last = starts[:-1].searchsorted([rows.start, rows.last], "right") - 1
+    pages = np.arange(first, last + 1)
+    pages = pages[starts[pages + 1] > starts[pages]]  # a page may have no rows
+    ends = np.append(starts[pages], rows.stop)
+    return pages, np.maximum(ends, rows.start) - rows.start
+
+
 def rows_in_pages(column: Column, pages: Int64Array, rows: Rows) -> Rows:
     """``rows``, which are in ``pages`` only, counted as if the column had no other pages.
 

@@ -12,7 +12,13 @@ from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import run_interleaved
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.page_rows import rows_in_pages, split_rows, with_page
+from lance_core.encodings.page_rows import (
+    check_within,
+    pages_of,
+    rows_in_pages,
+    split_rows,
+    with_page,
+)
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
 from lance_core.encodings.v2_0.page_run import (
@@ -31,12 +37,10 @@ from lance_core.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.decoding import Decoding, Int64Array, Rows
     from lance_core.encodings.page import Column, Page
 
 
@@ -64,15 +68,13 @@ class ColumnPlan(FieldPlan):
         self.type = type_
         self.path = path
         self._plans: dict[int, ArrayPlan] = {}
-        self._table: PageArrays | None = None
+        self._table: tuple[PageArrays, Int64Array] | None = None
         self._shapes: dict[int, Shape | None] = {}
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `FieldPlan`."""
-        parts = split_rows(self.column, rows, self.path)
-        if len(parts) == 1:
-            return (yield from self.decode_page(*parts[0], context))
-        run = self._run([number for number, _ in parts])
+        check_within(self.column, rows, self.path)
+        run = self._run(rows) if len(self.column.starts) > MIN_PAGES else None
         if run is not None:
             try:
                 return (
@@ -80,23 +82,27 @@ class ColumnPlan(FieldPlan):
                 )
             except (CorruptFileError, ResultTooLargeError):
                 pass  # Decode each page alone, so that the error names the damaged page.
+        parts = split_rows(self.column, rows, self.path)
+        if len(parts) == 1:
+            return (yield from self.decode_page(*parts[0], context))
         results = yield from run_interleaved([self.decode_page(*part, context) for part in parts])
         return [array for arrays in results for array in arrays]
 
-    def _run(self, numbers: Sequence[int]) -> ArrayRun | None:
-        """The pages as a run; None if they must be read one by one."""
-        if len(numbers) < MIN_PAGES:
-            return None
-        table = self._table
-        if table is None:
-            table = self._table = PageArrays.of(self.column.pages)
-        pages = np.array(numbers)
+    def _run(self, rows: Rows) -> ArrayRun | None:
+        """The pages of ``rows`` as a run; None if they must be read one by one."""
+        if self._table is None:
+            starts = np.array(self.column.starts, np.int64)
+            self._table = PageArrays.of(self.column.pages), starts
+        table, starts = self._table
+        pages, _ = pages_of(starts, rows)
         buffers = spans_index(table.edges[pages], table.edges[pages + 1])
         stored = int((table.stops[buffers] - table.starts[buffers]).sum())
-        stored_rows = int(table.num_rows[pages].sum())
-        if stored > MAX_PAGE_BYTES * len(pages) or stored_rows > MAX_PAGE_ROWS * len(pages):
+        num_rows = int(table.num_rows[pages].sum())
+        if len(pages) < MIN_PAGES or num_rows > MAX_PAGE_ROWS * len(pages):
             return None
-        shapes = {self._shape(kind, table) for kind in set(table.kinds[pages].tolist())}
+        if stored > MAX_PAGE_BYTES * len(pages):
+            return None
+        shapes = {self._shape(kind, table) for kind in np.unique(table.kinds[pages]).tolist()}
         shape = shapes.pop()
         return None if shapes or shape is None else ArrayRun(table, pages, shape, self.type)
 

@@ -7,7 +7,8 @@ from bytes to an array is one call for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,14 +21,14 @@ from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, spans_index
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import Spans, is_variable, offset_dtype, variable_arrays
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.decoding import RowRange
+from lance_core.encodings.decoding import Int64Array, RowRange
+from lance_core.encodings.range_arrays import BufferSlices, RangeArrays, concatenated
 from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.errors import CorruptFileError, ResultTooLargeError
-from lance_core.store.base import byte_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Int64Array, Rows
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page_arrays import PageArrays
 
 MIN_PAGES = 8
@@ -91,6 +92,13 @@ def _plain_flat(encoding: ArrayEncoding) -> Flat | None:
     return encoding.flat if _is_flat(encoding) else None
 
 
+def _plain_place(encoding: ArrayEncoding) -> int:
+    """The number of the buffer of values of which `_plain_flat` knows that they are flat."""
+    flat = _plain_flat(encoding)
+    assert flat is not None
+    return flat.buffer.buffer_index
+
+
 def _is_plain(binary: Binary) -> bool:
     """True for values whose ends and bytes are flat."""
     ends, octets = _plain_flat(binary.indices), _plain_flat(binary.bytes)
@@ -109,17 +117,14 @@ class ArrayRun(NamedTuple):
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """The ``rows`` of the pages, counted from the start of the first page of the run."""
-        table, numbers = self.table, self.numbers
-        places = spans_index(table.edges[numbers], table.edges[numbers + 1])
-        starts, stops = table.starts[places], table.stops[places]
-        buffers = yield byte_ranges(starts.tolist(), stops.tolist())
-        octets = [np.frombuffer(buffer, np.uint8) for buffer in buffers]
-        counts = np.diff(table.edges)[numbers]
-        firsts = np.cumsum(counts) - counts
-        kinds = table.kinds[numbers].tolist()
-        encodings = [table.encodings[kind] for kind in kinds]
-        pages = _Pages(encodings, octets, firsts.tolist(), counts.tolist(), table.num_rows[numbers])
-        arrays = self._arrays(pages, context)
+        kind, bits = self.shape
+        pages = _Pages.of(self.table, self.numbers)
+        if kind == "flat":
+            arrays = yield from _flat_arrays(pages, self.type, bits, context)
+        elif kind == "binary":
+            arrays = yield from _binary_arrays(pages, self.type, context)
+        else:
+            arrays = yield from _dictionary_arrays(pages, self.type, bits, context)
         if isinstance(rows, RowRange):
             if len(arrays) == 1:
                 return [arrays[0].slice(rows.start, len(rows))]
@@ -128,85 +133,114 @@ class ArrayRun(NamedTuple):
         whole = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
         return [take_rows(whole, from_numpy(rows.values))]
 
-    def _arrays(self, pages: _Pages, context: DecodeContext) -> list[pa.Array]:
-        """All values of the pages."""
-        kind, bits = self.shape
-        if kind == "flat":
-            return [_flat_array(pages, self.type, bits)]
-        if kind == "binary":
-            encodings = [encoding.binary for encoding in pages.encodings]
-            return _binary_arrays(pages, encodings, pages.num_rows, self.type, context)
-        return _dictionary_arrays(pages, self.type, bits, context)
+
+_NONE = -1
+"""In place of the number of a buffer that a page does not have."""
 
 
 class _Pages(NamedTuple):
-    """The pages of a run; page p has ``counts[p]`` of ``buffers``, from ``firsts[p]`` on."""
+    """The pages of a run; page p has the encoding ``encodings[kinds[p]]``."""
 
+    table: PageArrays
+    numbers: Int64Array
     encodings: Sequence[Any]
-    buffers: Sequence[Octets]
-    firsts: Sequence[int]
-    counts: Sequence[int]
-    num_rows: Int64Array
-
-    @property
-    def distinct(self) -> Sequence[Any]:
-        """The encodings, each once."""
-        return list({id(encoding): encoding for encoding in self.encodings}.values())
-
-    def flat(self, page: int, values: Flat, size: int | None = None) -> Octets:
-        """The first ``size`` bytes of flat ``values`` of a page; all bytes if ``size`` is None."""
-        return self.buffer(page, values.buffer.buffer_index, size)
-
-    def buffer(self, page: int, number: int, size: int | None = None) -> Octets:
-        """The first ``size`` bytes of a buffer of a page; all bytes if ``size`` is None."""
-        if number >= self.counts[page]:
-            raise CorruptFileError(f"buffer {number} is used where there are {self.counts[page]}")
-        found = self.buffers[self.firsts[page] + number]
-        if size is None or len(found) == size:
-            return found
-        if len(found) < size:
-            raise CorruptFileError(f"decoding gave {len(found)} bytes of values, expected {size}")
-        return found[:size]
-
-
-class _FlatPlaces(NamedTuple):
-    """The numbers of the buffers of values and validity; None for values of which all are null."""
-
-    values: int | None
-    validity: int | None
+    kinds: Int64Array
 
     @classmethod
-    def of(cls, encoding: ArrayEncoding) -> _FlatPlaces:
-        form = encoding.nullable.WhichOneof("nullability")
-        if form == "all_nulls":
-            return cls(None, None)
-        if form == "no_nulls":
-            return cls(encoding.nullable.no_nulls.values.flat.buffer.buffer_index, None)
-        some = encoding.nullable.some_nulls
-        return cls(some.values.flat.buffer.buffer_index, some.validity.flat.buffer.buffer_index)
+    def of(cls, table: PageArrays, numbers: Int64Array) -> _Pages:
+        used, kinds = np.unique(table.kinds[numbers], return_inverse=True)
+        return cls(table, numbers, [table.encodings[kind] for kind in used.tolist()], kinds)
+
+    @property
+    def num_rows(self) -> Int64Array:
+        found: Int64Array = self.table.num_rows[self.numbers]
+        return found
+
+    def values(self, value: Callable[[Any], int]) -> Int64Array:
+        """A value of the encoding of each page."""
+        return np.array([value(encoding) for encoding in self.encodings], np.int64)[self.kinds]
+
+    def adjustments(self, binary: Callable[[Any], Binary]) -> npt.NDArray[np.uint64]:
+        """What is added to the ends of null strings of each page."""
+        found = [binary(encoding).null_adjustment for encoding in self.encodings]
+        return np.array(found, np.uint64)[self.kinds]
+
+    def fetch(self, *wanted: _Wanted) -> Decoding[list[BufferSlices]]:
+        """The bytes of one or more buffers of each page; none for `_NONE`.
+
+        Raises `CorruptFileError` if a page does not have the buffer, or if it is too short.
+        """
+        requests = [self._ranges(*one) for one in wanted]
+        found = BufferSlices.of((yield concatenated(requests)))
+        edges = np.cumsum([0, *map(len, requests)]).tolist()
+        return [found[first:stop] for first, stop in pairwise(edges)]
+
+    def _ranges(self, places: Int64Array, sizes: Int64Array | None) -> RangeArrays:
+        has = places != _NONE
+        edges, pages = self.table.edges, self.numbers[has]
+        buffers = edges[pages] + places[has]
+        if (buffers >= edges[pages + 1]).any():
+            raise CorruptFileError("a buffer is used that its page does not have")
+        starts, stops = self.table.starts[buffers], self.table.stops[buffers]
+        if sizes is not None:
+            if (stops - starts < sizes[has]).any():
+                raise CorruptFileError("a buffer of a page has fewer bytes than its values")
+            stops = starts + sizes[has]
+        return RangeArrays(starts, stops)
 
 
-def _flat_array(pages: _Pages, type_: pa.DataType, bits: int) -> pa.Array:
+_Wanted = tuple[Int64Array, Int64Array | None]
+"""The number of a buffer of each page, and the bytes to read of it; None for all."""
+
+
+def _values_place(encoding: ArrayEncoding) -> int:
+    """The number of the buffer of values; `_NONE` if all are null."""
+    form = encoding.nullable.WhichOneof("nullability")
+    if form == "all_nulls":
+        return _NONE
+    some = encoding.nullable.no_nulls if form == "no_nulls" else encoding.nullable.some_nulls
+    return int(some.values.flat.buffer.buffer_index)
+
+
+def _validity_place(encoding: ArrayEncoding) -> int:
+    """The number of the buffer of validity; `_NONE` if all values are null, or none."""
+    if encoding.nullable.WhichOneof("nullability") != "some_nulls":
+        return _NONE
+    return int(encoding.nullable.some_nulls.validity.flat.buffer.buffer_index)
+
+
+def _flat_arrays(
+    pages: _Pages, type_: pa.DataType, bits: int, context: DecodeContext
+) -> Decoding[list[pa.Array]]:
     rows = pages.num_rows
-    known = {id(encoding): _FlatPlaces.of(encoding) for encoding in pages.distinct}
-    places = [known[id(encoding)] for encoding in pages.encodings]
-    sizes = ((rows * bits + 7) // 8).tolist()
-    values = [
-        np.zeros(size, np.uint8) if place.values is None else pages.buffer(page, place.values, size)
-        for page, (place, size) in enumerate(zip(places, sizes, strict=True))
-    ]
-    octets = np.concatenate(values)
+    sizes, bytes_ = (rows * bits + 7) // 8, (rows + 7) // 8
+    values, validity = pages.values(_values_place), pages.values(_validity_place)
+    stored, marks = yield from pages.fetch((values, sizes), (validity, bytes_))
+    join = context.kernels.join_slices
+    octets = _filled(stored, values, sizes, np.zeros(len(rows), np.int64)).joined(join)
     data = _joined_bits(octets, rows) if bits == 1 else pa.py_buffer(octets)
-    if all(place.values is not None and place.validity is None for place in known.values()):
-        return pa.Array.from_buffers(type_, int(rows.sum()), [None, data], 0)
-    bitmaps = []
-    for page, (place, size) in enumerate(zip(places, ((rows + 7) // 8).tolist(), strict=True)):
-        if place.validity is not None:
-            bitmaps.append(pages.buffer(page, place.validity, size))
-        else:
-            bitmaps.append(np.full(size, 0 if place.values is None else 255, np.uint8))
-    validity = _joined_bits(np.concatenate(bitmaps), rows)
-    return pa.Array.from_buffers(type_, int(rows.sum()), [validity, data], -1)
+    count, is_null = int(rows.sum()), values == _NONE
+    if not len(marks) and not is_null.any():
+        return [pa.Array.from_buffers(type_, count, [None, data], 0)]
+    bitmap = _filled(marks, validity, bytes_, np.where(is_null, 0, 255)).joined(join)
+    return [pa.Array.from_buffers(type_, count, [_joined_bits(bitmap, rows), data], -1)]
+
+
+def _filled(
+    found: BufferSlices, places: Int64Array, sizes: Int64Array, fill: Int64Array
+) -> BufferSlices:
+    """The buffers ``found`` of the pages that have one, ``sizes`` bytes of ``fill`` for others.
+
+    ``fill`` is 0 or 255.
+    """
+    if len(found) == len(places):
+        return found
+    has = places != _NONE
+    size, count = int(sizes[~has].max()), len(found.buffers)
+    more = [pa.py_buffer(bytes(size)), pa.py_buffer(b"\xff" * size)]
+    owners, starts = count + (fill > 0), np.zeros(len(places), np.int64)
+    owners[has], starts[has] = found.owners, found.starts
+    return BufferSlices([*found.buffers, *more], owners, starts, starts + sizes)
 
 
 def _joined_bits(octets: Octets, counts: Int64Array) -> pa.Buffer:
@@ -220,59 +254,77 @@ def _joined_bits(octets: Octets, counts: Int64Array) -> pa.Buffer:
 
 
 def _binary_arrays(
-    pages: _Pages,
-    encodings: Sequence[Binary],
+    pages: _Pages, type_: pa.DataType, context: DecodeContext
+) -> Decoding[list[pa.Array]]:
+    counts = pages.num_rows
+    wanted = _binary_wanted(pages, counts, lambda encoding: encoding.binary)
+    ends, texts = yield from pages.fetch(*wanted)
+    adjustments = pages.adjustments(lambda encoding: encoding.binary)
+    return _strings(ends, texts, counts, adjustments, type_, context)
+
+
+def _binary_wanted(
+    pages: _Pages, counts: Int64Array, binary: Callable[[Any], Binary]
+) -> tuple[_Wanted, _Wanted]:
+    """The ends and the bytes of the ``counts[p]`` strings of page p."""
+    ends = pages.values(lambda encoding: _plain_place(binary(encoding).indices))
+    texts = pages.values(lambda encoding: _plain_place(binary(encoding).bytes))
+    return (ends, 8 * counts), (texts, None)
+
+
+def _strings(
+    ends: BufferSlices,
+    texts: BufferSlices,
     counts: Int64Array,
+    adjustments: npt.NDArray[np.uint64],
     type_: pa.DataType,
     context: DecodeContext,
 ) -> list[pa.Array]:
-    """The values of ``encodings``, of which page p has ``counts[p]``."""
-    ends: list[Octets] = []
-    texts: list[Octets] = []
-    for page, (encoding, count) in enumerate(zip(encodings, counts.tolist(), strict=True)):
-        flat, content = _plain_flat(encoding.indices), _plain_flat(encoding.bytes)
-        assert flat is not None
-        assert content is not None
-        ends.append(pages.flat(page, flat, 8 * count))
-        texts.append(pages.flat(page, content))
-    stored = np.concatenate(ends).view(np.uint64)
-    adjustments = np.array([encoding.null_adjustment for encoding in encodings], np.uint64)
+    """The ``counts[p]`` strings of each page p, whose ends grow by ``adjustments[p]`` for nulls."""
+    join = context.kernels.join_slices
+    stored = ends.joined(join).view(np.uint64)
     repeated = np.repeat(adjustments, counts)
     is_null = stored >= repeated
     real = np.where(is_null, stored - repeated, stored).view(np.int64)
-    sizes = np.array([len(text) for text in texts], np.int64)
     stops = np.cumsum(counts)
     filled = np.flatnonzero(counts)
-    lasts = np.zeros(len(counts), np.int64)
+    lasts = np.zeros(len(stops), np.int64)
     lasts[filled] = real[stops[filled] - 1]
     starts = np.zeros(len(real), np.int64)
     starts[1:] = real[:-1]
     starts[(stops - counts)[filled]] = 0
-    if (real < starts).any() or (lasts > sizes).any():
+    if (real < starts).any() or (lasts > texts.sizes).any():
         raise not_ascending()
-    text = np.concatenate([one[:last] for one, last in zip(texts, lasts.tolist(), strict=True)])
+    text = pa.py_buffer(texts.first(lasts).joined(join))
     bases = np.repeat(np.cumsum(lasts) - lasts, counts)
     spans = Spans(0, real + bases, ~is_null if is_null.any() else None)
-    return variable_arrays(type_, spans, pa.py_buffer(text), context.validate_utf8)
+    return variable_arrays(type_, spans, text, context.validate_utf8)
 
 
 def _dictionary_arrays(
     pages: _Pages, type_: pa.DataType, bits: int, context: DecodeContext
-) -> list[pa.Array]:
+) -> Decoding[list[pa.Array]]:
     """Strings of dictionaries; index 0 of a page stands for null, the others count from 1."""
-    found = [encoding.dictionary for encoding in pages.encodings]
-    counts = np.array([one.num_dictionary_items for one in found], np.int64)
-    arrays = _binary_arrays(pages, [one.items.binary for one in found], counts, type_, context)
+    counts = pages.values(lambda encoding: encoding.dictionary.num_dictionary_items)
+    wanted = _binary_wanted(pages, counts, lambda encoding: encoding.dictionary.items.binary)
+    indices = pages.values(lambda encoding: _plain_place(encoding.dictionary.indices))
+    sizes = pages.num_rows * bits // 8
+    ends, texts, stored = yield from pages.fetch(*wanted, (indices, sizes))
+    adjustments = pages.adjustments(lambda encoding: encoding.dictionary.items.binary)
+    arrays = _strings(ends, texts, counts, adjustments, type_, context)
     items = pa.concat_arrays([pa.nulls(1, type_), *arrays])
-    parts = []
-    for page, (one, count) in enumerate(zip(found, pages.num_rows.tolist(), strict=True)):
-        flat = _plain_flat(one.indices)
-        assert flat is not None
-        parts.append(pages.flat(page, flat, count * bits // 8))
-    indices = np.concatenate(parts).view(f"u{bits // 8}").astype(np.int64)
-    if (indices > np.repeat(counts, pages.num_rows)).any():
+    octets = stored.joined(context.kernels.join_slices)
+    return [_looked_up(items, octets.view(f"u{bits // 8}"), pages.num_rows, counts)]
+
+
+def _looked_up(
+    items: pa.Array, stored: npt.NDArray[Any], num_rows: Int64Array, counts: Int64Array
+) -> pa.Array:
+    """The items at the ``stored`` indices of pages of which each has so many rows and items."""
+    type_, indices = items.type, stored.astype(np.int64)
+    if (indices > np.repeat(counts, num_rows)).any():
         raise CorruptFileError("an index is beyond the items of its dictionary")
-    bases = np.repeat(np.cumsum(counts) - counts, pages.num_rows)
+    bases = np.repeat(np.cumsum(counts) - counts, num_rows)
     places = np.where(indices == 0, 0, indices + bases)
     if offset_dtype(type_) is np.int32:
         edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
@@ -281,4 +333,4 @@ def _dictionary_arrays(
                 f"{len(places)} values of type {type_} take 2 GiB or more, too many bytes for one "
                 "array"
             )
-    return [pc.take(items, from_numpy(places))]
+    return pc.take(items, from_numpy(places))

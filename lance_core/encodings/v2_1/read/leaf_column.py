@@ -16,7 +16,7 @@ from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, run_interleaved
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.page_rows import rows_in_pages, split_rows, with_page
+from lance_core.encodings.page_rows import pages_of, rows_in_pages, split_rows, with_page
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
@@ -69,20 +69,23 @@ class Stretch(NamedTuple):
 class _Tables(NamedTuple):
     """The pages of a column, and what is known of each of their encodings so far.
 
-    ``prints``: the `LeafColumn._fingerprint`, `_UNKNOWN` until it is computed; then ``num_items``
-    has the levels of a page, up to `MAX_RUN_ITEMS`.
+    ``starts``: the first row of each page, then the number of rows. ``prints``: the
+    `LeafColumn._fingerprint`, `_UNKNOWN` until it is computed; then ``num_items`` has the levels of
+    a page, up to `MAX_RUN_ITEMS`. ``cache``: what is read once.
     """
 
     pages: PageArrays
+    starts: Int64Array
     prints: Int64Array
     num_items: Int64Array
     cache: PageCache
 
     @classmethod
-    def of(cls, pages: PageArrays) -> _Tables:
+    def of(cls, column: Column) -> _Tables:
+        pages, starts = PageArrays.of(column.pages), np.array(column.starts, np.int64)
         count = len(pages.encodings)
         prints, num_items = np.full(count, _UNKNOWN), np.zeros(count, np.int64)
-        return cls(pages, prints, num_items, PageCache(len(pages)))
+        return cls(pages, starts, prints, num_items, PageCache(len(pages)))
 
 
 class LeafColumn:
@@ -131,7 +134,7 @@ class LeafColumn:
         """Arrays about all pages, made on first use: reads of a single page do not need them."""
         if not self._made:
             # Concurrent reads may each append one; all use the first.
-            self._made.append(_Tables.of(PageArrays.of(self.column.pages)))
+            self._made.append(_Tables.of(self.column))
         return self._made[0]
 
     def expect(self, nodes: Sequence[Node]) -> None:
@@ -240,20 +243,8 @@ class LeafColumn:
         return [self._stretch(RowIndices(values[ends[a] : ends[b]]), pages[a:b]) for a, b in groups]
 
     def pages_of(self, rows: Rows) -> tuple[Int64Array, Int64Array]:
-        """The pages that hold some of ``rows``, and the cuts between the rows of each.
-
-        Page ``pages[i]`` has the rows at the positions ``cuts[i]`` to ``cuts[i + 1]`` in ``rows``.
-        """
-        starts = np.asarray(self.column.starts)
-        if isinstance(rows, RowIndices):
-            owners = starts[:-1].searchsorted(rows.values, "right") - 1
-            cuts = np.flatnonzero(np.diff(owners, prepend=-1))
-            return owners[cuts], np.append(cuts, len(rows))
-        first, last = starts[:-1].searchsorted([rows.start, rows.last], "right") - 1
-        pages = np.arange(first, last + 1)
-        pages = pages[self.pages.num_rows[pages] > 0]  # a page may have no rows
-        ends = np.append(starts[pages], rows.stop)
-        return pages, np.maximum(ends, rows.start) - rows.start
+        """See `lance_core.encodings.page_rows.pages_of`."""
+        return pages_of(self._tables.starts, rows)
 
     def _range(self, rows: RowRange, pages: Int64Array) -> Stretch:
         """The part of a range that is in consecutive ``pages``."""
