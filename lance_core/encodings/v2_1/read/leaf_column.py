@@ -236,22 +236,29 @@ class LeafColumn:
         if len(starts) == 2:
             return [Stretch(np.zeros(1, np.int64), rows)]
         pages, cuts = self.pages_of(rows)
-        groups = self._groups(pages)
         if isinstance(rows, RowRange):
-            return [self._range(rows, pages[a:b]) for a, b in groups]
+            return self.stretches_in(pages, rows)
         values, ends = rows.values, cuts.tolist()
-        return [self._stretch(RowIndices(values[ends[a] : ends[b]]), pages[a:b]) for a, b in groups]
+        return [
+            self._stretch(RowIndices(values[ends[a] : ends[b]]), pages[a:b])
+            for a, b in self._groups(pages)
+        ]
+
+    def stretches_in(self, pages: Int64Array, rows: RowRange) -> list[Stretch]:
+        """Group ``pages``, which all hold some of ``rows``; those in other pages are left out."""
+        return [self._range(rows, pages[a:b]) for a, b in self._groups(pages)]
 
     def pages_of(self, rows: Rows) -> tuple[Int64Array, Int64Array]:
         """See `lance_core.encodings.page_rows.pages_of`."""
         return pages_of(self._tables.starts, rows)
 
     def _range(self, rows: RowRange, pages: Int64Array) -> Stretch:
-        """The part of a range that is in consecutive ``pages``."""
-        base = self.column.starts[int(pages[0])]
-        end = self.column.starts[int(pages[-1]) + 1]
-        inner = RowRange(max(rows.start, base), min(rows.stop, end))
-        return self._stretch(inner, pages)
+        """The rows of a range that are in ``pages``, which all hold some of them."""
+        starts = self._tables.starts
+        firsts, ends = starts[pages], starts[pages + 1]
+        skipped = max(0, rows.start - int(firsts[0]))
+        left = max(0, int(ends[-1]) - rows.stop)
+        return Stretch(pages, RowRange(skipped, int((ends - firsts).sum()) - left))
 
     def _stretch(self, rows: Rows, pages: Int64Array) -> Stretch:
         return Stretch(pages, rows_in_pages(self.column, pages, rows))

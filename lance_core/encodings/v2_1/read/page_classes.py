@@ -20,7 +20,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     PageLayout,
 )
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.decoding import packed_rows, run_interleaved
+from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
 from lance_core.encodings.v2_1.pages.constant.reader import is_empty_struct
 from lance_core.encodings.v2_1.pages.constant.scalar import inline_scalar
 from lance_core.encodings.v2_1.read.assemble import assemble
@@ -96,9 +96,12 @@ def _decode(
         return pc.take(
             pa.concat_arrays(scalars), from_numpy(np.repeat(np.arange(len(own)), counts))
         )
-    mine = rows.numbers[np.repeat(chosen, np.diff(cuts))]
+    if isinstance(rows, RowRange):
+        stretches = leaf.stretches_in(own, rows)
+    else:
+        stretches = leaf.stretches(packed_rows(rows.values[np.repeat(chosen, np.diff(cuts))]))
     parts = []
-    for stretch in leaf.stretches(packed_rows(mine)):
+    for stretch in stretches:
         part = yield from leaf.decode_stretch(stretch, context)
         parts.append(assemble(node, [part], (1,), context.kernels))
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
