@@ -42,7 +42,7 @@ else:
     joining = lazy_module("lance_core.datafile.joined_files")
 
 FIRST_FRAGMENTS = 16
-MAX_FRAGMENTS = 256
+MAX_FRAGMENTS = 512
 """Maximum fragments of the first run of a stream or take, and of any run; the maximum doubles from
 run to run, because the reader of a stream may want the first rows only."""
 

@@ -235,7 +235,7 @@ def _of_windows(
     """``work`` of each window, in order; in the threads of a pool unless the windows are small."""
     if _has_few_chosen_rows(snapshot, plan):
         return map(work, windows)
-    if _has_small_spans(snapshot, plan):
+    if _has_small_spans(plan) and not snapshot.is_io_bound:
         return map(work, windows)
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     return in_order(work, windows, ahead, is_io_bound=snapshot.is_io_bound)
@@ -248,10 +248,10 @@ def _has_few_chosen_rows(snapshot: Snapshot, plan: ScanPlan) -> bool:
     return num_rows(plan.spans) < MANY_ROWS
 
 
-def _has_small_spans(snapshot: Snapshot, plan: ScanPlan) -> bool:
+def _has_small_spans(plan: ScanPlan) -> bool:
     """True if Python is the main cost of a window, so that threads only wait for each other."""
     count = len(plan.spans)
-    has_few_rows = not snapshot.is_io_bound and num_rows(plan.spans) < SMALL_SPAN_ROWS * count
+    has_few_rows = num_rows(plan.spans) < SMALL_SPAN_ROWS * count
     return has_few_rows and stored_bytes(plan.spans) < SMALL_SPAN_BYTES * count
 
 
@@ -263,6 +263,7 @@ def _wanted(plan: ScanPlan, rows: int) -> int:
 def _table_rows(plan: ScanPlan) -> int:
     """Rows of a window of a whole result: up to `WINDOWS_PER_THREAD` windows for each thread.
 
+    There is one if no other threads are used, since each window has a fixed cost for each column.
     There are fewer windows if they would have less than `FILTER_WINDOW_ROWS` under a filter, or
     less than `WINDOW_BYTES` of the projection or `COLUMN_BYTES` of a column without one.
     """
@@ -272,7 +273,8 @@ def _table_rows(plan: ScanPlan) -> int:
         enough = _projected(plan) // least
     else:
         enough = -(-rows // FILTER_WINDOW_ROWS)
-    windows = max(1, min(WINDOWS_PER_THREAD * num_threads(), enough))
+    most = 1 if _has_small_spans(plan) else WINDOWS_PER_THREAD * num_threads()
+    windows = max(1, min(most, enough))
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 
 

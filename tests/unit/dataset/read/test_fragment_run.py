@@ -103,9 +103,16 @@ def test_all_fragments_are_read_by_one_call(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = count_reads(monkeypatch, scan_window)
-    monkeypatch.setattr(fragment_run, "FIRST_FRAGMENTS", 40)
     dataset.to_table(["i", "city", "text"])
     assert counts == [ROWS]
+
+
+def test_a_stream_begins_with_few_fragments(
+    dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = count_reads(monkeypatch, scan_window)
+    assert next(iter(dataset.to_batches(["i", "city"]))).num_rows == 10
+    assert counts[0] == 160
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -50,6 +50,7 @@ def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "FILTER_WINDOW_ROWS", WINDOW)
     monkeypatch.setattr(scan, "SEARCH_WINDOW_ROWS", WINDOW)
     monkeypatch.setattr(scan, "WINDOWS_PER_THREAD", ROWS)
+    monkeypatch.setattr(scan, "SMALL_SPAN_ROWS", 0)
 
 
 CUTS: list[dict[str, Any]] = [
