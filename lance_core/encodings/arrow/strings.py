@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
@@ -75,7 +76,7 @@ def variable_arrays(
 
 def _array(type_: pa.DataType, spans: Spans, data: pa.Buffer, validate_utf8: bool) -> pa.Array:
     begin, ends, valid = spans
-    offsets = np.empty(len(ends) + 1, offset_dtype(type_))
+    offsets = empty(len(ends) + 1, offset_dtype(type_))
     offsets[0] = 0
     if begin:
         np.subtract(ends, begin, out=offsets[1:], casting="unsafe")
