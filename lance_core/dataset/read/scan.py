@@ -232,11 +232,11 @@ def _of_windows(
     is_stream: bool = False,
     may_end: bool = False,
 ) -> Iterator[T]:
-    """``work`` of each window, in order; in the threads of a pool unless the windows are small."""
-    if _has_few_chosen_rows(snapshot, plan):
-        return map(work, windows)
-    if _has_small_spans(plan) and not snapshot.is_io_bound:
-        return map(work, windows)
+    """``work`` of each window, in order; in the threads of a pool if they make it faster."""
+    if not snapshot.is_io_bound:
+        is_alone = num_threads() == 1 and not is_stream  # the reader of a stream may wait, too
+        if is_alone or _has_few_chosen_rows(snapshot, plan) or _has_small_spans(plan):
+            return map(work, windows)
     ahead = windows_ahead(snapshot, is_stream=is_stream, may_end=may_end)
     return in_order(work, windows, ahead, is_io_bound=snapshot.is_io_bound)
 

@@ -409,3 +409,23 @@ def test_an_empty_table_scans_to_nothing(uri: str, some_rows: Rows, how: str) ->
     assert dataset.sample(0).equals(empty)
     assert dataset.to_table([], with_row_id=True).num_rows == 0
     dataset.validate()
+
+
+def test_with_one_processor_only_a_stream_is_read_in_another_thread(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed: list[bool] = []
+
+    def in_order(work: Any, items: Any, ahead: int, **_: object) -> Any:
+        handed.append(True)
+        return map(work, items)
+
+    monkeypatch.setattr(scan, "in_order", in_order)
+    monkeypatch.setattr(scan, "SMALL_SPAN_ROWS", 0)
+    for processors, expected in ((1, 0), (2, 1)):
+        monkeypatch.setattr(scan, "num_threads", lambda count=processors: count)
+        assert sample.dataset.to_table().equals(sample.live)
+        assert len(handed) == expected
+    monkeypatch.setattr(scan, "num_threads", lambda: 1)
+    assert sum(batch.num_rows for batch in sample.dataset.to_batches()) == sample.live.num_rows
+    assert len(handed) == 2
