@@ -26,7 +26,7 @@ from lance_core.errors import CorruptFileError, ResultTooLargeError, Unsupported
 from lance_core.on_demand import lazy_module
 from lance_core.schema import wrap_chunks
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
-from lance_core.table.storage_version import LEGACY
+from lance_core.table.storage_version import LEGACY, name_of_pair
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -139,9 +139,11 @@ def _in_runs(
     """``spans`` in runs; the first one has at most ``most`` fragments."""
     waiting: list[Span] = []
     rows = 0
-    last: object = None
+    last: _Layout | None = None
     for span in spans:
         layout = _layout(snapshot, span)
+        if layout is not None and layout != last and not _joins(snapshot, layout):
+            layout = None
         is_full = len(waiting) == most or rows + span.num_rows > sizer.rows
         if waiting and (layout is None or layout != last or is_full):
             yield _joined(waiting)
@@ -178,23 +180,34 @@ def _chosen(spans: Sequence[Span], starts: Sequence[int]) -> BitMap | None:
     return BitMap.union(*moved)
 
 
-def _layout(snapshot: Snapshot, span: Span) -> object:
-    """What the fragments of a run must share; None for a span that is read alone."""
+_Layout = list[tuple[tuple[int, ...], tuple[int, ...], int, int, int | None]]
+"""What the fragments of a run share: fields, columns, version and base of each of their files."""
+
+
+def _layout(snapshot: Snapshot, span: Span) -> _Layout | None:
+    """The layout of the fragment of ``span``; None for a span that is read alone."""
     fragment, rows = span.fragment, span.stop
     if span.run is not None or span.start or rows > SMALL_ROWS:
         return None
     if not fragment.files or fragment.overlays or rows != snapshot.physical_rows(fragment):
         return None
-    parts = []
+    layout = []
     for file in fragment.files:
-        size = file.file_size_bytes or SMALL_BYTES + 1
-        if size > SMALL_BYTES or len(file.fields) > MAX_COLUMNS or file.file_version == LEGACY:
+        if not file.file_size_bytes or file.file_size_bytes > SMALL_BYTES:
             return None
         version = file.file_major_version, file.file_minor_version
-        parts.append((file.fields, file.column_indices, version, file.base_id))
-    if not all(snapshot.store_of(snapshot.base(base)).has_views for *_, base in parts):
-        return None
-    return parts
+        layout.append((file.fields, file.column_indices, *version, file.base_id))
+    return layout
+
+
+def _joins(snapshot: Snapshot, layout: _Layout) -> bool:
+    """True if fragments of ``layout`` can be read as one."""
+    return all(
+        len(fields) <= MAX_COLUMNS
+        and name_of_pair(major, minor) != LEGACY
+        and snapshot.store_of(snapshot.base(base)).has_views
+        for fields, _, major, minor, base in layout
+    )
 
 
 def live(snapshot: Snapshot, source: RowSource, rows: RowRange) -> Rows:
