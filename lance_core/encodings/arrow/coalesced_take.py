@@ -17,7 +17,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import Int64Array
-from lance_core.encodings.range_arrays import BufferSlices, JoinSlices, RangeArrays
+from lance_core.encodings.range_arrays import RangeArrays
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 
@@ -106,19 +106,17 @@ def span_ranges(
     return RangeArrays(base + firsts, base + lasts), Cuts(edges.tolist(), firsts.tolist())
 
 
-def span_join(
-    buffers: Sequence[pa.Buffer], cuts: Cuts, join: JoinSlices
-) -> tuple[npt.NDArray[np.uint8], Int64Array | int]:
-    """The buffers for the ranges of `span_ranges`, one after the other.
-
-    Also returns the distance from the ``starts[i]`` of each span to its place in the result, or one
-    distance for all.
-    """
-    if len(buffers) == 1:
-        return np.frombuffer(buffers[0], np.uint8), -cuts.firsts[0]
-    slices = BufferSlices.of(buffers)
-    moved = slices.sizes.cumsum() - slices.sizes - np.array(cuts.firsts)
-    return slices.joined(join), moved.repeat(np.diff(cuts.edges))
+def span_places(
+    base: int, starts: Int64Array, stops: Int64Array, gap: int
+) -> tuple[Sequence[ByteRange], Int64Array]:
+    """The ranges of `span_ranges`, and where each span starts in the bytes of all, concatenated."""
+    ranges, cuts = span_ranges(base, starts, stops, gap)
+    if len(ranges) == 1:
+        return ranges, starts - cuts.firsts[0]
+    arrays = RangeArrays.of(ranges)
+    ends = (arrays.stops - arrays.starts).cumsum()
+    moved = ends - (arrays.stops - base)  # of the last byte of a range, and so of all
+    return ranges, starts + moved.repeat(np.diff(cuts.edges))
 
 
 def span_take(

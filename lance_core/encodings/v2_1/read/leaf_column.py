@@ -23,7 +23,7 @@ from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.v2_1.pages.builtin import plan_page
 from lance_core.encodings.v2_1.pages.constant.reader import decode_constant, is_empty_struct
 from lance_core.encodings.v2_1.pages.foreign.reader import decode_foreign, is_foreign
-from lance_core.encodings.v2_1.pages.mini_block.page_descriptions import PageCache
+from lance_core.encodings.v2_1.pages.mini_block.page_descriptions import MAX_KEPT, PageCache
 from lance_core.encodings.v2_1.pages.mini_block.page_run import (
     MAX_RUN_BYTES,
     MiniBlockRun,
@@ -100,6 +100,7 @@ class LeafColumn:
         "_made",
         "_nodes",
         "_plans",
+        "_stretches",
         "column",
         "path",
         "tree",
@@ -115,6 +116,7 @@ class LeafColumn:
         self._plans: dict[int, LayoutPlan] = {}
         self._made: list[_Tables] = []
         self._keys: dict[bytes, int] = {}
+        self._stretches: dict[RowRange, list[Stretch]] = {}
 
     @classmethod
     def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
@@ -235,9 +237,13 @@ class LeafColumn:
         starts = self.column.starts
         if len(starts) == 2:
             return [Stretch(np.zeros(1, np.int64), rows)]
+        if isinstance(rows, RowRange) and rows in self._stretches:
+            return self._stretches[rows]
         pages, cuts = self.pages_of(rows)
         if isinstance(rows, RowRange):
-            return self.stretches_in(pages, rows)
+            found = self.stretches_in(pages, rows)
+            self._stretches = {**dict(list(self._stretches.items())[1 - MAX_KEPT :]), rows: found}
+            return found
         values, ends = rows.values, cuts.tolist()
         return [
             self._stretch(RowIndices(values[ends[a] : ends[b]]), pages[a:b])

@@ -51,6 +51,8 @@ def decode_by_class(
     """
     if len(leaf.column.starts) <= MIN_GROUPS:
         return None
+    if isinstance(rows, RowRange) and len(leaf.stretches(rows)) < MIN_GROUPS:
+        return None
     pages, cuts = leaf.pages_of(rows)
     if len(rows) > MAX_PAGE_ROWS * len(pages):
         return None

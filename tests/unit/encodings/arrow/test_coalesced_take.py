@@ -14,13 +14,14 @@ from lance_core.encodings.arrow.coalesced_take import (
     fixed_ranges,
     fixed_take,
     gather_variable,
-    span_join,
+    span_places,
     span_ranges,
     span_take,
 )
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.buffer_slices import SMALL_SLICE
+from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 from tests.each_case import each_case
@@ -115,10 +116,10 @@ def test_spans_are_found_in_the_joined_buffers(size: int, gap: int) -> None:
     base, starts = 5, np.arange(7) * (size + 9)
     starts[3:] -= 9  # these follow the one before without a gap
     stops = starts + size
-    ranges, cuts = span_ranges(base, starts, stops, gap)
+    ranges, places = span_places(base, starts, stops, gap)
     file = pa.py_buffer(data)
     buffers = [file.slice(one.start, one.length) for one in ranges]
-    joined, moved = span_join(buffers, cuts, NUMPY.join_slices)
-    for start, place in zip(starts.tolist(), (starts + moved).tolist(), strict=True):
+    joined = BufferSlices.of(buffers).joined(NUMPY.join_slices)
+    for start, place in zip(starts.tolist(), places.tolist(), strict=True):
         wanted = data[base + start : base + start + size]
         assert joined[place : place + size].tobytes() == wanted.tobytes()

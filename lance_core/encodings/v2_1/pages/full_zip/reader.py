@@ -17,12 +17,12 @@ from lance_core.encodings.arrow.coalesced_take import (
     Cuts,
     fixed_ranges,
     fixed_take,
-    span_join,
-    span_ranges,
+    span_places,
 )
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
+from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.encodings.v2_1.codecs.base import (
     Chunk,
     PerValue,
@@ -233,10 +233,9 @@ class FullZipPlan(LayoutPlan):
         places = self._places(taken.view(np.uint8), width)
         number = np.searchsorted(positions, rows.values)
         starts, stops = places[number], places[number + 1]
-        spans, cuts = span_ranges(values.start, starts, stops, context.coalesce_gap)
-        buffers = yield spans
-        octets, moved = span_join(buffers, cuts, context.kernels.join_slices)
-        return _Spans(octets, starts + moved, stops + moved)
+        spans, begins = span_places(values.start, starts, stops, context.coalesce_gap)
+        octets = BufferSlices.of((yield spans)).joined(context.kernels.join_slices)
+        return _Spans(octets, begins, begins + (stops - starts))
 
     def _places(self, stored: npt.NDArray[np.uint8], width: int) -> Int64Array:
         """Entries of the repetition index, checked to ascend within the values."""

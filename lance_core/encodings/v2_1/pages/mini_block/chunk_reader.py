@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.arrow.coalesced_take import Cuts, span_join, span_ranges
+from lance_core.encodings.arrow.coalesced_take import span_places
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, ValuePositions
+from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
 from lance_core.encodings.v2_1.codecs.bitpacking import find_inline
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.v2_1.codecs.values import Values
+    from lance_core.store.base import ByteRange
 
 _TAKE_COST = 8
 """Cost of taking one value, relative to decoding one value of a whole chunk."""
@@ -55,11 +58,10 @@ class ChunkBytes(NamedTuple):
 
     @classmethod
     def of(
-        cls, buffers: Sequence[pa.Buffer], cuts: Cuts, starts: Int64Array, context: DecodeContext
+        cls, buffers: Sequence[pa.Buffer], positions: Int64Array, context: DecodeContext
     ) -> ChunkBytes:
-        """Join the buffers for the ranges of `span_ranges`."""
-        data, moved = span_join(buffers, cuts, context.kernels.join_slices)
-        return cls(data, starts + moved)
+        """Join the buffers for the ranges of `span_places`."""
+        return cls(BufferSlices.of(buffers).joined(context.kernels.join_slices), positions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +83,9 @@ class ChunkedPages:
     items: pa.Array | None = None
     owners: PageItems | None = None
     symbols: SymbolTables | None = None
+    _whole: list[tuple[int, Sequence[ByteRange], Int64Array]] = field(
+        init=False, default_factory=list
+    )
 
     @property
     def num_chunks(self) -> int:
@@ -137,10 +142,20 @@ class ChunkedPages:
         return positions[first:stop] - skipped, members[first:stop]
 
     def _read(self, chunks: Int64Array, context: DecodeContext) -> Decoding[ChunkBytes]:
-        starts, stops = self.table.starts[chunks], self.table.stops[chunks]
-        ranges, cuts = span_ranges(self.base, starts, stops, context.coalesce_gap)
+        ranges, positions = self._places(chunks, context.coalesce_gap)
         buffers = yield ranges
-        return ChunkBytes.of(buffers, cuts, starts, context)
+        return ChunkBytes.of(buffers, positions, context)
+
+    def _places(self, chunks: Int64Array, gap: int) -> tuple[Sequence[ByteRange], Int64Array]:
+        """See `span_places`; for all chunks, the last result is cached."""
+        is_whole = len(chunks) == self.num_chunks
+        if is_whole and self._whole and self._whole[0][0] == gap:
+            return self._whole[0][1:]
+        starts, stops = self.table.starts[chunks], self.table.stops[chunks]
+        ranges, positions = span_places(self.base, starts, stops, gap)
+        if is_whole:
+            self._whole[:] = [(gap, ranges, positions)]
+        return ranges, positions
 
     def _parts(self, chunks: Int64Array, read: ChunkBytes, context: DecodeContext) -> ChunkParts:
         sizes = self.table.stops[chunks] - self.table.starts[chunks]

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
 
 MAX_KEPT = 4
-"""Maximum sets of pages whose chunks are kept: those of the windows of a scan in one run."""
+"""Maximum sets of pages, and ranges of rows, of which results are kept: those of the windows of a
+scan in one run."""
 
 
 class DescribedPages(NamedTuple):

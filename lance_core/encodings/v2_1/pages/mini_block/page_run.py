@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.arrow.coalesced_take import span_ranges, spans_index
+from lance_core.encodings.arrow.coalesced_take import span_places, spans_index
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.range_arrays import BufferSlices, RangeArrays, concatenated
@@ -65,7 +65,7 @@ class MiniBlockRun(NamedTuple):
         # If all bytes are needed, fetch them in the same round.
         is_early = len(new) > 0 and isinstance(rows, RowRange) and len(rows) == num_rows
         if is_early:
-            ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
+            ranges, begins = span_places(0, starts, stops, context.coalesce_gap)
             buffers = yield concatenated([wanted, ranges])
         elif len(new):
             buffers = yield wanted
@@ -76,9 +76,8 @@ class MiniBlockRun(NamedTuple):
         self.cache.keep(self.numbers, pages)
         if not is_early:
             return (yield from pages.decode(rows, context))
-        moved = ChunkBytes.of(buffers[len(wanted) :], cuts, starts, context)
-        shift = np.repeat(moved.positions - starts, num_chunks)
-        read = ChunkBytes(moved.data, pages.table.starts + shift)
+        positions = pages.table.starts + np.repeat(begins - starts, num_chunks)
+        read = ChunkBytes.of(buffers[len(wanted) :], positions, context)
         return pages.part(rows, np.arange(pages.num_chunks), read, context)
 
     def _of_messages(
