@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from lance_core.datafile.binary_copy.pieces import CopiedPages
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.binary_copy.varints import Ints
 from lance_core.datafile.footer import ALIGNMENT
+from lance_core.datafile.joined_ranges import JoinedRanges
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange, ObjectStore
@@ -122,25 +124,30 @@ class PageCopies:
         """Copy ``buffers``, of which each belongs to a page; returns their new positions."""
         table = self._table
         file_of = np.searchsorted(table.file_pages, page_of, "right") - 1
-        order = np.argsort(file_of, kind="stable")
-        edges = np.searchsorted(file_of[order], np.arange(len(files) + 1))
-        new = np.empty(len(buffers), np.int64)
-        for number, file in enumerate(files):
-            mine = order[edges[number] : edges[number + 1]]
-            if len(mine):
-                offsets = table.offsets[buffers[mine]]
-                moved = _copy_runs(output, file, offsets, table.sizes[buffers[mine]])
-                new[mine] = offsets + moved
-        return new
+        # The runs of all files are computed at once. No run has buffers of two files, because the
+        # bases leave a gap between them.
+        bases = JoinedRanges(table.data_ends).bases
+        offsets = table.offsets[buffers]
+        runs = copy_runs(offsets + bases[file_of], table.sizes[buffers])
+        owners = bases.searchsorted(runs.starts, "right") - 1
+        starts = (runs.starts - bases[owners]).tolist()
+        stops = (runs.stops - bases[owners]).tolist()
+        edges = owners.searchsorted(np.arange(len(files) + 1)).tolist()
+        moves: list[int] = []
+        for file, (first, stop) in zip(files, pairwise(edges), strict=True):
+            if first < stop:
+                moves += _append_runs(output, file, starts[first:stop], stops[first:stop])
+        return offsets + np.array(moves, np.int64)[runs.of_buffer]
 
 
-def _copy_runs(output: AlignedOutput, file: SourceFile, offsets: Ints, sizes: Ints) -> Ints:
-    """Copy buffers of a file; returns by how many bytes each was moved."""
-    runs = copy_runs(offsets, sizes)
+def _append_runs(
+    output: AlignedOutput, file: SourceFile, starts: Sequence[int], stops: Sequence[int]
+) -> list[int]:
+    """Copy runs of a file; returns by how many bytes each was moved."""
     moves = []
     pending: list[ByteRange] = []
-    for start, stop in zip(runs.starts.tolist(), runs.stops.tolist(), strict=True):
-        place = output.position + sum(one.length for one in pending)
+    place = output.position
+    for start, stop in zip(starts, stops, strict=True):
         is_large = stop - start >= _LARGE_RUN
         if place % ALIGNMENT or (is_large and (place - start) % BLOCK):
             output.append_from(file.store, file.path, pending, file.batch_bytes)
@@ -153,6 +160,7 @@ def _copy_runs(output: AlignedOutput, file: SourceFile, offsets: Ints, sizes: In
         # Padding follows every buffer of an aligned file, and metadata the last one.
         padding = -stop % ALIGNMENT if start % ALIGNMENT == 0 else 0
         pending.append(ByteRange(start, stop + padding))
+        place += stop + padding - start
     output.append_from(file.store, file.path, pending, file.batch_bytes)
     output.align(ALIGNMENT)
-    return np.array(moves, np.int64)[runs.of_buffer]
+    return moves

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import field as dataclass_field
+from functools import partial
 
 import pyarrow as pa
 
@@ -21,6 +23,7 @@ from lance_core.datafile.column_metadata import (
 )
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.page_limits import page_limits
+from lance_core.datafile.parallel import in_order
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
 from lance_core.encodings.context import FieldEncoder
 from lance_core.encodings.dispatch import field_encoder
@@ -90,6 +93,12 @@ class _EncodedField:
     num_rows: list[int]
 
 
+_Wanted = tuple[int, int, EncodedRows]
+"""The numbers of a field and of one of its pieces, and that piece."""
+
+_PagesOfRows = list[tuple[_EncodedField, EncodedPage]]
+
+
 class FileCopy:
     """A writer of one file; call `write` once."""
 
@@ -129,8 +138,7 @@ class FileCopy:
             for number, piece in enumerate(of_field)
             if isinstance(piece, CopiedPages)
         }
-        copies.copy(self._output, source.files)
-        encoded = self._encode(source, read, pieces)
+        encoded = self._write_pages(copies, source, read, pieces)
         columns: list[_Column] = []
         for field, (layout, of_field) in enumerate(zip(self._layouts, pieces, strict=True)):
             added = [_Column() for _ in layout.columns]
@@ -156,35 +164,55 @@ class FileCopy:
         else:
             column.chunks.append(rows.pages[index])
 
-    def _encode(
-        self, source: CopyInput, read: RowReader, pieces: Sequence[Sequence[Piece]]
+    def _write_pages(
+        self,
+        copies: PageCopies,
+        source: CopyInput,
+        read: RowReader,
+        pieces: Sequence[Sequence[Piece]],
     ) -> dict[tuple[int, int], _EncodedField]:
-        """All `EncodedRows` after they were written, by the numbers of field and piece."""
-        jobs: dict[tuple[Parts, bool], list[tuple[int, int, EncodedRows]]] = {}
+        """Write all pages: the copied ones, then those of `EncodedRows`.
+
+        Threads encode while the kernel copies. Returns what was encoded, by the numbers of field
+        and piece.
+        """
+        found: dict[tuple[int, int], _EncodedField] = {}
+        groups: list[Callable[[], Iterable[_PagesOfRows]]] = []
+        joined = JoinedPages(source.table, source.files, self._version, self._context.registry)
+        for (parts, joins), wanted in self._jobs(pieces).items():
+            for group in self._groups(wanted):
+                rows = [self._start(field, piece) for field, _, piece in group]
+                found |= {one[:2]: mine for one, mine in zip(group, rows, strict=True)}
+                fields = [one.layout.field for one in rows]
+                arrays: Callable[[], Iterable[Sequence[pa.Array]]] = partial(read, fields, parts)
+                if joins:
+                    layouts, merged = [one.layout for one in rows], [piece for *_, piece in group]
+                    arrays = partial(_named, partial(joined.read, layouts, merged), arrays)
+                groups.append(partial(_encoded_pages, arrays, rows))
+
+        def copied() -> Iterator[_PagesOfRows]:
+            copies.copy(self._output, source.files)
+            yield []
+
+        with closing(in_order([copied, *groups])) as pages:
+            for _, some in pages:
+                for rows_of_page, page in some:
+                    self._write(rows_of_page, page)
+        return found
+
+    def _jobs(
+        self, pieces: Sequence[Sequence[Piece]]
+    ) -> Mapping[tuple[Parts, bool], list[_Wanted]]:
+        """The rows to encode, by what can be read together: their parts, and whether pages join."""
+        jobs: dict[tuple[Parts, bool], list[_Wanted]] = {}
         for field, of_field in enumerate(pieces):
             for number, piece in enumerate(of_field):
                 if isinstance(piece, EncodedRows) and piece.num_rows:
                     joins = piece.pages is not None and _can_join(self._layouts[field].field)
                     jobs.setdefault((piece.parts, joins), []).append((field, number, piece))
-        joined = JoinedPages(source.table, source.files, self._version, self._context.registry)
-        found = {}
-        for (parts, joins), wanted in jobs.items():
-            for group in self._groups(wanted):
-                rows = [self._start(field, piece) for field, _, piece in group]
-                layouts = [one.layout for one in rows]
-                fields = [layout.field for layout in layouts]
-                if joins:
-                    arrays = joined.read(layouts, [piece for _, _, piece in group])
-                    self._encode_group(_named(arrays, read, fields, parts), rows)
-                else:
-                    self._encode_group(read(fields, parts), rows)
-                for (field, number, _), one in zip(group, rows, strict=True):
-                    found[field, number] = one
-        return found
+        return jobs
 
-    def _groups(
-        self, wanted: Sequence[tuple[int, int, EncodedRows]]
-    ) -> Iterator[Sequence[tuple[int, int, EncodedRows]]]:
+    def _groups(self, wanted: Sequence[_Wanted]) -> Iterator[Sequence[_Wanted]]:
         """``wanted`` in groups that are read and encoded together, in bounded memory."""
         size = min(self._limits.flush_bytes, wanted[0][2].num_rows * _PROBABLE_BYTES)
         step = max(1, GROUP_BYTES // size)
@@ -197,23 +225,10 @@ class FileCopy:
         pages = [bytearray() for _ in layout.columns]
         return _EncodedField(layout, encoder, piece.first_row, pages, [0] * len(pages))
 
-    def _encode_group(
-        self, read: Iterable[Sequence[pa.Array]], rows: Sequence[_EncodedField]
-    ) -> None:
-        """Encode rows of several fields, in this thread: several would multiply the memory."""
-        with low_retention_pool():
-            for arrays in read:
-                for one, array in zip(rows, arrays, strict=True):
-                    self._write_pages(one, one.encoder.write(array))
-            for one in rows:
-                self._write_pages(one, one.encoder.flush())
-        release_unused()
-
-    def _write_pages(self, rows: _EncodedField, pages: Iterable[EncodedPage]) -> None:
-        for page in pages:
-            (written,) = self._output.write_pages([page], rows.first_row)
-            rows.pages[page.column] += written
-            rows.num_rows[page.column] += page.num_rows
+    def _write(self, rows: _EncodedField, page: EncodedPage) -> None:
+        (written,) = self._output.write_pages([page], rows.first_row)
+        rows.pages[page.column] += written
+        rows.num_rows[page.column] += page.num_rows
 
     def _finish(self, columns: Sequence[_Column], num_rows: int) -> FileWriteResult:
         layouts = [column for layout in self._layouts for column in layout.columns]
@@ -237,13 +252,31 @@ def _can_join(field: Field) -> bool:
     return not any(pa.types.is_dictionary(part.storage_type) for part in field.walk())
 
 
+def _encoded_pages(
+    read: Callable[[], Iterable[Sequence[pa.Array]]], rows: Sequence[_EncodedField]
+) -> Iterator[_PagesOfRows]:
+    """The pages of rows of several fields, as soon as they are full."""
+
+    def written(arrays: Sequence[pa.Array]) -> _PagesOfRows:
+        pairs = zip(rows, arrays, strict=True)
+        with low_retention_pool():
+            return [(one, page) for one, array in pairs for page in one.encoder.write(array)]
+
+    yield from filter(None, map(written, read()))
+    with low_retention_pool():
+        rest = [(one, page) for one in rows for page in one.encoder.flush()]
+    release_unused()
+    yield rest
+
+
 def _named(
-    arrays: Iterator[Sequence[pa.Array]], read: RowReader, fields: Sequence[Field], parts: Parts
+    joined: Callable[[], Iterable[Sequence[pa.Array]]],
+    one_by_one: Callable[[], Iterable[Sequence[pa.Array]]],
 ) -> Iterator[Sequence[pa.Array]]:
-    """``arrays``; reads the files one by one if they are corrupt, so that the error names one."""
+    """The arrays of joined files; reads the files one by one if they are corrupt, to name one."""
     try:
-        yield from arrays
+        yield from joined()
     except CorruptFileError:
-        for _ in read(fields, parts):
+        for _ in one_by_one():
             pass
         raise
