@@ -49,7 +49,7 @@ Only columns of blobs have another one.
 
 _HEADER_ENCODING = ArrayEncoding(struct=SimpleStruct()).SerializeToString()
 
-GROUP_BYTES = 8 << 20
+GROUP_BYTES = 2 << 20
 """Bytes of rows that wait to be encoded, of all fields together."""
 
 _PROBABLE_BYTES = 16
@@ -265,7 +265,8 @@ def _encoded_pages(
     yield from filter(None, map(written, read()))
     with low_retention_pool():
         rest = [(one, page) for one in rows for page in one.encoder.flush()]
-    release_unused()
+    # Arrow's pool retains memory for each of the threads, of which the writer frees the pages.
+    pa.default_memory_pool().release_unused()
     yield rest
 
 

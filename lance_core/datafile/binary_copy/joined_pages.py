@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,10 @@ WINDOW_BYTES = 4 << 20
 
 _PROBABLE_BYTES, _MAX_EXPANSION = 16, 4
 """Assumed bytes of a value, and of a stored byte, in memory."""
+
+_MAX_SHARED_BYTES = 256
+"""Maximum bytes of the encoding of a page that is kept for other columns: encodings that are larger
+have the symbols of one page."""
 
 
 class JoinedPages:
@@ -113,10 +118,9 @@ class JoinedPages:
     def _column(self, pages: Ints) -> Column:
         table, raw = self._table, self._table.raw
         starts, stops = table.encoding_starts[pages].tolist(), table.middle_stops[pages].tolist()
-        numbers: dict[bytes, int] = {}
-        kinds = []
-        for start, stop in zip(starts, stops, strict=True):
-            kinds.append(numbers.setdefault(raw[start:stop], len(numbers)))
+        messages = [raw[start:stop] for start, stop in zip(starts, stops, strict=True)]
+        numbers = dict(zip(dict.fromkeys(messages), count(), strict=False))
+        kinds = [numbers[message] for message in messages]
         counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         owners = np.searchsorted(table.file_pages, np.repeat(pages, counts), "right") - 1
@@ -135,7 +139,9 @@ class JoinedPages:
     def _encoding(self, raw: bytes) -> PageEncoding:
         found = self._encodings.get(raw)
         if found is None:
-            found = self._encodings[raw] = self._parser.page_encoding(raw)
+            found = self._parser.page_encoding(raw)
+            if len(raw) <= _MAX_SHARED_BYTES:
+                self._encodings[raw] = found
         return found
 
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:

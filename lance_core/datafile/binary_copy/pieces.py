@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -102,14 +103,41 @@ class _Units:
         return _Units(*(getattr(self, name)[first:stop] for name in _UNIT_FIELDS))
 
 
-def pieces_of_field(
-    layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows], *, merges: bool
-) -> list[Piece]:
-    """The pieces of a field in row order.
+class _Sources(NamedTuple):
+    """What all fields need of ``parts``: the columns and rows of each, and those to ``cut``."""
+
+    parts: Sequence[SourceRows]
+    columns: Ints
+    num_rows: Ints
+    cut: Sequence[int]
+
+    @classmethod
+    def of(cls, parts: Sequence[SourceRows]) -> _Sources:
+        columns = np.array([one.columns for one in parts], np.int64).reshape(len(parts), -1)
+        rows = np.array([one.num_rows for one in parts], np.int64)
+        cut = [number for number, one in enumerate(parts) if len(one.deleted)]
+        return cls(parts, columns, rows, cut)
+
+
+def pieces_of_fields(
+    layouts: Sequence[FieldLayout],
+    table: SourcePages,
+    sources: Sequence[SourceRows],
+    *,
+    merges: bool,
+) -> list[list[Piece]]:
+    """The pieces of each field in row order.
 
     ``merges``: True to encode neighbouring units with small pages again. Raises
     `CorruptFileError` if a column has more or fewer rows than its source.
     """
+    whole = _Sources.of(sources)
+    return [_pieces_of_field(layout, table, whole, merges=merges) for layout in layouts]
+
+
+def _pieces_of_field(
+    layout: FieldLayout, table: SourcePages, sources: _Sources, *, merges: bool
+) -> list[Piece]:
     units = _units(layout, table, sources)
     count = np.zeros(len(units.source), np.int64)
     size = count.copy()
@@ -133,7 +161,7 @@ def pieces_of_field(
         num_pages = int(count[start:stop].sum())
         first_row, num_rows = int(rows[start]), int(rows[stop] - rows[start])
         some = units.between(start, stop)
-        pieces.append(_encoded_rows(layout, sources, some, first_row, num_rows, num_pages))
+        pieces.append(_encoded_rows(layout, sources.parts, some, first_row, num_rows, num_pages))
     return pieces
 
 
@@ -177,27 +205,24 @@ def _encoded(
     return encoded
 
 
-def _units(layout: FieldLayout, table: SourcePages, sources: Sequence[SourceRows]) -> _Units:
-    numbers = np.array(
-        [one.columns[layout.first_column : layout.last_column] for one in sources], np.int64
-    ).reshape(len(sources), len(layout.columns))
+def _units(layout: FieldLayout, table: SourcePages, sources: _Sources) -> _Units:
+    numbers = sources.columns[:, layout.first_column : layout.last_column]
     is_copied = (numbers != NO_COPY).all(axis=1)
     numbers = np.where(is_copied[:, None], numbers, 0)
     first, last = table.first_page[numbers], table.first_page[numbers + 1]
     last = np.where(is_copied[:, None], last, first)
-    rows = np.array([one.num_rows for one in sources], np.int64)
+    rows, parts = sources.num_rows, sources.parts
     _check_rows(
-        layout, sources, np.where(is_copied, rows, -1), table.row_ends[last] - table.row_ends[first]
+        layout, parts, np.where(is_copied, rows, -1), table.row_ends[last] - table.row_ends[first]
     )
-    numbers_of = np.arange(len(sources))
+    numbers_of = np.arange(len(parts))
     whole = _Units(numbers_of, np.zeros_like(rows), rows, rows, first, last, is_copied, is_copied)
-    cut = [number for number, one in enumerate(sources) if len(one.deleted)]
-    parts, start = [], 0
-    for number in cut:
-        parts.append(whole.between(start, number))
-        parts.append(_cut(layout, table, whole, number, sources[number].deleted))
+    found, start = [], 0
+    for number in sources.cut:
+        found.append(whole.between(start, number))
+        found.append(_cut(layout, table, whole, number, parts[number].deleted))
         start = number + 1
-    return _joined([*parts, whole.between(start, len(sources))])
+    return _joined([*found, whole.between(start, len(parts))])
 
 
 _UNIT_FIELDS = ("source", "start", "stop", "live", "first", "last", "is_copied", "has_pages")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -103,33 +104,22 @@ def source_pages(files: Sequence[FileMetadata], paths: Sequence[str]) -> SourceP
 
 
 def _parse(files: Sequence[FileMetadata]) -> SourcePages:
-    columns = _Columns()
     raw = b"".join([*(file.columns.raw_metadata for file in files), _SLACK])
-    start = 0
-    for file in files:
-        table = np.frombuffer(file.columns.raw_table, "<u8").astype(np.int64).reshape(-1, 2)
-        size = len(file.columns.raw_metadata)
-        firsts = table[:, 0] - file.columns.position
-        if ((firsts < 0) | (firsts > size) | (table[:, 1] < 0)).any() or (
-            table[:, 1] > size - firsts
-        ).any():
-            raise CorruptFileError("a column is outside of the column metadata")
-        columns.add(raw, (firsts + start).tolist(), (firsts + table[:, 1] + start).tolist())
-        start += size
-    counts = [len(file.columns.raw_table) // TABLE_ENTRY for file in files]
-    first_page = np.array(columns.first_page, np.int64)
     data = np.frombuffer(raw, np.uint8)
-    pages = _Pages(data, np.array(columns.starts, np.int64), np.array(columns.stops, np.int64))
+    begins, ends = _column_ranges(files)
+    columns = _single_pages(raw, begins, ends) or _columns(raw, begins, ends)
+    pages = _Pages(data, columns.starts, columns.stops)
+    counts = [len(file.columns.raw_table) // TABLE_ENTRY for file in files]
     first_column = tuple(accumulate(counts, initial=0))
-    edges = first_page[np.array(first_column)]
-    ends = np.array([file.columns.position for file in files], np.int64)
+    edges = columns.first_page[np.array(first_column)]
+    data_ends = np.array([file.columns.position for file in files], np.int64)
     buffers_of_file = np.diff(pages.first_buffer[edges])
-    _check_inside(pages.offsets, pages.sizes, np.repeat(ends, buffers_of_file))
+    _check_inside(pages.offsets, pages.sizes, np.repeat(data_ends, buffers_of_file))
     return SourcePages(
         raw,
         first_column,
-        tuple(columns.encodings),
-        first_page,
+        columns.encodings,
+        columns.first_page,
         pages.rows,
         pages.priorities,
         pages.middle_starts,
@@ -138,44 +128,89 @@ def _parse(files: Sequence[FileMetadata]) -> SourcePages:
         pages.first_buffer,
         pages.offsets,
         pages.sizes,
-        ends,
+        data_ends,
     )
 
 
-class _Columns:
-    """The positions of the pages of columns, and the columns' encodings."""
+def _column_ranges(files: Sequence[FileMetadata]) -> tuple[Ints, Ints]:
+    """The byte ranges of all ``ColumnMetadata`` messages in the metadata of all ``files``."""
+    raw = b"".join([file.columns.raw_table for file in files])
+    table = np.frombuffer(raw, "<u8").astype(np.int64).reshape(-1, 2)
+    counts = [len(file.columns.raw_table) // TABLE_ENTRY for file in files]
+    sizes = np.array([len(file.columns.raw_metadata) for file in files], np.int64)
+    positions = np.array([file.columns.position for file in files], np.int64)
+    begins = table[:, 0] - np.repeat(positions, counts)
+    rest = np.repeat(sizes, counts) - begins
+    if ((begins < 0) | (rest < 0) | (table[:, 1] < 0) | (table[:, 1] > rest)).any():
+        raise CorruptFileError("a column is outside of the column metadata")
+    begins += np.repeat(edges_of(sizes)[:-1], counts)
+    return begins, begins + table[:, 1]
 
-    def __init__(self) -> None:
-        self.encodings: list[bytes] = []
-        self.starts: list[int] = []
-        self.stops: list[int] = []
-        self.first_page = [0]
 
-    def add(self, raw: bytes, starts: Sequence[int], stops: Sequence[int]) -> None:
-        """Walk over the ``ColumnMetadata`` messages in the byte ranges."""
-        page_starts, page_stops = self.starts, self.stops
-        for start, stop in zip(starts, stops, strict=True):
-            position, encoding = start, b""
-            while position < stop:
-                tag, length = raw[position], raw[position + 1]
-                position += 2
-                if length >= 0x80:
-                    length, position = _long_varint(raw, position - 1)
-                end = position + length
-                if end > stop:
-                    raise CorruptFileError("the bytes are not a valid ColumnMetadata message")
-                if tag == COLUMN_PAGES_TAG:
-                    page_starts.append(position)
-                    page_stops.append(end)
-                elif tag == COLUMN_ENCODING_TAG:
-                    encoding = raw[position:end]
-                elif tag in _COLUMN_BUFFERS:
-                    raise UnsupportedFeatureError("a column has buffers outside of its pages")
-                else:
-                    raise UnsupportedFeatureError(f"unknown column metadata with tag {tag}")
-                position = end
-            self.encodings.append(encoding)
-            self.first_page.append(len(page_starts))
+class _Columns(NamedTuple):
+    """The positions of the pages of columns, and the columns' encodings; see `SourcePages`."""
+
+    encodings: tuple[bytes, ...]
+    first_page: Ints
+    starts: Ints
+    stops: Ints
+
+
+def _single_pages(raw: bytes, begins: Ints, ends: Ints) -> _Columns | None:
+    """The columns in the byte ranges if all have one page and the same encoding; else None.
+
+    So are the columns of small files, of which there are many.
+    """
+    if not len(begins) or int((ends - begins).min()) < 2:
+        return None
+    data = np.frombuffer(raw, np.uint8)
+    first = int(begins[0])
+    size = 2 + raw[first + 1]
+    head = data[first : first + size]
+    if head[0] != COLUMN_ENCODING_TAG or size >= 0x82 or int((ends - begins).min()) < size + 2:
+        return None
+    if (data[begins[:, None] + np.arange(size)] != head).any():
+        return None
+    at = begins + size
+    if (data[at] != COLUMN_PAGES_TAG).any():
+        return None
+    lengths, starts = varints_at(data, at + 1)
+    if (starts + lengths != ends).any():
+        return None
+    encodings = (raw[first + 2 : first + size],) * len(begins)
+    return _Columns(encodings, np.arange(len(begins) + 1), starts, ends)
+
+
+def _columns(raw: bytes, begins: Ints, ends: Ints) -> _Columns:
+    """Walk over the ``ColumnMetadata`` messages in the byte ranges."""
+    encodings: list[bytes] = []
+    page_starts: list[int] = []
+    page_stops: list[int] = []
+    first_page = [0]
+    for start, stop in zip(begins.tolist(), ends.tolist(), strict=True):
+        position, encoding = start, b""
+        while position < stop:
+            tag, length = raw[position], raw[position + 1]
+            position += 2
+            if length >= 0x80:
+                length, position = _long_varint(raw, position - 1)
+            end = position + length
+            if end > stop:
+                raise CorruptFileError("the bytes are not a valid ColumnMetadata message")
+            if tag == COLUMN_PAGES_TAG:
+                page_starts.append(position)
+                page_stops.append(end)
+            elif tag == COLUMN_ENCODING_TAG:
+                encoding = raw[position:end]
+            elif tag in _COLUMN_BUFFERS:
+                raise UnsupportedFeatureError("a column has buffers outside of its pages")
+            else:
+                raise UnsupportedFeatureError(f"unknown column metadata with tag {tag}")
+            position = end
+        encodings.append(encoding)
+        first_page.append(len(page_starts))
+    arrays = (np.array(one, np.int64) for one in (first_page, page_starts, page_stops))
+    return _Columns(tuple(encodings), *arrays)
 
 
 def _long_varint(raw: bytes, position: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_core.datafile.binary_copy.field_layout import field_layouts
 from lance_core.datafile.binary_copy.file_copy import CopyCounts, FileCopy, Parts
-from lance_core.datafile.binary_copy.pieces import pieces_of_field
+from lance_core.datafile.binary_copy.pieces import pieces_of_fields
 from lance_core.datafile.column_map import column_of
 from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
 from lance_core.dataset.maintenance.compaction.stored_rows import (
@@ -169,9 +169,7 @@ def _copy(
         return _read(snapshot, fields, spans)
 
     merges = not writing.is_strict
-    pieces = [
-        pieces_of_field(layout, inputs.table, inputs.rows, merges=merges) for layout in layouts
-    ]
+    pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, merges=merges)
     if writing.verify_pages:
         for _ in _read(snapshot, schema.fields, all_rows(snapshot, group)):
             pass

@@ -74,8 +74,12 @@ def _readers(
     if snapshot.is_io_bound:
         readers = in_order(snapshot.reader, files, IO_THREADS, is_io_bound=True)
     found = {}
+    known: dict[tuple[int, ...], int] = {}
     for file, reader in zip(files, readers, strict=True):
-        reason = _why_no_source(file, reader, version)
+        columns = file.column_indices
+        if columns not in known:  # most files have the same columns
+            known[columns] = sum(column >= 0 for column in columns)
+        reason = _why_no_source(reader, version, known[columns])
         if reason is None:
             found[file] = reader
         elif is_strict:
@@ -83,12 +87,12 @@ def _readers(
     return found
 
 
-def _why_no_source(file: DataFile, reader: FileReader, version: FileVersion) -> str | None:
+def _why_no_source(reader: FileReader, version: FileVersion, known: int) -> str | None:
+    """The reason why no page can be copied of a file of which ``known`` columns are named."""
     if reader.version is not version:
         return f"has file version {reader.version}, not {version}"
     if len(reader.metadata.global_buffers) > 1:
         return "has additional global buffers"
-    known = sum(column >= 0 for column in file.column_indices)
     if len(reader.metadata.columns) != known:
         return f"has {len(reader.metadata.columns)} columns, but only {known} are known"
     return None
