@@ -190,6 +190,36 @@ def test_only_pages_with_deleted_rows_are_encoded_again(
     check(uri, expected)
 
 
+@each_case("version, by", WRITTEN)
+def test_pages_of_vectors_become_one_page_without_decoding(
+    tmp_path: Path, version: str, by: ModuleType
+) -> None:
+    uri, rows = str(tmp_path / "t"), 401
+    for number in range(6):
+        rng = np.random.default_rng(number)
+        columns: dict[str, Any] = {"id": np.arange(rows) + number * rows}
+        for size in (96, 95):  # pages of the latter are padded to a multiple of 64 bytes
+            values = pa.array(rng.random(rows * size, np.float32))
+            columns[f"v{size}"] = pa.FixedSizeListArray.from_arrays(values, size)
+        table = pa.table(columns)
+        by.write_dataset(table, uri, mode="append", data_storage_version=version)
+    lance.dataset(uri).delete(f"id = {2 * rows + 7}")  # in the third of six fragments
+    expected = lance.dataset(uri).to_table()
+    copied = compact(uri)
+    assert copied.counts.pages_copied >= 2 * 5
+    (file,) = copied.fragments[0].files
+    columns_of_file = lance_core.dataset(uri).snapshot.reader(file).metadata.columns
+    _, even, odd = (columns_of_file[number] for number in range(3))
+    assert len(even.pages) == 3
+    assert len(odd.pages) > 3
+    for library in (lance, lance_core):
+        ds = library.dataset(uri)
+        ds.validate()
+        assert ds.to_table().equals(expected), library
+        taken = np.random.default_rng(1).integers(0, len(expected), 40)
+        assert ds.take(taken.tolist()).equals(expected.take(taken)), library
+
+
 @each_case("version", VERSIONS)
 def test_columns_in_several_files_are_stitched(tmp_path: Path, version: str) -> None:
     uri = str(tmp_path / "t")

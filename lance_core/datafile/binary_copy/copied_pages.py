@@ -8,15 +8,18 @@ from itertools import pairwise
 import numpy as np
 
 from lance_core.datafile.aligned_output import AlignedOutput
+from lance_core.datafile.binary_copy.merged_pages import MergedPages, merged_pages
 from lance_core.datafile.binary_copy.page_bytes import PageBytes
 from lance_core.datafile.binary_copy.pieces import CopiedPages
 from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.binary_copy.varints import Ints
+from lance_core.datafile.binary_copy.varints import Ints, edges_of
+from lance_core.datafile.column_metadata import serialize_page
 from lance_core.datafile.footer import ALIGNMENT
 from lance_core.datafile.joined_ranges import JoinedRanges
 from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.version import FileVersion
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ByteRange, BytesLike, ObjectStore, byte_ranges
 
 BLOCK = 16 << 10
 """A large run starts at the same position modulo this number of bytes in both files.
@@ -72,20 +75,26 @@ class SourceFile:
 
 
 class PageCopies:
-    """All pages that are copied to one file."""
+    """All pages that are copied to one file.
 
-    def __init__(self, table: SourcePages) -> None:
+    ``merges``: True to make one page of several that only have values of equal size.
+    """
+
+    def __init__(self, table: SourcePages, version: FileVersion, *, merges: bool) -> None:
         self._table = table
+        self._version = version
+        self._merges = merges
         self._pages: list[Ints] = []
         self._shifts: list[Ints] = []
-        self._count = 0
+        self._edges = [0]
         self._serialized: PageBytes | None = None
+        self._merged: dict[int, tuple[MergedPages, bytes]] = {}
         self.num_bytes = 0
 
     @property
     def num_pages(self) -> int:
-        """Number of pages."""
-        return self._count
+        """Number of pages, each counted as it was before the copy."""
+        return self._edges[-1]
 
     def add(self, piece: CopiedPages) -> list[tuple[int, int]]:
         """Add pages; returns for each column of the field the arguments for `chunks`."""
@@ -93,26 +102,73 @@ class PageCopies:
         for pages, shifts in zip(piece.pages, piece.shifts, strict=True):
             self._pages.append(pages)
             self._shifts.append(shifts)
-            places.append((self._count, self._count + len(pages)))
-            self._count += len(pages)
+            first = self.num_pages
+            self._edges.append(first + len(pages))
+            places.append((first, self.num_pages))
         return places
 
     def copy(self, output: AlignedOutput, files: Sequence[SourceFile]) -> None:
         """Copy the buffers of all pages."""
         table = self._table
         pages = np.concatenate([np.empty(0, np.int64), *self._pages])
-        starts, stops = table.first_buffer[pages], table.first_buffer[pages + 1]
-        buffers = spans_index(starts, stops)
-        new = self._copy_buffers(output, files, buffers, np.repeat(pages, stops - starts))
+        merged: list[MergedPages] = []
+        if self._merges:
+            merged = merged_pages(table, pages, self._edges, self._version)
+        counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
+        first_buffer = edges_of(counts)
+        buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
+        alone = np.ones(len(buffers), np.bool_)
+        new = np.empty(len(buffers), np.int64)
+        for one in merged:
+            mine = slice(*first_buffer[[one.first, one.stop]].tolist())
+            alone[mine] = False
+            new[mine] = self._copy_merged(output, files, buffers[mine], pages[one.first : one.stop])
+        owners = np.repeat(pages, counts)[alone]
+        new[alone] = self._copy_buffers(output, files, buffers[alone], owners)
         self.num_bytes = int(table.sizes[buffers].sum())
         shifts = np.concatenate([np.empty(0, np.int64), *self._shifts])
         priorities = np.maximum(table.priorities[pages] + shifts, 0)
         self._serialized = PageBytes(table, pages, new, priorities)
+        for one in merged:
+            start, last = new[first_buffer[[one.first, one.stop - 1]]].tolist()
+            stop = last + int(table.sizes[buffers[first_buffer[one.stop - 1]]])
+            message = self._message(ByteRange(start, stop), one, int(priorities[one.first]))
+            self._merged[one.first] = one, message
 
-    def chunks(self, first: int, stop: int) -> list[memoryview]:
+    def chunks(self, first: int, stop: int) -> list[BytesLike]:
         """The serialized pages, after `copy`."""
         assert self._serialized is not None
-        return self._serialized.chunks(first, stop)
+        found: list[BytesLike] = []
+        at = first
+        for place in [place for place in self._merged if first <= place < stop]:
+            one, message = self._merged[place]
+            found += self._serialized.chunks(at, place)
+            found.append(message)
+            at = one.stop
+        return found + list(self._serialized.chunks(at, stop))
+
+    def _message(self, place: ByteRange, merged: MergedPages, priority: int) -> bytes:
+        url = self._version.page_encoding_url
+        return serialize_page([place], merged.num_rows, url, merged.encoding, priority)
+
+    def _copy_merged(
+        self, output: AlignedOutput, files: Sequence[SourceFile], buffers: Ints, pages: Ints
+    ) -> Ints:
+        """Copy the only buffer of each of ``pages`` without padding; returns new positions."""
+        table = self._table
+        output.align(ALIGNMENT)
+        sizes = table.sizes[buffers]
+        places = output.position + edges_of(sizes)[:-1]
+        owners = np.searchsorted(table.file_pages, pages, "right") - 1
+        ranges = byte_ranges(
+            table.offsets[buffers].tolist(), (table.offsets[buffers] + sizes).tolist()
+        )
+        cuts = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(ranges)]
+        for first, stop in pairwise(cuts):
+            file = files[int(owners[first])]
+            output.append_from(file.store, file.path, ranges[first:stop], file.batch_bytes)
+        output.align(ALIGNMENT)
+        return places
 
     def _copy_buffers(
         self,

@@ -24,7 +24,7 @@ from lance_core.datafile.column_metadata import (
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
-from lance_core.encodings.arrow.memory_pool import low_retention_pool, release_unused
+from lance_core.encodings.arrow.memory_pool import low_retention_pool
 from lance_core.encodings.context import FieldEncoder
 from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
@@ -109,7 +109,11 @@ class FileCopy:
         version: FileVersion,
         registry: EncodingRegistry,
         layouts: Sequence[FieldLayout],
+        *,
+        merges: bool,
     ) -> None:
+        """``merges``: see `PageCopies`."""
+        self._merges = merges
         self._writer = writer
         self._output = AlignedOutput(writer, version)
         self._schema = schema
@@ -131,7 +135,7 @@ class FileCopy:
         ``read`` reads the rows of pages that are not copied. The caller aborts the writer after an
         error.
         """
-        copies = PageCopies(source.table)
+        copies = PageCopies(source.table, self._version, merges=self._merges)
         places = {
             (field, number): copies.add(piece)
             for field, of_field in enumerate(pieces)

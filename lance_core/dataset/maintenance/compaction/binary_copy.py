@@ -177,7 +177,7 @@ def _copy(
     name = data_file_name(uuid.uuid4())
     writer = root.store.open_writer(data_file_path(name))
     try:
-        file = FileCopy(writer, schema, version, root.registry, layouts)
+        file = FileCopy(writer, schema, version, root.registry, layouts, merges=merges)
         written = file.write(inputs, read, pieces, rows, counts)
     except BaseException:
         writer.abort()
