@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.context import EncodeContext
-from lance_core.encodings.v2_1.selection.dictionary import as_dictionary, of_keys
+from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.values import as_variable
+from lance_core.encodings.v2_1.selection.dictionary import as_dictionary, least_distinct, of_keys
 from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.errors import InvalidInputError
 
@@ -132,3 +134,23 @@ def test_long_values_have_a_dictionary_where_it_is_small(
 ) -> None:
     found = as_dictionary(pa.array(texts), PLAIN, encoding("2.1"))
     assert (found and found.count) == count
+
+
+@pytest.mark.parametrize("longest", [0, 1, 7, 8, 9, 30])
+def test_a_sample_never_seems_to_have_more_distinct_values_than_it_has(longest: int) -> None:
+    rng = np.random.default_rng(longest)
+    texts = [rng.bytes(size) for size in rng.integers(0, longest + 1, 3000)]
+    places = np.sort(rng.choice(len(texts), 1500, replace=False))
+    texts[places[-1]] = b"\xff"  # the last bytes of all
+    found = least_distinct(as_variable(values_of(pa.array(texts[: places[-1] + 1]))), places)
+    assert found <= len({texts[place] for place in places})
+    if longest in (1, 7, 8):  # all bytes of such values are compared
+        assert found == len({texts[place] for place in places})
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_values_that_differ_in_their_first_bytes_only_are_told_apart(
+    few: bool, encoding: Encoding
+) -> None:
+    array = pa.array([f"{n % 50 if few else n:05}" + "x" * 40 for n in NUMBERS])
+    assert (as_dictionary(array, PLAIN, encoding("2.1")) is not None) == few
