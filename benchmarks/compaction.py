@@ -190,7 +190,7 @@ class Compaction:
             arguments = MODULES[library].__name__, str(self._paths[name]), mode
             peaks[name] = int(run_program(SAMPLER + _MEMORY, *arguments))
         for name, peak in peaks.items():
-            most = MAX_COMPACTION_MB if name == "copy" else None
+            most = MAX_COMPACTION_MB if WAYS[name][0] == OURS else None
             self._report.note(f"{self._label}: memory, {name}", peak, "MB", most)
 
     def _prepare(self, name: str) -> None:

@@ -18,7 +18,7 @@ _MAX_THREADS = 4
 """Maximum number of threads: each holds a page and its input arrays, so this bounds memory."""
 
 _AT_ONCE = 2
-"""Items per task. Most fields have one page ready; a task for two also detects the end."""
+"""Default items of a task. Most fields have one page ready; a task for two also detects the end."""
 
 Made = Callable[[], Iterable[T]]
 """Function that returns the ready pages of a field; one thread at a time calls and iterates it."""
@@ -29,13 +29,15 @@ def num_threads() -> int:
     return min(_MAX_THREADS, cpu_count())
 
 
-def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]:
+def in_order(
+    sources: Sequence[Made[T]], at_once: int = _AT_ONCE
+) -> Generator[tuple[int, T], None, None]:
     """Pairs of a source's number and an item, one source after the other.
 
-    Threads compute two items ahead for the first ``num_threads() + 1`` unfinished sources. An error
-    of a source is raised at the position of its item or of the item before. After an error, and
-    after the iterator is closed, no thread computes items. In a thread of a pool, the caller's
-    thread computes all items.
+    Threads compute ``at_once`` items ahead for the first ``num_threads() + 1`` unfinished sources.
+    An error of a source is raised at the position of its item or of the item before. After an
+    error, and after the iterator is closed, no thread computes items. In a thread of a pool, the
+    caller's thread computes all items.
     """
     if is_pool_thread():
         for number, source in enumerate(sources):
@@ -48,7 +50,7 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
     def begin() -> None:
         for number in numbers:
             iterator = _items(sources[number])
-            ahead.append((number, iterator, COMPUTE.submit(_next, iterator)))
+            ahead.append((number, iterator, COMPUTE.submit(_next, iterator, at_once)))
             if len(ahead) > num_threads():
                 return
 
@@ -57,8 +59,8 @@ def in_order(sources: Sequence[Made[T]]) -> Generator[tuple[int, T], None, None]
         while ahead:
             number, iterator, future = ahead[0]
             made = future.result()
-            if len(made) == _AT_ONCE:
-                ahead[0] = number, iterator, COMPUTE.submit(_next, iterator)
+            if len(made) == at_once:
+                ahead[0] = number, iterator, COMPUTE.submit(_next, iterator, at_once)
             else:
                 ahead.popleft()
                 begin()
@@ -75,6 +77,6 @@ def _items(source: Made[T]) -> Iterator[T]:
     yield from source()
 
 
-def _next(iterator: Iterator[T]) -> list[T]:
-    """The next `_AT_ONCE` items; fewer at the end."""
-    return list(islice(iterator, _AT_ONCE))
+def _next(iterator: Iterator[T], count: int) -> list[T]:
+    """The next ``count`` items; fewer at the end."""
+    return list(islice(iterator, count))

@@ -136,7 +136,8 @@ class FileWriter(FileOutput):
         def write() -> FileWriteResult:
             rows = [0] * len(groups)
             sources = [partial(self._group_pages, one, rows, i) for i, one in enumerate(groups)]
-            with closing(in_order(sources)) as found:
+            # Pages of groups are large: no thread keeps one that it could have passed on.
+            with closing(in_order(sources, at_once=1)) as found:
                 for _, pages in found:
                     self._write(pages)
             self.num_rows = rows[0]

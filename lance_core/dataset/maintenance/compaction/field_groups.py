@@ -32,11 +32,13 @@ from lance_core.schema import Field, Schema
 from lance_core.schema.align import align_batch
 from lance_core.table.fragments.fragment import Fragment
 
-GROUP_BYTES = 8 << 20
-"""Maximum bytes of a window of a group in memory, and of a group with several fields.
+GROUP_BYTES = 3 << 20
+"""Maximum bytes of a window of a group in memory, of a group with several fields, and of the rows
+of a field that wait for their page.
 
 A group that fits has one window and one page for each column. Threads have few groups at a time, so
-this also bounds the memory.
+this bounds the memory to about 60 MB. Larger pages would not be read faster, and a window of half
+as many bytes becomes a page without a copy.
 """
 
 FIRST_ROWS = 1 << 16
