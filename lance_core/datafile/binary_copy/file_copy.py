@@ -198,7 +198,7 @@ class FileCopy:
             copies.copy(self._output, source.files)
             yield []
 
-        with closing(in_order([copied, *groups])) as pages:
+        with closing(in_order([copied, *groups], at_once=1)) as pages:
             for _, some in pages:
                 for rows_of_page, page in some:
                     self._write(rows_of_page, page)
