@@ -14,7 +14,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb import file_pb2
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
-from lance_core.datafile.column_map import column_of
+from lance_core.datafile.column_map import column_of_schema
 from lance_core.datafile.column_metadata import serialize_page
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.footer import ALIGNMENT, Footer
@@ -146,7 +146,7 @@ class AlignedOutput:
             column_metadata, column_table, buffer_table, 1 + len(buffers), len(columns), version
         )
         self._write(footer.to_bytes())
-        ids = column_of(schema.fields, version)
+        ids = column_of_schema(schema, version)
         return FileWriteResult(num_rows, self.position, tuple(ids), tuple(ids.values()), version)
 
     def _write_table(self, ranges: Sequence[ByteRange]) -> int:

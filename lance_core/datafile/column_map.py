@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lance_core.encodings.page import Column
 from lance_core.encodings.v2_0.byte_lists import is_byte_lists
 from lance_core.encodings.version import FileVersion
-from lance_core.schema import Field
+from lance_core.schema import Field, Schema
 
 
 def column_fields(fields: Sequence[Field], version: FileVersion) -> Iterator[Field]:
@@ -28,6 +28,13 @@ def column_fields(fields: Sequence[Field], version: FileVersion) -> Iterator[Fie
 def column_of(fields: Sequence[Field], version: FileVersion) -> dict[int, int]:
     """Column index by field id, for a file whose schema has exactly these top-level fields."""
     return {field.id: index for index, field in enumerate(column_fields(fields, version))}
+
+
+def column_of_schema(schema: Schema, version: FileVersion) -> dict[int, int]:
+    """`column_of` of all fields of ``schema``."""
+    if schema.is_plain:
+        return dict(zip(schema.field_ids, range(schema.num_fields), strict=True))
+    return column_of(schema.fields, version)
 
 
 def column_of_early(fields: Sequence[Field], columns: Sequence[Column]) -> dict[int, int] | None:

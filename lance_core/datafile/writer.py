@@ -77,9 +77,9 @@ class FileWriter(FileOutput):
         version = options.version
         load(Part.NEW_FILES)
         load(Part.NEW_FILES_2_0 if version is FileVersion.V2_0 else Part.NEW_FILES_2_1)
-        if blobs is None and has_blobs_v2(schema.fields):
+        if blobs is None and has_blobs_v2(schema.complex_fields):
             raise UnsupportedFeatureError("a file outside of a table cannot store version 2 blobs")
-        limits = page_limits(len(schema.fields), options.data_cache_bytes, options.max_page_bytes)
+        limits = page_limits(schema.num_fields, options.data_cache_bytes, options.max_page_bytes)
         super().__init__(writer, schema, version)
         self._num_bytes = 0
         self._stored = schema.with_changed_fields(described_in_file)
@@ -87,15 +87,15 @@ class FileWriter(FileOutput):
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
         self._context = context = self._output.encode_context(registry, limits, blobs)
-        self._blobs = [number for number, field in enumerate(schema.fields) if has_blobs(field)]
+        self._blobs = [n for n, field in enumerate(schema.complex_fields) if has_blobs(field)]
         self._small: SmallColumns | None = None
         if not self._blobs:
-            self._small = small_columns(schema.fields, context, _MIN_SHARED)
+            self._small = small_columns(schema, context, _MIN_SHARED)
         waiting = set() if self._small is None else set(self._small.numbers.tolist())
         self._encoders: dict[int, FieldEncoder] = {}
         self._first_columns: list[int] = []
         self._pages: list[bytearray] = []
-        for number in range(len(schema.fields)):
+        for number in range(schema.num_fields):
             self._first_columns.append(len(self._pages))
             columns = 1 if number in waiting else self._encoder(number).num_columns
             self._pages += [bytearray() for _ in range(columns)]
@@ -154,8 +154,8 @@ class FileWriter(FileOutput):
     ) -> Iterator[Sequence[tuple[int, EncodedPage]]]:
         """The pages of a group, with the numbers of their fields; counts ``rows[place]``."""
         numbers = group.numbers
-        fields = [self.schema.fields[number] for number in numbers]
-        small = small_columns(fields, self._context, _MIN_SHARED)
+        schema = Schema(tuple([self.schema.fields[number] for number in numbers]))
+        small = small_columns(schema, self._context, _MIN_SHARED)
         for batch in group.batches():
             rows[place] += batch.num_rows
             for i, parts in _without_small(small, batch).items():

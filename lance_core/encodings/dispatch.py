@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
     from lance_core.encodings.v2_1.write.column_group import SmallColumns
-    from lance_core.schema import Field
+    from lance_core.schema import Field, Schema
 
 
 def decode_field(
@@ -92,19 +92,18 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     raise UnsupportedFeatureError(f"writing file version {context.version} is not supported")
 
 
-def small_columns(
-    fields: Sequence[Field], context: EncodeContext, min_shared: int
-) -> SmallColumns | None:
-    """Where rows of small columns wait to be encoded together.
+def small_columns(schema: Schema, context: EncodeContext, min_shared: int) -> SmallColumns | None:
+    """Where rows of the small columns of a schema wait to be encoded together.
 
     None if the version does not support it, or if the number of columns less the number of their
     types is below ``min_shared``: only columns of one type are encoded together.
     """
-    if context.version not in (FileVersion.V2_1, FileVersion.V2_2) or len(fields) <= min_shared:
+    is_new = context.version in (FileVersion.V2_1, FileVersion.V2_2)
+    if not is_new or schema.num_fields <= min_shared:
         return None
     from lance_core.encodings.v2_1.write.column_group import SmallColumns
 
-    columns = SmallColumns(fields, context)
+    columns = SmallColumns(schema, context)
     return columns if columns.num_shared >= min_shared else None
 
 

@@ -26,11 +26,11 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     Raises `SchemaMismatchError` for a missing column, a different type, or rows without columns
     (no file can store them), and `InvalidInputError` for a null in a field that is not nullable.
     """
-    if batch.num_rows and not schema.fields:
+    if batch.num_rows and not schema.num_fields:
         raise SchemaMismatchError(f"{batch.num_rows} rows without columns cannot be stored")
     storage, given = schema.storage_schema(), batch.schema
-    if given.equals(storage, check_metadata=True):
-        aligned = batch
+    if given.remove_metadata().equals(storage, check_metadata=True):
+        aligned = batch.replace_schema_metadata()
     else:
         columns = []
         for field in schema.fields:
@@ -39,9 +39,8 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
                 raise SchemaMismatchError(f"the data has no column {format_path([field.name])}")
             columns.append(to_storage(batch.column(index), field))
         aligned = pa.RecordBatch.from_arrays(columns, schema=storage)
-    for place, field in enumerate(schema.fields):
-        if field.children or not field.nullable:
-            check_nulls(aligned.column(place), field)
+    for place, field in schema.checked_fields():
+        check_nulls(aligned.column(place), field)
     return aligned
 
 

@@ -33,6 +33,8 @@ def is_dictionary(field: Field) -> bool:
 
 def dictionaries(schema: Schema) -> Iterable[Field]:
     """The dictionary fields at any depth, in the order of their ids."""
+    if schema.is_plain:
+        return ()
     return sorted((f for f in schema.walk() if is_dictionary(f)), key=lambda field: field.id)
 
 

@@ -40,10 +40,11 @@ def check_storable(schema: Schema, version: str) -> None:
     """
     if version not in _VERSIONS:
         raise UnsupportedFeatureError(f"files of version {version!r} cannot be written")
+    for name in schema.names:
+        if name in RESERVED_NAMES:
+            raise InvalidInputError(f"column name {name!r} is reserved")
     storable = set()
-    for field in schema.fields:
-        if field.name in RESERVED_NAMES:
-            raise InvalidInputError(f"column name {field.name!r} is reserved")
+    for field in schema.first_of_types():
         is_plain = not (field.children or field.metadata)
         if not is_plain or field.logical_type not in storable:
             check_field(field, version)

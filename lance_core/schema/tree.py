@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 _PLAIN = "plain fields"
 
+MIN_PLAIN_FIELDS = 100
+"""Minimum fields of a schema to keep plain fields as columns; few tables have so many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -61,6 +64,38 @@ class Schema:
     def _plain(self) -> PlainFields | None:
         return self._derived.get(_PLAIN)
 
+    @property
+    def is_plain(self) -> bool:
+        """True if all fields are known to be top-level fields of simple types without metadata."""
+        return self._plain is not None
+
+    @property
+    def num_fields(self) -> int:
+        """The number of top-level fields."""
+        plain = self._plain
+        return len(plain.ids) if plain else len(self.fields)
+
+    @property
+    def complex_fields(self) -> Sequence[Field]:
+        """The top-level fields without those that are known to be plain, see `is_plain`."""
+        return () if self.is_plain else self.fields
+
+    def first_of_types(self) -> Sequence[Field]:
+        """Top-level fields, with at least the first one of each plain type."""
+        plain = self._plain
+        return plain.first_of_types() if plain else self.fields
+
+    def checked_fields(self) -> Sequence[tuple[int, Field]]:
+        """The top-level fields that have children or are not nullable, with their positions."""
+        return self.derived("checked", self._checked_fields)
+
+    def _checked_fields(self) -> Sequence[tuple[int, Field]]:
+        plain = self._plain
+        if plain is not None and plain.nullable.all():
+            return ()
+        pairs = enumerate(self.fields)
+        return [(place, field) for place, field in pairs if field.children or not field.nullable]
+
     def derived(self, name: str, make: Callable[[], T]) -> T:
         """The value that ``make`` returned at the first call with ``name``; do not change it.
 
@@ -87,6 +122,14 @@ class Schema:
             metadata = {k.decode(): v.decode() for k, v in (schema.metadata or {}).items()}
         except UnicodeDecodeError as error:
             raise InvalidInputError(f"the schema's metadata is not valid UTF-8: {error}") from error
+        if len(schema) >= MIN_PLAIN_FIELDS:
+            from lance_core.schema.plain_fields import plain_from_arrow
+
+            plain = plain_from_arrow(schema, first_id)
+            if plain is not None:
+                made = cls.from_plain(plain, metadata)
+                made.derived("storage", schema.remove_metadata)
+                return made
         return cls(fields_from_arrow(list(schema), itertools.count(first_id)), metadata)
 
     @classmethod
@@ -98,7 +141,15 @@ class Schema:
 
     def to_proto(self) -> Sequence[file_pb2.Field]:
         """All fields, depth first. `metadata` is not included; use `encode_metadata`."""
-        return self.derived("proto", lambda: fields_to_proto(self.fields))
+        return self.derived("proto", self._to_proto)
+
+    def _to_proto(self) -> Sequence[file_pb2.Field]:
+        from lance_core._pb import file_pb2
+
+        plain = self._plain
+        if plain is None:
+            return fields_to_proto(self.fields)
+        return file_pb2.Schema.FromString(plain.serialized()).fields[:]
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema that users see."""
@@ -205,7 +256,12 @@ class Schema:
         return dataclasses.replace(self, fields=project_lineages(lineages))
 
     def with_changed_fields(self, change: Callable[[Field], Field]) -> Schema:
-        """This schema with ``change`` applied to its fields; itself if no field changes."""
+        """This schema with ``change`` applied to its fields; itself if no field changes.
+
+        ``change`` returns fields without children, metadata and dictionaries as they are.
+        """
+        if self.is_plain:
+            return self
         fields = tuple(map(change, self.fields))
         is_same = all(new is old for new, old in zip(fields, self.fields, strict=True))
         return self if is_same else dataclasses.replace(self, fields=fields)

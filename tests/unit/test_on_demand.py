@@ -116,6 +116,7 @@ ELSEWHERE = {
     "lance_core.on_demand": "is loaded with the package",
     "lance_core.hookspecs": "by `lance_core.builtin`",
     "lance_core.table.manifest.plain_fields": "is small, and the schemas of few tables need it",
+    "lance_core.schema.plain_fields": "likewise",
 }
 
 

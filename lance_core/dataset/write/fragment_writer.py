@@ -140,7 +140,7 @@ def write_field_groups(
 def _ingested(
     root: TableRoot, batch: pa.RecordBatch, schema: Schema, options: WriteOptions
 ) -> Iterator[pa.RecordBatch]:
-    if options.blobs.ingest and has_blobs_v2(schema.fields):
+    if options.blobs.ingest and has_blobs_v2(schema.complex_fields):
         return Ingest(root.config).batches(batch, schema.fields)
     return iter([batch])
 
@@ -157,7 +157,7 @@ class _FragmentWriter:
         self._done = done
         self._progress = options.progress or NoopFragmentWriteProgress()
         files = options.files
-        limits = page_limits(len(schema.fields), files.data_cache_bytes, files.max_page_bytes)
+        limits = page_limits(schema.num_fields, files.data_cache_bytes, files.max_page_bytes)
         self._min_part_bytes = limits.flush_bytes // 8
         self._file: FileWriter | LegacyFileWriter | None = None
         self._side: SideFiles | None = None
@@ -215,7 +215,7 @@ class _FragmentWriter:
     def _start(self) -> None:
         self._name = data_file_name(uuid.uuid4())
         path, store = data_file_path(self._name), self._root.store
-        if has_blobs_v2(self._schema.fields):
+        if has_blobs_v2(self._schema.complex_fields):
             blobs = self._options.blobs
             self._side = SideFiles(store, path, blobs.external.refer, blobs.pack_limit)
         target = store.open_writer(path)

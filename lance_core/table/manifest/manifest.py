@@ -12,7 +12,7 @@ from lance_core._pb import frames_pb2, table_pb2
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.proto import decode_metadata, encode_metadata
-from lance_core.schema.tree import Schema
+from lance_core.schema.tree import MIN_PLAIN_FIELDS, Schema
 from lance_core.table.fragments.fragment_list import FragmentList, without_counts
 from lance_core.table.manifest import feature_flags
 from lance_core.table.manifest.feature_flags import NO_FLAGS, FeatureFlags
@@ -22,9 +22,6 @@ from lance_core.table.unknown_fields import parse, unknown_fields
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_V2 = "2.0"
-
-MIN_PLAIN_FIELDS = 100
-"""Fields from which on `plain_fields` is faster than protobuf."""
 
 
 class SectionPositions(NamedTuple):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext, FieldEncoder
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.v2_1.levels.repdef import BoolArray
-    from lance_core.schema import Field
+    from lance_core.schema import Field, Schema
 
 WINDOW_BYTES = 8 << 20
 """Bytes of the columns whose pages are in memory at once; fewer take longer, as numpy is called for
@@ -58,16 +58,25 @@ MAX_BYTES = 128 << 10
 """Maximum bytes of a column that waits here; a larger one is worth the fixed cost of an encoder."""
 
 
-def is_small_kind(field: Field) -> bool:
-    """True if the values of ``field`` are numbers or texts without options, lists and structs."""
+def _plain_type(field: Field) -> pa.DataType | None:
+    """The storage type of ``field``; None if it has children or options."""
     if field.children or (field.metadata and _has_options(field)):
-        return False
-    type_ = field.storage_type
-    return is_variable(type_) or (pa.types.is_primitive(type_) and type_.bit_width in WIDTHS)
+        return None
+    return field.storage_type
 
 
 def _has_options(field: Field) -> bool:
     return has_blobs(field) or FieldOptions.of_leaf(field, field) != NO_OPTIONS
+
+
+def _width(type_: pa.DataType | None) -> int:
+    """The bits of a number, 0 for texts, and -1 for values that do not wait here."""
+    if type_ is None:
+        return -1
+    if is_variable(type_):
+        return 0
+    is_number = pa.types.is_primitive(type_) and type_.bit_width in WIDTHS
+    return int(type_.bit_width) if is_number else -1
 
 
 class SmallColumns:
@@ -77,21 +86,26 @@ class SmallColumns:
     column that becomes too large leaves with all its rows.
     """
 
-    def __init__(self, fields: Sequence[Field], context: EncodeContext) -> None:
-        """Has those of ``fields`` that are of a small kind; `numbers` are their positions.
+    def __init__(self, schema: Schema, context: EncodeContext) -> None:
+        """Has the fields that are numbers or texts without options; `numbers` are their positions.
 
         `num_shared` is the number of these fields, less the number of their types.
         """
-        numbers = [number for number, field in enumerate(fields) if is_small_kind(field)]
-        types = [fields[number].storage_type for number in numbers]
-        widths = [0 if is_variable(type_) else type_.bit_width for type_ in types]
-        self.numbers = np.array(numbers, np.int64)
-        self.num_shared = len(types) - len(set(types))
-        self._num_fields = len(fields)
+        types: Sequence[pa.DataType | None]
+        if schema.is_plain:
+            types = schema.storage_schema().types
+        else:
+            types = list(map(_plain_type, schema.fields))
+        kinds: dict[pa.DataType | None, int] = {}
+        codes = np.array([kinds.setdefault(type_, len(kinds)) for type_ in types], np.int64)
+        widths = np.array(list(map(_width, kinds)), np.int64)[codes]
+        self.numbers = np.flatnonzero(widths >= 0)
+        self.num_shared = len(self.numbers) - len(np.unique(codes[self.numbers]))
+        self._num_fields = len(types)
         # Encoders compare other sizes with these limits, too; here no limit must come into effect.
         self._limit = min(MAX_BYTES, context.flush_bytes // 2, context.max_page_bytes)
-        self._widths = np.array(widths, np.int64)
-        self._sizes = np.zeros(len(numbers), np.int64)
+        self._widths = widths[self.numbers]
+        self._sizes = np.zeros(len(self.numbers), np.int64)
         self._batches: list[pa.RecordBatch] = []
         self._num_rows = 0
 

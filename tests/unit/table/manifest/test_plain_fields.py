@@ -11,9 +11,9 @@ import pytest
 from lance_core._pb import file_pb2, table_pb2
 from lance_core.schema import Schema
 from lance_core.schema.logical_type import SIMPLE
+from lance_core.schema.tree import MIN_PLAIN_FIELDS
 from lance_core.table.manifest import manifest
 from lance_core.table.manifest import plain_fields as plain_fields_module
-from lance_core.table.manifest.manifest import MIN_PLAIN_FIELDS
 from lance_core.table.manifest.plain_fields import plain_fields
 
 COUNT = MIN_PLAIN_FIELDS + 100
