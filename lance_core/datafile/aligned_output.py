@@ -6,20 +6,21 @@ Order of the parts in the file: page buffers and other buffers, each padded to 6
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise, starmap
+from itertools import chain, pairwise
 
+import numpy as np
 from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb import file_pb2
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
 from lance_core.datafile.column_map import column_of_schema
-from lance_core.datafile.column_metadata import serialize_page
+from lance_core.datafile.column_metadata import page_end, serialize_page, serialize_pages
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.footer import ALIGNMENT, Footer
 from lance_core.datafile.page_limits import PageLimits
 from lance_core.encodings.context import BlobPlaces, EncodeContext
+from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
@@ -30,7 +31,7 @@ _PADDING = b"H" * ALIGNMENT
 _PADDINGS = [_PADDING[:size] for size in range(ALIGNMENT)]
 
 _MAX_COPIED_BYTES = 128 << 10
-"""Maximum bytes of a page whose buffers are copied, to write those of several pages at once."""
+"""Maximum bytes of a buffer, or of a page, that is copied to write several buffers at once."""
 
 _MAX_WRITTEN_BYTES = 1 << 20
 """Maximum bytes of pages to write at once."""
@@ -38,7 +39,8 @@ _MAX_WRITTEN_BYTES = 1 << 20
 VALUES_ENCODING = ColumnEncoding(values=Empty()).SerializeToString()
 """The serialised ``ColumnEncoding`` of columns of values, in 2.1 and 2.2 files of all columns."""
 
-_ENTRY = struct.Struct("<QQ")
+_MIN_TOGETHER = 64
+"""Minimum number of pages to write at once; numpy takes longer for fewer."""
 
 
 class AlignedOutput:
@@ -62,32 +64,52 @@ class AlignedOutput:
 
         Returns what `serialize_page` returns for each.
         """
-        written, url = [], self.version.page_encoding_url
+        url = self.version.page_encoding_url
+        rest = [(page.num_rows, url, page.encoding, first_row + page.priority) for page in pages]
+        if len(pages) < _MIN_TOGETHER:
+            ranges = [self._write_page(page.buffers) for page in pages]
+            return [serialize_page(own, *one) for own, one in zip(ranges, rest, strict=True)]
+        buffers = [data for page in pages for data in page.buffers]
+        sizes = np.array([memoryview(data).nbytes for data in buffers], np.int64)
+        starts = self._write_aligned(buffers, sizes)
+        counts = np.array([len(page.buffers) for page in pages], np.int64)
+        return serialize_pages(starts, sizes, counts, [page_end(*one) for one in rest])
+
+    def _write_page(self, buffers: Sequence[BytesLike]) -> list[ByteRange]:
+        """Write buffers, each with its padding; returns their positions."""
+        sizes = [memoryview(data).nbytes for data in buffers]
+        if sum(sizes) > _MAX_COPIED_BYTES:
+            return list(map(self.write_aligned, buffers))
+        ranges = []
         parts: list[BytesLike] = []
         position = self.position
-        for page in pages:
-            ranges = []
-            sizes = [memoryview(data).nbytes for data in page.buffers]
-            if sum(sizes) > _MAX_COPIED_BYTES:
-                if parts:
-                    self._write(b"".join(parts))
-                    parts.clear()
-                ranges = list(map(self.write_aligned, page.buffers))
-                position = self.position
-            else:
-                for data, size in zip(page.buffers, sizes, strict=True):
-                    stop = position + size
-                    ranges.append(ByteRange(position, stop))
-                    position = stop + -stop % ALIGNMENT
-                    parts += (data, _PADDINGS[position - stop])
-                if position - self.position > _MAX_WRITTEN_BYTES:
-                    self._write(b"".join(parts))
-                    parts.clear()
-            priority = first_row + page.priority
-            written.append(serialize_page(ranges, page.num_rows, url, page.encoding, priority))
+        for data, size in zip(buffers, sizes, strict=True):
+            stop = position + size
+            ranges.append(ByteRange(position, stop))
+            position = stop + -stop % ALIGNMENT
+            parts += (data, _PADDINGS[position - stop])
         if parts:
             self._write(b"".join(parts))
-        return written
+        return ranges
+
+    def _write_aligned(self, buffers: Sequence[BytesLike], sizes: Int64Array) -> Int64Array:
+        """Write buffers, each with its padding, in few calls; returns their positions."""
+        self.align(ALIGNMENT)
+        padded = -(-sizes // ALIGNMENT) * ALIGNMENT
+        stops = np.cumsum(padded)
+        starts = self.position + stops - padded
+        paddings = [_PADDINGS[size] for size in (padded - sizes).tolist()]
+        large = np.flatnonzero(sizes > _MAX_COPIED_BYTES)
+        full = 1 + np.flatnonzero(np.diff(stops // _MAX_WRITTEN_BYTES))
+        edges = np.unique(np.concatenate([[0, len(buffers)], large, large + 1, full])).tolist()
+        for first, last in pairwise(edges):
+            if last - first == 1:
+                self._write(buffers[first])
+                self._write(paddings[first])
+            else:
+                pairs = zip(buffers[first:last], paddings[first:last], strict=True)
+                self._write(b"".join(chain.from_iterable(pairs)))
+        return starts
 
     def append_from(
         self, store: ObjectStore, path: str, ranges: Sequence[ByteRange], batch_bytes: int
@@ -122,7 +144,7 @@ class AlignedOutput:
         schema: Schema,
         metadata: Mapping[str, str],
         num_rows: int,
-        columns: Sequence[BytesLike],
+        columns: Sequence[bytes],
         buffers: Sequence[ByteRange],
     ) -> FileWriteResult:
         """Write everything after the buffers, and return what a manifest stores of the file.
@@ -136,11 +158,12 @@ class AlignedOutput:
         )
         description = self._write(descriptor.SerializeToString(deterministic=True))
         column_metadata = self.position
-        stops = accumulate((memoryview(column).nbytes for column in columns), initial=self.position)
-        ranges = list(starmap(ByteRange, pairwise(stops)))
+        sizes = np.fromiter(map(len, columns), np.int64, len(columns))
+        starts = column_metadata + np.cumsum(sizes) - sizes
         self._write(b"".join(columns))
-        column_table = self._write_table(ranges)
-        buffer_table = self._write_table([description, *buffers])
+        column_table = self._write_table(starts, sizes)
+        ranges = np.array([(start, stop - start) for start, stop in (description, *buffers)])
+        buffer_table = self._write_table(*ranges.T)
         version = self.version
         footer = Footer(
             column_metadata, column_table, buffer_table, 1 + len(buffers), len(columns), version
@@ -149,10 +172,9 @@ class AlignedOutput:
         ids = column_of_schema(schema, version)
         return FileWriteResult(num_rows, self.position, tuple(ids), tuple(ids.values()), version)
 
-    def _write_table(self, ranges: Sequence[ByteRange]) -> int:
+    def _write_table(self, starts: Int64Array, sizes: Int64Array) -> int:
         """Write a table of positions and lengths; returns its position."""
-        entries = b"".join(_ENTRY.pack(one.start, one.length) for one in ranges)
-        return self._write(entries).start
+        return self._write(np.stack([starts, sizes], axis=1).astype("<u8").tobytes()).start
 
     def _write(self, data: BytesLike) -> ByteRange:
         start = self.position

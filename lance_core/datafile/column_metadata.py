@@ -13,10 +13,13 @@ from itertools import accumulate
 from operator import add
 from typing import NamedTuple, overload
 
+import numpy as np
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file2_pb2 import ColumnMetadata, DirectEncoding, Encoding
+from lance_core.datafile import varints
+from lance_core.datafile.varints import Ints
 from lance_core.encodings.dispatch import parse_column_encoding, parse_page_encoding
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
@@ -31,6 +34,9 @@ MIN_LAZY_PAGES = 4
 
 COLUMN_ENCODING_TAG, COLUMN_PAGES_TAG = 0x0A, 0x12
 """First byte of the fields ``encoding`` and ``pages`` of a serialized ``ColumnMetadata``."""
+
+_OFFSETS_TAG, _SIZES_TAG = 0x0A, 0x12
+"""First byte of the fields ``buffer_offsets`` and ``buffer_sizes`` of a page."""
 
 _FORMAT_URL = "/lance.encodings"
 """Prefix of the type URLs of the format's own encodings."""
@@ -288,6 +294,33 @@ def serialize_page(
         priority=priority,
     )
     return ColumnMetadata(pages=[page]).SerializeToString()
+
+
+def serialize_pages(starts: Ints, sizes: Ints, counts: Ints, ends: Sequence[bytes]) -> list[bytes]:
+    """What `serialize_page` returns for each of many pages, computed for all of them at once.
+
+    Page p has the next ``counts[p]`` of all buffers and ends in ``ends[p]``, from `page_end`.
+    """
+    present = counts > 0
+    parts: list[varints.Ragged] = []
+    for tag, numbers in ((_OFFSETS_TAG, starts), (_SIZES_TAG, sizes)):
+        item = varints.merged(varints.encode(numbers), counts)
+        parts += [varints.tagged(tag, varints.encode(item[1]), present), item]
+    end_sizes = np.fromiter(map(len, ends), np.int64, len(ends))
+    body_sizes = varints.encode(np.sum([lengths for _, lengths in parts], axis=0) + end_sizes)
+    head = varints.tagged(COLUMN_PAGES_TAG, body_sizes, np.ones(len(counts), np.bool_))
+    joined, lengths = varints.concatenated([head, *parts])
+    raw, stops = joined.tobytes(), np.cumsum(lengths)
+    spans = zip((stops - lengths).tolist(), stops.tolist(), ends, strict=True)
+    return [raw[start:stop] + end for start, stop, end in spans]
+
+
+@lru_cache(maxsize=64)
+def page_end(num_rows: int, type_url: str, encoding: bytes, priority: int) -> bytes:
+    """All of a serialized ``ColumnMetadata.Page`` but its buffers."""
+    return ColumnMetadata.Page(
+        length=num_rows, encoding=_encoding(type_url, encoding), priority=priority
+    ).SerializeToString()
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -205,20 +204,21 @@ class FileWriter(FileOutput):
             self._stored,
             self._metadata,
             self.num_rows,
-            list(self._column_metadata()),
+            self._column_metadata(),
             self._global_buffers,
         )
         self._close()
         return result
 
-    def _column_metadata(self) -> Iterator[bytes]:
+    def _column_metadata(self) -> list[bytes]:
         """The serialized ``ColumnMetadata`` of all columns."""
-        edges = [*self._first_columns, len(self._pages)]
-        for number, (first, stop) in enumerate(pairwise(edges)):
-            encoder = self._encoders.get(number)
-            raw = [VALUES_ENCODING] if encoder is None else encoder.column_encodings()
-            for encoding, pages in zip(raw, self._pages[first:stop], strict=True):
-                yield serialize_column(encoding, (pages,))
+        start = serialize_column(VALUES_ENCODING, ())
+        columns = [start + pages for pages in self._pages]
+        for number, encoder in self._encoders.items():
+            first = self._first_columns[number]
+            for column, encoding in enumerate(encoder.column_encodings(), first):
+                columns[column] = serialize_column(encoding, (self._pages[column],))
+        return columns
 
     def _flush(self) -> None:
         """Write the pages of all waiting rows."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
+from lance_core.store.base import ByteRange, BytesLike
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from google.protobuf.message import Message
 
 
@@ -59,8 +58,7 @@ class Column:
         return self.starts[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedPage:
+class EncodedPage(NamedTuple):
     """An encoded page, ready to be written.
 
     ``column``: number of the physical column, counted from the first column of the field.
@@ -69,7 +67,7 @@ class EncodedPage:
     """
 
     column: int
-    buffers: Sequence[pa.Buffer]
+    buffers: Sequence[BytesLike]
     encoding: bytes
     num_rows: int
     priority: int

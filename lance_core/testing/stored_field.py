@@ -66,7 +66,7 @@ class StoredField:
 
         def take(some: Iterable[EncodedPage]) -> None:
             for page in some:
-                places = [(write_buffer(buffer), buffer.size) for buffer in page.buffers]
+                places = [(write_buffer(buffer), len(buffer)) for buffer in page.buffers]
                 ranges = tuple(ByteRange(start, start + size) for start, size in places)
                 url = version.page_encoding_url
                 encoding = parse_page_encoding(version, url, page.encoding)

@@ -12,10 +12,10 @@ from lance_core.datafile.binary_copy.merged_pages import MergedPages, merged_pag
 from lance_core.datafile.binary_copy.page_bytes import PageBytes
 from lance_core.datafile.binary_copy.pieces import CopiedPages
 from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.binary_copy.varints import Ints, edges_of
 from lance_core.datafile.column_metadata import serialize_page
 from lance_core.datafile.footer import ALIGNMENT
 from lance_core.datafile.joined_ranges import JoinedRanges
+from lance_core.datafile.varints import Ints, edges_of
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.version import FileVersion
 from lance_core.lazy_dataclass import dataclass

@@ -14,9 +14,9 @@ from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.pieces import EncodedRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.binary_copy.varints import Ints, edges_of
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
+from lance_core.datafile.varints import Ints, edges_of
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, memory_pool
 from lance_core.encodings.context import DecodeContext

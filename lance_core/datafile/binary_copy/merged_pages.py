@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.binary_copy.varints import Ints
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.footer import ALIGNMENT
+from lance_core.datafile.varints import Ints
 from lance_core.encodings.flat_pages import flat_row_bytes, with_num_rows
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.version import FileVersion

@@ -15,13 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.binary_copy.varints import (
-    Bytes,
-    Ints,
-    edges_of,
-    packed_varints,
-    varints_at,
-)
 from lance_core.datafile.column_metadata import (
     COLUMN_ENCODING_TAG,
     COLUMN_PAGES_TAG,
@@ -29,6 +22,13 @@ from lance_core.datafile.column_metadata import (
 )
 from lance_core.datafile.footer import TABLE_ENTRY
 from lance_core.datafile.metadata import FileMetadata
+from lance_core.datafile.varints import (
+    Bytes,
+    Ints,
+    edges_of,
+    packed_varints,
+    varints_at,
+)
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -152,7 +151,7 @@ class ListEncoder(ColumnsEncoder):
             for page in self._items.write(items, row + start):
                 # The encoder of items counts each item as a row. A page cannot start after the
                 # last row of this part.
-                yield replace(page, priority=min(page.priority, row + start + len(part) - 1))
+                yield page._replace(priority=min(page.priority, row + start + len(part) - 1))
             if self._waiting.size > self._context.flush_bytes:
                 yield from self.flush()
 

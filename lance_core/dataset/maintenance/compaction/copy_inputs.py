@@ -13,8 +13,8 @@ from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.file_copy import STANDARD_ENCODING, CopyInput
 from lance_core.datafile.binary_copy.pieces import NO_COPY, SourceRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages, source_pages
-from lance_core.datafile.binary_copy.varints import Ints
 from lance_core.datafile.reader import FileReader
+from lance_core.datafile.varints import Ints
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError

@@ -323,7 +323,7 @@ class _Group:
 
         With ``dictionaries``, ``words`` has only the rows of ``places``.
         """
-        rows = words if dictionaries else words[places]
+        rows = words if dictionaries else _rows(words, places)
         if not len(rows):
             return {}
         is_plain, packs = _choices(rows, self._count, self._context)
@@ -331,7 +331,7 @@ class _Group:
         for key in ("inline_bitpacking", "flat"):
             chosen = np.flatnonzero(is_plain & (packs == (key == "inline_bitpacking")))
             if len(chosen):
-                values = fixed_values(rows[chosen], self._count, key, self._context)
+                values = fixed_values(_rows(rows, chosen), self._count, key, self._context)
                 pages |= self._stored(places[chosen].tolist(), values, dictionaries or {})
         return pages
 
@@ -345,11 +345,9 @@ class _Group:
         definition = None if self._valid is None else _definition(self._valid[list(places)])
         stored = [dictionaries.get(place) for place in places]
         pages = group_pages(values, definition, stored, self._count, self._context)
-        found = {}
-        for place, page in zip(places, pages or (), strict=pages is not None):
-            number = self._columns[place].number
-            found[number] = EncodedPage(0, page.buffers, page.message, self._count, 0)
-        return found
+        if pages is None:
+            return {}
+        return dict(zip([self._columns[place].number for place in places], pages, strict=True))
 
 
 def _definition(valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
@@ -372,6 +370,11 @@ def _choices(
     packed = np.minimum(packed, size)
     is_plain = _num_runs(values) > np.minimum(packed, size - 1) // (words.itemsize + 1)
     return is_plain, packed < size
+
+
+def _rows(words: Words, places: npt.NDArray[np.intp]) -> Words:
+    """The rows at ``places``, which ascend; all rows are not copied."""
+    return words if len(places) == len(words) else words[places]
 
 
 def _num_runs(values: Words) -> npt.NDArray[np.int64]:

@@ -7,6 +7,7 @@ are those of `lance_core.encodings.v2_1.pages.mini_block.writer`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, MiniBlockLayout, PageLayout
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
+from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Place, Target, encode
 from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
+    from lance_core.store.base import BytesLike
 
 
 class GroupValues(NamedTuple):
@@ -52,13 +55,6 @@ class GroupValues(NamedTuple):
     sizes: Int64Array
     counts: Int64Array
     edges: Int64Array
-
-
-class GroupPage(NamedTuple):
-    """The serialized layout and the buffers of the page of one column."""
-
-    message: bytes
-    buffers: list[pa.Buffer]
 
 
 def fixed_values(
@@ -111,7 +107,7 @@ def group_pages(
     dictionaries: Sequence[StoredDictionary | None],
     count: int,
     context: EncodeContext,
-) -> list[GroupPage] | None:
+) -> list[EncodedPage] | None:
     """The pages of columns of ``count`` rows; None if a chunk is too large.
 
     ``definition`` has a row of levels for each column; each row has zeros and ones, and none
@@ -138,27 +134,30 @@ def group_pages(
         return None
     joined, totals = chunk_bytes(form, chunks, context.kernels)
     table = chunk_words(totals, values.counts, large, values.edges[1:] - 1)
-    stops = np.concatenate([np.zeros(1, np.int64), totals.cumsum()])[values.edges].tolist()
-    words = (values.edges * (4 if large else 2)).tolist()
-    raw = PageLayout(mini_block_layout=message).SerializeToString()
-    is_same = len(values.encodings) == 1
+    stops = np.concatenate([np.zeros(1, np.int64), totals.cumsum()])[values.edges]
+    words = values.edges * (4 if large else 2)
+    buffers = zip(_slices(table, words), _slices(joined, stops), strict=True)
+    if len(values.encodings) == 1 and not any(dictionaries):
+        raw = PageLayout(mini_block_layout=message).SerializeToString()
+        return [EncodedPage(0, pair, raw, count, 0) for pair in buffers]
     pages = []
-    for place, dictionary in enumerate(dictionaries):
-        first, start = words[place], stops[place]
-        buffers = [
-            table.slice(first, words[place + 1] - first),
-            joined.slice(start, stops[place + 1] - start),
-        ]
-        if not is_same:
+    for place, (pair, dictionary) in enumerate(zip(buffers, dictionaries, strict=True)):
+        own: tuple[BytesLike, ...] = pair
+        if len(values.encodings) > 1:
             message.value_compression.CopyFrom(values.encodings[place])
         if dictionary is not None:
             message.dictionary.CopyFrom(dictionary.encoding)
             message.num_dictionary_items = dictionary.count
-            buffers.append(dictionary.data)
-        if not is_same or dictionary is not None:
-            raw = PageLayout(mini_block_layout=message).SerializeToString()
-        pages.append(GroupPage(raw, buffers))
+            own = (*pair, dictionary.data)
+        raw = PageLayout(mini_block_layout=message).SerializeToString()
+        pages.append(EncodedPage(0, own, raw, count, 0))
     return pages
+
+
+def _slices(data: pa.Buffer, edges: Int64Array) -> list[memoryview]:
+    """The bytes between consecutive edges."""
+    view, places = memoryview(data), edges.tolist()
+    return [view[start:stop] for start, stop in pairwise(places)]
 
 
 def _levels(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lance_core.datafile.binary_copy.varints import (
+from lance_core.datafile.varints import (
     concatenated,
     encode,
     gather,
