@@ -31,14 +31,17 @@ class FileOptions:
     """Layout options of a data file, passed from the API to the writers.
 
     ``data_cache_bytes`` and ``max_page_bytes`` limit the size of pages, see `page_limits`;
-    ``max_rows_per_group`` is the number of rows in a batch of a 0.1 file. Raises
-    `InvalidInputError` for a value that is not an integer and for ``max_rows_per_group`` below 1.
+    ``max_rows_per_group`` is the number of rows in a batch of a 0.1 file. ``batches_stay``: True if
+    the memory of all batches stays in use anyway until the file is finished, as that of a table
+    does; then rows that wait for others of their page are not copied. Raises `InvalidInputError`
+    for a value that is not an integer and for ``max_rows_per_group`` below 1.
     """
 
     version: FileVersion = DEFAULT_VERSION
     data_cache_bytes: int | None = None
     max_page_bytes: int | None = None
     max_rows_per_group: int = 1024
+    batches_stay: bool = False
 
     def __post_init__(self) -> None:
         check_positive("max_rows_per_group", self.max_rows_per_group)

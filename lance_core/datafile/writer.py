@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,7 +86,8 @@ class FileWriter(FileOutput):
         self._output = AlignedOutput(writer, version)
         self._metadata = dict(schema.metadata)
         self._global_buffers: list[ByteRange] = []
-        self._context = context = self._output.encode_context(registry, limits, blobs)
+        context = self._output.encode_context(registry, limits, blobs)
+        self._context = context = replace(context, arrays_stay=options.batches_stay)
         self._blobs = [n for n, field in enumerate(schema.complex_fields) if has_blobs(field)]
         self._small: SmallColumns | None = None
         if not self._blobs:

@@ -76,6 +76,8 @@ class EncodeContext:
     ``dictionary_threshold``: strings with at least this many rows and fewer distinct values than
     this are written with a dictionary.
     ``blobs``: storage for version 2 blobs; None for a file that is not part of a table.
+    ``arrays_stay``: True if arrays that wait for others of their page need no copy, because their
+    memory stays in use anyway; otherwise a copy frees the larger memory of which they are a part.
     """
 
     version: FileVersion
@@ -85,6 +87,7 @@ class EncodeContext:
     max_page_bytes: int = 32 << 20
     dictionary_threshold: int = 100
     blobs: BlobPlaces | None = None
+    arrays_stay: bool = False
 
     @property
     def kernels(self) -> Kernels:

@@ -16,6 +16,7 @@ _TEXTS = list(logical_type.SIMPLE)
 _TYPES = list(logical_type.SIMPLE.values())
 _CODES = {type_: code for code, type_ in enumerate(_TYPES)}
 _ENCODINGS = np.array(list(map(logical_type.encoding_of, _TEXTS)))
+_WIDTHS = np.array([type_.bit_width if pa.types.is_primitive(type_) else 0 for type_ in _TYPES])
 _NULL = _CODES[pa.null()]
 _MAX_NAME_BYTES = 0x7F
 
@@ -66,6 +67,12 @@ class PlainFields(NamedTuple):
         """The first field of each type, in order."""
         _, firsts = np.unique(self.types, return_index=True)
         return self.select(np.sort(firsts)).fields()
+
+    def row_bits(self) -> tuple[int, int]:
+        """Bits of a row in the columns of fixed width, and the number of the other columns."""
+        widths = _WIDTHS[self.types]
+        is_fixed = widths > 0
+        return int((widths + 1).sum(where=is_fixed)), len(widths) - int(is_fixed.sum())
 
     def serialized(self) -> bytes:
         """The serialized ``lance.file.Field`` messages, as field 1 of another message."""

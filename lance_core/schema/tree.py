@@ -80,6 +80,11 @@ class Schema:
         """The top-level fields without those that are known to be plain, see `is_plain`."""
         return () if self.is_plain else self.fields
 
+    def row_bits(self) -> tuple[int, int]:
+        """Bits of a row with validity in some columns, and the number of the other columns."""
+        plain = self._plain
+        return plain.row_bits() if plain else (0, self.num_fields)
+
     def first_of_types(self) -> Sequence[Field]:
         """Top-level fields, with at least the first one of each plain type."""
         plain = self._plain

@@ -31,6 +31,11 @@ def to_reader(data: ReaderLike, schema: pa.Schema | None = None) -> pa.RecordBat
         raise InvalidInputError(f"the rows cannot be converted: {error}") from error
 
 
+def stays_in_memory(data: ReaderLike) -> bool:
+    """True if the reader of ``data`` keeps all rows in memory, whether they were read or not."""
+    return isinstance(data, pa.Table | pa.RecordBatch | Mapping) or _is_pandas(data)
+
+
 def _reader(data: ReaderLike, schema: pa.Schema | None) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return data

@@ -30,7 +30,7 @@ from lance_core.dataset.write.discard_on_failure import (
     discard_data_files,
     discard_on_failure,
 )
-from lance_core.dataset.write.input import ReaderLike, to_reader
+from lance_core.dataset.write.input import ReaderLike, stays_in_memory, to_reader
 from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
@@ -267,7 +267,7 @@ class _Job:
             reader,
             stored,
             mode,
-            _write_options(version, given, blobs),
+            _write_options(version, given, blobs, stays_in_memory(data)),
             CommitOptions(
                 naming=naming_of(given.get("enable_v2_manifest_paths", True)),
                 facts=CommitFacts(
@@ -407,12 +407,19 @@ def file_version(base: Snapshot | None, mode: str, selector: str | None) -> File
 
 
 def _write_options(
-    version: FileVersion, given: Mapping[str, Any], blobs: fragment_writer.BlobOptions
+    version: FileVersion,
+    given: Mapping[str, Any],
+    blobs: fragment_writer.BlobOptions,
+    batches_stay: bool,
 ) -> fragment_writer.WriteOptions:
     of_files = ("data_cache_bytes", "max_page_bytes", "max_rows_per_group")
     of_fragments = ("max_rows_per_file", "max_bytes_per_file", "progress")
     return fragment_writer.WriteOptions(
-        FileOptions(version, **{name: given[name] for name in of_files if name in given}),
+        FileOptions(
+            version,
+            **{name: given[name] for name in of_files if name in given},
+            batches_stay=batches_stay,
+        ),
         **{name: given[name] for name in of_fragments if name in given},
         blobs=blobs,
     )

@@ -83,7 +83,7 @@ class ColumnEncoder(ColumnsEncoder):
             return
         if not self._waiting:
             self._row = row
-        self._waiting.append(copied(array))
+        self._waiting.append(array if self._context.arrays_stay else copied(array))
         self._bytes += size
         if self._bytes > self._context.flush_bytes:
             yield from self.flush()
@@ -94,7 +94,7 @@ class ColumnEncoder(ColumnsEncoder):
             return
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         try:
-            arrays = [pa.concat_arrays(waiting)]
+            arrays = waiting if len(waiting) == 1 else [pa.concat_arrays(waiting)]
         except pa.ArrowInvalid:  # dictionaries with nulls or with too many items cannot be unified
             arrays = waiting
         row = self._row

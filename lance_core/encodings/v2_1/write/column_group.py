@@ -82,8 +82,8 @@ def _width(type_: pa.DataType | None) -> int:
 class SmallColumns:
     """Rows of columns that are too small for a page before the end of the file.
 
-    Whole batches are copied, so that the larger memory of which they are a part can be freed. A
-    column that becomes too large leaves with all its rows.
+    Whole batches are copied, so that the larger memory of which they are a part can be freed,
+    unless `EncodeContext.arrays_stay`. A column that becomes too large leaves with all its rows.
     """
 
     def __init__(self, schema: Schema, context: EncodeContext) -> None:
@@ -103,6 +103,7 @@ class SmallColumns:
         self.num_shared = len(self.numbers) - len(np.unique(codes[self.numbers]))
         self._num_fields = len(types)
         # Encoders compare other sizes with these limits, too; here no limit must come into effect.
+        self._arrays_stay = context.arrays_stay
         self._limit = min(MAX_BYTES, context.flush_bytes // 2, context.max_page_bytes)
         self._widths = widths[self.numbers]
         self._sizes = np.zeros(len(self.numbers), np.int64)
@@ -128,7 +129,9 @@ class SmallColumns:
         others = np.setdiff1d(np.arange(self._num_fields), self.numbers).tolist()
         if len(self.numbers):
             kept = batch.select(self.numbers.tolist()) if others else batch
-            self._batches.append(pa.concat_batches([kept, kept.slice(0, 0)]))
+            if not self._arrays_stay:
+                kept = pa.concat_batches([kept, kept.slice(0, 0)])
+            self._batches.append(kept)
         return {number: [*leave.get(number, ()), batch.column(number)] for number in others}
 
     def _keep(self, stay: np.ndarray) -> None:

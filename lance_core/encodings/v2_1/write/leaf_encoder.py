@@ -44,8 +44,8 @@ class LeafEncoder:
     """Encodes column ``column`` of a top-level field, with ``scale`` rows per row of the field.
 
     Small arrays are copied on arrival, so that the larger memory of which they are a part can be
-    freed, and are joined to a page. An array that fills at least half a page is encoded without
-    this copy. Rows are never split.
+    freed (unless `EncodeContext.arrays_stay`), and are joined to a page. An array that fills at
+    least half a page is encoded without this copy. Rows are never split.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class LeafEncoder:
         waiting = self._waiting
         if not waiting.leaves:
             waiting.row = row
-        values = copied(leaf.values)
+        values = leaf.values if self._context.arrays_stay else copied(leaf.values)
         waiting.leaves.append(Leaf(values, leaf.layers))
         waiting.num_bytes += size
         waiting.layer_bytes += _layer_bytes(leaf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -83,7 +84,7 @@ def _table(rows: int) -> pa.Table:
     return table.append_column(marked, pa.array(np.arange(rows)))
 
 
-def _written(table: pa.Table, version: FileVersion, **options: int) -> bytes:
+def _written(table: pa.Table, version: FileVersion, **options: Any) -> bytes:
     store = MemoryStore(Objects())
     registry = get_manager().encodings
     schema = Schema.from_arrow(table.schema)
@@ -112,6 +113,21 @@ def test_bytes_do_not_depend_on_the_group(
     together = _written(table, version)
     monkeypatch.setattr(writer, "_MIN_SHARED", 1 << 30)
     assert together == _written(table, version)
+
+
+@pytest.mark.parametrize("version", [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2])
+def test_arrays_that_stay_in_memory_are_not_copied(
+    monkeypatch: pytest.MonkeyPatch, version: FileVersion
+) -> None:
+    table = _table(1500).slice(3)
+    expected = _written(table, version)
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a copy")
+
+    monkeypatch.setattr("lance_core.encodings.v2_1.write.leaf_encoder.copied", refused)
+    monkeypatch.setattr("lance_core.encodings.v2_0.field_encoder.copied", refused)
+    assert _written(table, version, batches_stay=True) == expected
 
 
 def test_limits_of_pages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
