@@ -306,3 +306,59 @@ def test_slices_of_buffers_have_the_same_bytes(buffers: list[bytes], data: st.Da
     places = zip(owners, edges, strict=True)
     expected = b"".join(buffers[owner][start:stop] for owner, (start, stop) in places)
     assert found == ("uint8", list(expected))
+
+
+@given(
+    st.lists(st.one_of(st.binary(max_size=20), st.sampled_from(WORDS)), max_size=60),
+    st.integers(1, 5),
+    st.integers(-1, 12),
+    st.lists(st.integers(-1, 12), max_size=20),
+)
+@example([b"abcdefgh", b"abcdefgx", b"abcdefgh", b"abcdefghabcdefgh"], 1, 3, [3, 1, 3])
+@example([b"abcdefgh", b"bcdefgh", b"", b"b"], 2, 1, [])
+def test_dictionaries_of_columns_are_found_alike(
+    strings: list[bytes], columns: int, most: int, some: list[int]
+) -> None:
+    rows = len(strings) // columns
+    data, offsets = joined(strings)
+    edges = np.concatenate([offsets[c * rows : c * rows + rows + 1] for c in range(columns)])
+    check("dictionary_codes", data, edges, columns, array(some), most)
+    found = check("dictionary_codes", data, edges, columns, np.arange(rows), most)
+    if not isinstance(found, tuple):
+        assert most < 0
+        return
+    codes, counts, firsts = (one[1] for one in found)
+    at = 0
+    for column, count in enumerate(counts):
+        own = strings[column * rows : column * rows + rows]
+        assert (count > most) == (len(set(own)) > most)
+        if count <= most:
+            items = [
+                data[edges[place] : edges[place + 1]].tobytes() for place in firsts[at : at + count]
+            ]
+            assert items == list(dict.fromkeys(own))
+            assert [items[code] for code in codes[column * rows :][:rows]] == own
+            at += count
+    assert at == len(firsts)
+
+
+@given(offsets, st.integers(-1, 3), places, st.integers(-1, 3))
+@example([], 0, [], 1)
+@example([0, 3], 0, [], 1)
+@example([], 2, [], 1)
+@example([4], 1, [0], 1)
+def test_edges_of_dictionaries_are_checked_alike(
+    edges: list[int], columns: int, some: list[int], most: int
+) -> None:
+    data = np.arange(40, dtype=np.uint8)
+    check("dictionary_codes", data, array(edges), columns, array(some), most)
+    check("dictionary_codes", data, array(sorted(edges)), columns, array(some), most)
+
+
+def test_dictionaries_of_long_columns_are_found_alike() -> None:
+    chance = np.random.default_rng(4)
+    edges = np.cumsum([0, *chance.integers(0, 12, 29_999)])
+    data = chance.integers(0, 2, edges[-1], np.uint8)
+    for most in (9_000, 50):
+        check("dictionary_codes", data, edges, 3, np.arange(9_999), most)
+        check("dictionary_codes", data, edges, 3, np.arange(9_999)[::-2], most)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array, Offsets, ValueMatches
     from lance_core.encodings.kernels.numpy.bitpacking import Words
     from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
+    from lance_core.encodings.kernels.numpy.dictionary_codes import Codes
     from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
     from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
@@ -308,6 +309,19 @@ class Kernels(Protocol):
         Returns their bytes, concatenated, and their offsets. Raises `CorruptFileError` if there are
         no offsets, if a place has no value, and if offsets between the lowest and the highest place
         descend or are not within ``data``.
+        """
+
+    def dictionary_codes(
+        self, data: Bytes, edges: Int64Array, columns: int, places: Int64Array, most: int
+    ) -> tuple[Codes, Int64Array, Int64Array]:
+        """Dictionary-encode columns of equal length: codes, numbers of items, and their positions.
+
+        Each of ``columns`` columns has the next n + 1 of ``edges``, and the values between these
+        edges of ``data``, of which those at ``places`` are encoded. The items of a column are its
+        distinct values in the order of first occurrence; their positions are indices of ``edges``.
+        A column with more than ``most`` distinct values has ``most + 1`` as its number of items,
+        codes of 0 and no positions. Raises `InvalidInputError` for edges that descend or are not
+        within ``data``, for places that a column does not have, and if the numbers do not fit.
         """
 
     def rank_levels(self, levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:

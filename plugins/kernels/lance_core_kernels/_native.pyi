@@ -41,6 +41,17 @@ def find_inline(
     numbers: Buffer,
     /,
 ) -> int: ...
+def dictionary_codes(
+    data: Buffer,
+    edges: Buffer,
+    places: Buffer,
+    most: int,
+    slots: Buffer,
+    codes: Buffer,
+    counts: Buffer,
+    firsts: Buffer,
+    /,
+) -> int: ...
 def find_integers(
     values: Buffer,
     members: Buffer,

@@ -1,4 +1,4 @@
-"""Kernels for FSST-compressed strings."""
+"""Kernels for strings: FSST and dictionaries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.dictionary_codes import Codes
 from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables, check_tables
 from lance_core.encodings.kernels.numpy.fsst_train import MAX_SYMBOLS
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked
 from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, contiguous
@@ -74,3 +75,22 @@ def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
     with INVALID:
         count = _native.fsst_train(b"".join(sample), offsets, symbols, lengths)
     return tuple(bytes(symbols[8 * i : 8 * i + lengths[i]]) for i in range(count))
+
+
+def dictionary_codes(
+    data: Bytes, edges: Int64Array, columns: int, places: Int64Array, most: int
+) -> tuple[Codes, Int64Array, Int64Array]:
+    """See `lance_core.encodings.kernels.Kernels.dictionary_codes`."""
+    if columns < 0 or most < 0:
+        raise InvalidInputError(f"{columns} columns with {most} items")
+    if not columns and len(edges):
+        raise InvalidInputError("edges without columns")
+    room = min(most, len(places))
+    slots = np.empty(1 << (2 * room + 2).bit_length(), np.uint64)
+    codes, counts = np.empty(columns * len(places), np.uint32), np.empty(columns, np.int64)
+    # Allocate for the maximum of items; pages that are never written use no memory.
+    firsts = np.empty(columns * room, np.int64)
+    values = contiguous(data), aligned(edges), aligned(places)
+    with INVALID:
+        total = _native.dictionary_codes(*values, most, slots, codes, counts, firsts)
+    return codes, counts, firsts[:total].copy()

@@ -177,6 +177,7 @@ static inline PyObject *from_chunks(PyObject *args, const char *(*kernel)(chunks
     return done(b, 5, error, 0);
 }
 
+extern PyMethodDef dictionary_methods[];
 extern PyMethodDef fastlanes_methods[];
 extern PyMethodDef fsst_decode_methods[];
 extern PyMethodDef fsst_encode_methods[];

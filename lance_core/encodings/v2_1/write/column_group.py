@@ -22,11 +22,10 @@ from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.pages.constant.writer import constant_of
 from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
 from lance_core.encodings.v2_1.selection.blocks import encode_block
-from lance_core.encodings.v2_1.selection.dictionary import (
-    ValuesWithDictionary,
-    as_dictionary,
-    never_has_dictionary,
-    text_marks,
+from lance_core.encodings.v2_1.selection.column_dictionaries import (
+    ColumnDictionaries,
+    ColumnValues,
+    column_dictionaries,
 )
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS, FieldOptions
 from lance_core.encodings.v2_1.selection.structure import NARROW
@@ -241,15 +240,15 @@ class _Group:
         values = words[:, : self._count]
         if self._is_new:
             usable[self._are_constant(values)] = False
-        coded: dict[int, ValuesWithDictionary] = {}
+        pages: dict[int, EncodedPage] = {}
         if self._is_new and words.itemsize == 8:
-            may_have = usable & ~never_has_dictionary(values)
-            # Indices have the runs of the values. Columns with long runs are encoded one by one.
-            has_runs = _num_runs(values) <= self._count // 3
-            usable[may_have & has_runs] = False
-            coded = self._dictionaries(may_have & usable)
-            usable[list(coded)] = False
-        return self._fixed_pages(np.flatnonzero(usable), words) | self._coded_pages(coded)
+            firsts = np.arange(0, words.nbytes, words.strides[0])
+            edges = firsts[:, None] + np.arange(0, 8 * self._count + 8, 8)
+            stored = ColumnValues(words.reshape(-1).view(np.uint8), edges)
+            coded = column_dictionaries(stored, np.flatnonzero(usable), self._context.kernels)
+            usable[coded.places] = False
+            pages = self._coded_pages(coded)
+        return self._fixed_pages(np.flatnonzero(usable), words) | pages
 
     def _have_plain_levels(self) -> npt.NDArray[np.bool_]:
         """For each column, if it has values, and levels that `group_pages` supports."""
@@ -273,48 +272,54 @@ class _Group:
             row[:count] = np.frombuffer(array.buffers()[1], row.dtype, count, array.offset * size)
         return words
 
-    def _dictionaries(self, chosen: npt.NDArray[np.bool_]) -> dict[int, ValuesWithDictionary]:
-        """By place, the values of those ``chosen`` columns that get a dictionary."""
-        found = {}
-        is_sampled = not is_variable(self._type)
-        for place in np.flatnonzero(chosen).tolist():
-            array = self._columns[place].values
-            one = as_dictionary(array, NO_OPTIONS, self._context, is_sampled)
-            if one is not None:
-                found[place] = one
-        return found
-
     def _text_pages(self, usable: npt.NDArray[np.bool_]) -> dict[int, EncodedPage]:
         texts = [as_variable(values_of(column.values)) for column in self._columns]
         offsets = np.array([one.offsets for one in texts], np.int64)
         lengths = np.diff(offsets, axis=1)
         usable &= lengths.max(axis=1) < NARROW
-        data = np.concatenate([*(one.octets() for one in texts), np.zeros(8, np.uint8)])
-        bases = offsets[:, -1].cumsum() - offsets[:, -1]
-        marks = text_marks(data, offsets[:, :-1] + bases[:, None], lengths)
+        offsets += (offsets[:, -1].cumsum() - offsets[:, -1])[:, None]
+        data = np.concatenate([one.octets() for one in texts])
+        values = ColumnValues(data, offsets, texts[0].offset_bits // 8)
         if self._is_new:
-            for place in np.flatnonzero(usable & self._are_constant(marks)).tolist():
+            for place in np.flatnonzero(usable & self._may_be_constant(values)).tolist():
                 column = self._columns[place]
                 usable[place] = constant_of(column.values, column.valid) is None
-        coded = self._dictionaries(usable & ~never_has_dictionary(marks, are_marks=True))
+        coded = column_dictionaries(values, np.flatnonzero(usable), self._context.kernels)
+        usable[coded.places] = False
         pages = self._coded_pages(coded)
-        places = [place for place in np.flatnonzero(usable).tolist() if place not in coded]
+        places = np.flatnonzero(usable).tolist()
         if places:
             chosen = text_values([texts[p] for p in places], self._type, self._context)
             pages |= self._stored(places, chosen)
         return pages
 
-    def _coded_pages(self, coded: dict[int, ValuesWithDictionary]) -> dict[int, EncodedPage]:
-        """The pages of columns with a dictionary, by place."""
-        if not coded:
-            return {}
-        words = np.zeros((len(coded), -(-self._count // CHUNK) * CHUNK), np.uint32)
+    def _may_be_constant(self, values: ColumnValues) -> npt.NDArray[np.bool_]:
+        """For each column, False if its first and its last text that is not null differ."""
+        rows = np.arange(len(self._columns))
+        first, last = np.zeros_like(rows), np.full_like(rows, self._count - 1)
+        if self._valid is not None:
+            first, last = self._valid.argmax(axis=1), last - self._valid[:, ::-1].argmax(axis=1)
+        starts, others = values.edges[rows, first], values.edges[rows, last]
+        lengths = values.edges[rows, first + 1] - starts
+        same = lengths == values.edges[rows, last + 1] - others
+        if len(values.data):
+            for at in (np.zeros_like(lengths), lengths // 2, np.maximum(lengths - 1, 0)):
+                octets = values.data.take([starts + at, others + at], mode="clip")
+                same &= (octets[0] == octets[1]) | (lengths == 0)
+        return np.asarray(same)
+
+    def _coded_pages(self, coded: ColumnDictionaries) -> dict[int, EncodedPage]:
+        """The pages of columns with a dictionary, by number."""
+        # Columns with long runs of indices are encoded one by one.
+        chosen = np.flatnonzero(_num_runs(coded.codes) > self._count // 3)
+        words = np.zeros((len(chosen), -(-self._count // CHUNK) * CHUNK), np.uint32)
+        words[:, : self._count] = coded.codes[chosen]
         stored = {}
-        for row, (place, values) in zip(words, coded.items(), strict=True):
-            row[: self._count] = values.indices.words()
-            items, data = encode_block(values.items, NO_OPTIONS, self._context)
-            stored[place] = StoredDictionary(items, data, values.count)
-        return self._fixed_pages(np.array(list(coded)), words, stored)
+        for index in chosen.tolist():
+            values = coded.items[index]
+            items, data = encode_block(values, NO_OPTIONS, self._context)
+            stored[int(coded.places[index])] = StoredDictionary(items, data, values.count)
+        return self._fixed_pages(coded.places[chosen], words, stored)
 
     def _fixed_pages(
         self,
@@ -326,7 +331,7 @@ class _Group:
 
         With ``dictionaries``, ``words`` has only the rows of ``places``.
         """
-        rows = words if dictionaries else _rows(words, places)
+        rows = _rows(words, places) if dictionaries is None else words
         if not len(rows):
             return {}
         is_plain, packs = _choices(rows, self._count, self._context)
