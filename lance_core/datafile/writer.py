@@ -38,6 +38,9 @@ _PARALLEL_FIELD_BYTES = 128 << 10
 """Minimum bytes of arrays, and of each field, to use threads: smaller arrays are encoded faster
 than handed over."""
 
+_BATCH_BYTES = 1 << 20
+"""Bytes of pages to write at once; larger pages are written one by one."""
+
 _MIN_SHARED = 3
 """Minimum number of small columns, less the number of their types, to encode them together."""
 
@@ -258,14 +261,27 @@ class FileWriter(FileOutput):
         else:
             pages = in_order([partial(source, number) for number in numbers])
         with closing(pages):
-            for place, page in pages:
-                self._write([(numbers[place], page)])
+            for some in _batched(pages):
+                self._write([(numbers[place], page) for place, page in some])
 
     def _write(self, pages: Sequence[tuple[int, EncodedPage]]) -> None:
         """Write pages, each with the number of its field."""
         written = self._output.write_pages([page for _, page in pages])
         for (number, page), one in zip(pages, written, strict=True):
             self._pages[self._first_columns[number] + page.column] += one
+
+
+def _batched(pages: Iterable[tuple[int, EncodedPage]]) -> Iterator[list[tuple[int, EncodedPage]]]:
+    """Consecutive pages in lists, so that small ones are written together."""
+    batch, size = [], 0
+    for number, page in pages:
+        batch.append((number, page))
+        size += sum([len(data) for data in page.buffers])
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _without_small(

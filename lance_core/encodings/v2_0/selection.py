@@ -69,11 +69,14 @@ def _level(text: str | None) -> int | None:
 def few_distinct(array: pa.Array, threshold: int) -> pa.DictionaryArray | None:
     """``array`` dictionary-encoded if it has ``threshold`` rows and fewer distinct values.
 
-    Checks a sample from the whole array first, so that many distinct values cost little time.
+    Checks the first rows, and a sample from the whole array, so that many distinct values cost
+    little time.
     """
     threshold = min(threshold, _MAX_ITEMS + 1)
-    rows = len(array)
+    rows, most = len(array), max(threshold, 0) * 3 // 2
     if rows < threshold:
+        return None
+    if rows > 2 * most and len(array.slice(0, most).dictionary_encode().dictionary) >= threshold:
         return None
     if rows > 4 * _SAMPLE:
         step = rows // _SAMPLE

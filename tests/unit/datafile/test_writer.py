@@ -399,3 +399,25 @@ class Failing(Counter):
         if self.left == 0:
             raise StoreError("no space")
         super().write(data)
+
+
+@each_case("version", VERSIONS)
+def test_pages_of_small_columns_are_written_in_few_calls(version: FileVersion) -> None:
+    store = MemoryStore(Objects())
+    columns = {f"c{n}": [[n, 1], [], None] for n in range(300)}
+    table = pa.table(
+        {name: pa.array(lists, pa.list_(pa.int64())) for name, lists in columns.items()}
+    )
+    writer = writer_of(store, table.schema, version)
+    calls = []
+    write = writer._writer.write
+
+    def counted(data: bytes) -> None:
+        calls.append(data)
+        write(data)
+
+    writer._writer.write = counted  # type: ignore[method-assign]
+    for batch in table.to_batches():
+        writer.write_batch(batch)
+    writer.finish()
+    assert len(calls) < 20

@@ -97,6 +97,17 @@ def test_few_distinct_strings_get_a_dictionary(rows: int) -> None:
     assert few_distinct(pa.array([str(i) for i in range(rows)]), 100) is None
 
 
+@pytest.mark.parametrize("rows", [150, 301, 2000, 9000])
+def test_rows_at_the_start_do_not_decide_alone(rows: int) -> None:
+    late = pa.array([str(max(0, i - rows + 99)) for i in range(rows)])
+    early = pa.array([str(min(i, 98)) for i in range(rows)])
+    for texts in (late, early):
+        found = few_distinct(texts, 100)
+        assert found is not None
+        assert found.cast(pa.string()).equals(texts)
+    assert few_distinct(pa.array([str(min(i, 99)) for i in range(rows)]), 100) is None
+
+
 def test_more_items_than_a_byte_counts_never_get_a_dictionary(store: Store) -> None:
     array = pa.array([str(i % 256) for i in range(2000)])
     (page,) = store(array, dictionary_threshold=1000).pages
