@@ -7,7 +7,7 @@ with few distinct values stores 1-based indices, and index 0 is null.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -95,34 +95,42 @@ class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
         return _single(stored) if stored else empty_array(self.type.value_type)
 
 
-class StringDictionaryPlan(_DictionaryPlan[pa.Array]):
+class _Strings(NamedTuple):
+    """Items of a dictionary by index; index 0 is null. ``longest``: bytes of the longest item."""
+
+    items: pa.Array
+    longest: int
+
+    def check(self, indices: Indices) -> None:
+        """Raise `CorruptFileError` if the items at ``indices`` take 2 GiB or more."""
+        if self.longest * len(indices) <= MAX_OFFSET:
+            return
+        lengths = pc.fill_null(pc.binary_length(self.items), 0).to_numpy()
+        total = int(lengths.take(indices).sum(dtype=np.int64))
+        if total > MAX_OFFSET:
+            raise CorruptFileError(
+                f"a page of dictionary strings would expand to {total} bytes; the limit is "
+                f"{MAX_OFFSET}"
+            )
+
+
+class StringDictionaryPlan(_DictionaryPlan[_Strings]):
     """Decodes arrays of plain strings; index 0 is null."""
 
     __slots__ = ()
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
-        indices, items = yield from self._read(rows, context)
-        _check_range(indices, len(items))
+        indices, strings = yield from self._read(rows, context)
+        _check_range(indices, len(strings.items))
         if len(indices) == 1:
-            return [items.slice(int(indices[0]), 1)]
-        _check_text(indices, items)
-        return [items.take(pa.array(indices))]
+            return [strings.items.slice(int(indices[0]), 1)]
+        strings.check(indices)
+        return [strings.items.take(pa.array(indices))]
 
-    def _prepare(self, stored: list[pa.Array]) -> pa.Array:
-        return pa.concat_arrays([pa.nulls(1, self.type), *stored])
-
-
-def _check_text(indices: Indices, items: pa.Array) -> None:
-    """Raise `CorruptFileError` if the items at ``indices`` take 2 GiB or more."""
-    if items.nbytes * len(indices) <= MAX_OFFSET:
-        return
-    lengths = pc.fill_null(pc.binary_length(items), 0).to_numpy()
-    total = int(lengths.take(indices).sum(dtype=np.int64))
-    if total > MAX_OFFSET:
-        raise CorruptFileError(
-            f"a page of dictionary strings would expand to {total} bytes; the limit is {MAX_OFFSET}"
-        )
+    def _prepare(self, stored: list[pa.Array]) -> _Strings:
+        items = pa.concat_arrays([pa.nulls(1, self.type), *stored])
+        return _Strings(items, pc.max(pc.binary_length(items)).as_py() or 0)
 
 
 def _check_range(indices: Indices, limit: int) -> None:
