@@ -15,7 +15,7 @@ from lance_core.encodings.kernels.numpy.bitpacking import (
     check_packed_levels,
 )
 from lance_core.encodings.kernels.numpy.byte_streams import check_streams
-from lance_core.encodings.kernels.numpy.runs import LONGEST, RunRule, check_rule, check_runs
+from lance_core.encodings.kernels.numpy.runs import MAX_RUN, RunRule, check_rule, check_runs
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, check_places
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
@@ -178,7 +178,7 @@ def expand_runs(
     """See `lance_core.encodings.kernels.Kernels.expand_runs`."""
     total = int(counts.sum())
     # The loop checks each chunk; this bounds the memory before it is allocated.
-    if bits not in WIDTHS or len(starts) != 2 or not 0 <= total <= LONGEST * len(data):
+    if bits not in WIDTHS or len(starts) != 2 or not 0 <= total <= MAX_RUN * len(data):
         check_runs(data, starts, sizes, counts, bits)
     values = empty(total, f"<u{bits // 8}")
     chunks = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)

@@ -27,7 +27,7 @@ PAGES = 10
 
 @pytest.fixture(autouse=True)
 def _small_pages_have_dictionaries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dictionary, "_MIN_VALUES", 10)
+    monkeypatch.setattr(dictionary, "MIN_VALUES", 10)
 
 
 def lists(values: pa.Array, lengths: list[int | None]) -> pa.Array:
