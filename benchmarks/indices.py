@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance.indices import IndexConfig
 
 from benchmarks.measure import Action, interleaved
 from benchmarks.pair import MODULES, Pair
@@ -42,34 +43,65 @@ READS = {
     "LABEL_LIST has": "array_has(labels, 'label 3')",
 }
 
+TEXT_KINDS = {"NGRAM": ("text", "NGRAM")}
+
 TEXT_READS = {
     "NGRAM contains": "contains(text, '{part}')",
     "NGRAM starts_with": "text LIKE '{start}%'",
 }
 
+DOCUMENT_KINDS = {
+    "JSON": ("document", IndexConfig("json", {"target_index_type": "btree", "path": "number"}))
+}
+
+DOCUMENT_READS = {"JSON = 1 row": "json_get_int(document, 'number') = {one}"}
+
 
 def indices(report: Report, folder: Path, version: str, quick: bool) -> None:
     """Time builds, each in a fresh copy of the table, and reads of a table that pylance indexed."""
     rows = 500_000 if quick else 5_000_000
-    path = folder / f"indices-{version}"
+    case = _Case(report, folder / f"indices-{version}", version, quick)
     table = numbers(rows)
-    _write(table, path, version)
-    for label, (column, kind) in KINDS.items():
-        _time_build(report, path, f"{version} build {label}, {rows:,} rows", column, kind, quick)
-    for column, kind in KINDS.values():
-        lance.dataset(str(path)).create_scalar_index(column, kind)
-    _time_reads(report, path, version, READS, condition_values(table, rows), quick)
-    shutil.rmtree(path)
+    _time_table(case, table, KINDS, READS, condition_values(table, rows))
     table = texts(rows // 10)
+    _time_table(case, table, TEXT_KINDS, TEXT_READS, text_parts(table))
+    _time_table(case, documents(rows // 10), DOCUMENT_KINDS, DOCUMENT_READS, {"one": rows // 30})
+
+
+class _Case(NamedTuple):
+    """Where tables of a version are written, and what is reported."""
+
+    report: Report
+    path: Path
+    version: str
+    quick: bool
+
+
+def _time_table(
+    case: _Case,
+    table: pa.Table,
+    kinds: Mapping[str, tuple[str, Any]],
+    reads: Mapping[str, str],
+    values: Mapping[str, object],
+) -> None:
+    """Time the indices of ``kinds`` of a table, and ``reads`` with ``values`` as literals."""
+    report, path, version, quick = case
     _write(table, path, version)
-    _time_build(report, path, f"{version} build NGRAM, {rows // 10:,} rows", "text", "NGRAM", quick)
-    lance.dataset(str(path)).create_scalar_index("text", "NGRAM")
-    _time_reads(report, path, version, TEXT_READS, text_parts(table), quick)
+    for name, (column, kind) in kinds.items():
+        label = f"{version} build {name}, {len(table):,} rows"
+        _time_build(report, path, label, column, kind, quick)
+    for column, kind in kinds.values():
+        lance.dataset(str(path)).create_scalar_index(column, kind)
+    pair = Pair(report, path, 5 if quick else 15)
+    for label, condition in reads.items():
+        read = _read(condition.format(**values))
+        pair.again(f"{version} {label}, warm", read, SEARCH_BAR)
+        pair.first(f"{version} {label}, cold", read, SEARCH_BAR)
     shutil.rmtree(path)
 
 
 def _time_build(
-    report: Report, path: Path, label: str, column: str, kind: str, quick: bool
+    report: Report, path: Path, label: str, column: str, kind: Any, quick: bool
 ) -> None:
     def build(module: Any) -> Callable[[], object]:
         return lambda: module.dataset(str(path)).create_scalar_index(column, kind, name="built")
@@ -83,21 +115,6 @@ def _drop(path: Path) -> None:
     dataset = lance.dataset(str(path))
     if any(index["name"] == "built" for index in dataset.list_indices()):
         dataset.drop_index("built")
-
-
-def _time_reads(
-    report: Report,
-    path: Path,
-    version: str,
-    reads: dict[str, str],
-    values: dict[str, object],
-    quick: bool,
-) -> None:
-    pair = Pair(report, path, 5 if quick else 15)
-    for label, condition in reads.items():
-        read = _read(condition.format(**values))
-        pair.again(f"{version} {label}, warm", read, SEARCH_BAR)
-        pair.first(f"{version} {label}, cold", read, SEARCH_BAR)
 
 
 def _read(condition: str) -> Callable[[Any], pa.Table]:
@@ -156,3 +173,10 @@ def texts(rows: int) -> pa.Table:
     )
     columns = [pa.array(words[rng.integers(0, len(words), rows)]) for _ in range(8)]
     return pa.table({"row": np.arange(rows), "text": pc.binary_join_element_wise(*columns, " ")})
+
+
+def documents(rows: int) -> pa.Table:
+    """JSON documents with a number, each below ``rows`` once."""
+    random = np.random.default_rng(20).permutation(rows).tolist()
+    texts = [f'{{"number": {number}, "name": "document {number}"}}' for number in random]
+    return pa.table({"row": np.arange(rows), "document": pa.array(texts, pa.json_())})

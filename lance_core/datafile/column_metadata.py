@@ -92,23 +92,27 @@ class ColumnParser:
             number = num_rows.index(max(num_rows))
             reason = f"a page cannot have {num_rows[number]} rows"
             raise CorruptFileError(reason, field=f"pages[{number}]")
-        parsed: Sequence[Page] = _LazyPages(self.page, pages)
+        parsed: Sequence[Page]
         if len(pages) < MIN_LAZY_PAGES:
-            parsed = tuple(parsed)
+            parsed = tuple([self.page(page, number) for number, page in enumerate(pages)])
+        else:
+            parsed = _LazyPages(self.page, pages)
         buffers: tuple[ByteRange, ...] = ()
         if message.buffer_offsets or message.buffer_sizes:
             buffers = self._ranges(message.buffer_offsets[:], message.buffer_sizes[:])
         starts = list(accumulate(num_rows, initial=0))
         return Column(parsed, buffers, _column_encoding(_raw(message.encoding)), starts)
 
-    def page(self, page: ColumnMetadata.Page) -> Page:
-        """Parse a page; raises as `parse` does, but does not name the page."""
-        encoding = self._page_encodings.get(page.encoding.direct.encoding)
-        if encoding is None:
-            encoding = self._page_encoding(page.encoding)
-        return Page(
-            self._ranges(page.buffer_offsets[:], page.buffer_sizes[:]), page.length, encoding
-        )
+    def page(self, page: ColumnMetadata.Page, number: int) -> Page:
+        """Parse page ``number`` of a column; raises as `parse` does."""
+        try:
+            encoding = self._page_encodings.get(page.encoding.direct.encoding)
+            if encoding is None:
+                encoding = self._page_encoding(page.encoding)
+            buffers = self._ranges(page.buffer_offsets[:], page.buffer_sizes[:])
+            return Page(buffers, page.length, encoding)
+        except CorruptFileError as error:
+            raise error.at(field=f"pages[{number}]") from error
 
     def parse_files(self, raw: Sequence[bytes]) -> PageLists:
         """Parse the serialized ``ColumnMetadata`` of a column in each of several files.
@@ -180,7 +184,7 @@ class _LazyPages(Sequence[Page]):
 
     def __init__(
         self,
-        parse: Callable[[ColumnMetadata.Page], Page],
+        parse: Callable[[ColumnMetadata.Page, int], Page],
         messages: Sequence[ColumnMetadata.Page],
     ) -> None:
         self._parse = parse
@@ -200,22 +204,15 @@ class _LazyPages(Sequence[Page]):
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         page = self._known.get(index)
-        return page if page is not None else self._made(range(len(self))[index])
+        if page is None:
+            number = range(len(self))[index]
+            page = self._known.setdefault(number, self._parse(self._messages[number], number))
+        return page
 
     def __iter__(self) -> Iterator[Page]:
         if len(self._known) < len(self):
-            try:
-                self._known = dict(enumerate(map(self._parse, self._messages)))
-            except CorruptFileError:
-                return map(self.__getitem__, range(len(self)))  # names the page
+            self._known = dict(enumerate(map(self._parse, self._messages, range(len(self)))))
         return map(self._known.__getitem__, range(len(self)))
-
-    def _made(self, number: int) -> Page:
-        try:
-            page = self._parse(self._messages[number])
-        except CorruptFileError as error:
-            raise error.at(field=f"pages[{number}]") from error
-        return self._known.setdefault(number, page)
 
 
 def _column_metadata(raw: bytes) -> ColumnMetadata:
