@@ -37,7 +37,7 @@ _MAX_WRITTEN_BYTES = 1 << 20
 """Maximum bytes of pages to write at once."""
 
 VALUES_ENCODING = ColumnEncoding(values=Empty()).SerializeToString()
-"""The serialised ``ColumnEncoding`` of columns of values, in 2.1 and 2.2 files of all columns."""
+"""The serialised ``ColumnEncoding`` of columns of values: all columns of 2.1 and 2.2 files."""
 
 _MIN_TOGETHER = 64
 """Minimum number of pages to write at once; numpy takes longer for fewer."""

@@ -130,16 +130,16 @@ class ScanPlan:
     """The plan of a scan.
 
     ``limit`` and ``offset`` count live rows that satisfy the filter. ``spans``: the rows to read,
-    in the order of the result unless there is an ``order``, which has each column with its place in
-    the stored fields. ``batch_size``: maximum rows of a batch; with ``exact`` all batches but the
-    last have this size. ``batch_bytes``: approximate maximum bytes of a batch. ``schema``: the
-    stored fields that projection and filter may name. ``mask``: the rows that may be returned.
-    ``includes_deleted``: True returns deleted rows too, with null as row id and row address.
-    ``late``: the columns that are read after the filter for the rows that satisfy it: True for all,
-    False for none, the names of top-level columns, or None if the scan decides. ``use_statistics``:
-    True if statistics in files may exclude rows. ``metrics``: what the scan measures, if anything.
-    ``prefilter``: the search of indices for the filter. ``has_chosen_rows``: True if the spans have
-    only rows that such a search returned.
+    in the order of the result unless there is an ``order``. ``order``: the columns to sort by, each
+    with its place in the stored fields. ``batch_size``: maximum rows of a batch; with ``exact`` all
+    batches but the last have this size. ``batch_bytes``: approximate maximum bytes of a batch.
+    ``schema``: the stored fields that projection and filter may name. ``mask``: the rows that may
+    be returned. ``includes_deleted``: True returns deleted rows too, with null as row id and row
+    address. ``late``: the columns that are read after the filter for the rows that satisfy it: True
+    for all, False for none, the names of top-level columns, or None if the scan decides.
+    ``use_statistics``: True if statistics in files may exclude rows. ``metrics``: what the scan
+    measures, if anything. ``prefilter``: the search of indices for the filter. ``has_chosen_rows``:
+    True if the spans have only rows that such a search returned.
     """
 
     projection: Projection
