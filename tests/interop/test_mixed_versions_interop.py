@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import lance
 import numpy as np
@@ -77,6 +78,21 @@ def test_files_of_two_versions_are_one_table(
     minors = [int(name[-1]) for name in (base, other, base)]
     assert state(tmp_path) == (MIXED, base, minors)
     assert second.dataset(uri).data_storage_version == base
+    check(tmp_path, rows(0, 120))
+
+
+@each_case("mode", ["reencode", "try_binary_copy"])
+@each_case(("base", "other"), PAIRS)
+def test_a_compaction_makes_one_file_of_files_of_two_versions(
+    base: str, other: str, mode: Any, tmp_path: Path
+) -> None:
+    uri = str(tmp_path)
+    lance.write_dataset(rows(0), uri, data_storage_version=base)
+    lance.write_dataset(rows(40), uri, mode="append", data_storage_version=other)
+    lance.write_dataset(rows(80), uri, mode="append")
+    metrics = lance_core.dataset(uri).optimize.compact_files(compaction_mode=mode)
+    assert (metrics.fragments_removed, metrics.fragments_added) == (3, 1)
+    assert state(tmp_path)[1:] == (base, [int(base[-1])])
     check(tmp_path, rows(0, 120))
 
 
