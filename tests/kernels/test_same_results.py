@@ -362,3 +362,12 @@ def test_dictionaries_of_long_columns_are_found_alike() -> None:
     for most in (9_000, 50):
         check("dictionary_codes", data, edges, 3, np.arange(9_999), most)
         check("dictionary_codes", data, edges, 3, np.arange(9_999)[::-2], most)
+
+
+def test_dictionaries_of_numbers_are_found_alike() -> None:
+    values = np.random.default_rng(5).integers(0, 300, (4, 1000)).astype("<u8")
+    edges = np.add.outer(np.arange(0, 32_000, 8000), np.arange(0, 8008, 8)).reshape(-1)
+    for shift in (0, 4):
+        data = np.concatenate([np.zeros(shift, np.uint8), values.view(np.uint8).reshape(-1)])
+        for most in (1000, 290, 20):
+            check("dictionary_codes", data, edges + shift, 4, np.arange(1000), most)

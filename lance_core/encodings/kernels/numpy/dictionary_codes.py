@@ -12,6 +12,7 @@ from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
 from lance_core.errors import InvalidInputError
 
 Codes = npt.NDArray[np.uint32]
+Marks = npt.NDArray[np.uint64]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
@@ -26,8 +27,12 @@ def dictionary_codes(
     counts = np.full(columns, most + 1, np.int64)
     starts, stops = table[:, places], table[:, places + 1]
     firsts = [np.zeros(0, np.int64)]
-    for column in np.flatnonzero(_least_distinct(data, starts, stops) <= most).tolist():
-        encoded = _as_binary(data, starts[column], stops[column]).dictionary_encode()
+    marks, are_values = _marks(data, starts, stops)
+    for column in np.flatnonzero(_num_distinct(marks) <= most).tolist():
+        if are_values:  # Arrow encodes numbers faster than bytes
+            encoded = pa.array(marks[column]).dictionary_encode()
+        else:
+            encoded = _as_binary(data, starts[column], stops[column]).dictionary_encode()
         if len(encoded.dictionary) > most:
             continue
         own = np.frombuffer(encoded.indices.buffers()[1] or b"", np.int32, len(places))
@@ -58,17 +63,26 @@ def _checked(
     return table
 
 
-def _least_distinct(data: Bytes, starts: Int64Array, stops: Int64Array) -> Int64Array:
-    """For each column, a number of distinct values that it has at least."""
-    padded = np.concatenate([data, np.zeros(8, np.uint8)])
-    words: npt.NDArray[np.uint64] = np.ndarray(len(data) + 1, "<u8", padded, strides=(1,))
+def _marks(data: Bytes, starts: Int64Array, stops: Int64Array) -> tuple[Marks, bool]:
+    """Numbers that are equal for equal values; and True if they differ for different values.
+
+    They are made of the length and the last 8 bytes.
+    """
     lengths = stops - starts
-    # Numbers of the length and the last 8 bytes of values are equal for equal values.
+    if starts.size and (lengths == 8).all() and not (starts & 7).any():
+        return data[: len(data) & ~7].view("<u8")[starts >> 3], True
+    padded = np.concatenate([data, np.zeros(8, np.uint8)])
+    words: Marks = np.ndarray(len(data) + 1, "<u8", padded, strides=(1,))
     marks = words[stops - np.minimum(lengths, 8)]
     marks &= _MASKS[np.minimum(lengths, 8)]
     marks ^= lengths.astype(np.uint64) * _MIX
-    marks.sort(axis=1)
-    changes = np.count_nonzero(marks[:, 1:] != marks[:, :-1], axis=1)
+    return marks, False
+
+
+def _num_distinct(marks: Marks) -> Int64Array:
+    """The number of distinct numbers of each row."""
+    ascending = np.sort(marks, axis=1)
+    changes = np.count_nonzero(ascending[:, 1:] != ascending[:, :-1], axis=1)
     return np.asarray(changes + (marks.shape[1] > 0), np.int64)
 
 
