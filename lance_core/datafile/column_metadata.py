@@ -11,20 +11,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate
 from operator import add
-from typing import NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file2_pb2 import ColumnMetadata, DirectEncoding, Encoding
-from lance_core.datafile import varints
-from lance_core.datafile.varints import Ints
 from lance_core.encodings.dispatch import parse_column_encoding, parse_page_encoding
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.on_demand import lazy_module
 from lance_core.store.base import ByteRange, BytesLike
+
+if TYPE_CHECKING:
+    from lance_core.datafile import varints
+    from lance_core.datafile.varints import Ints
+else:
+    varints = lazy_module("lance_core.datafile.varints")
 
 MAX_PAGE_ROWS = 1 << 48
 """Maximum rows of a page; larger numbers are rejected so that sums of rows fit into 64 bits."""

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.schema import logical_type
-from lance_core.schema.field import UNASSIGNED, Field
+from lance_core.schema.field import Field
+from lance_core.schema.proto import fields_to_proto
 
 _TEXTS = list(logical_type.SIMPLE)
 _TYPES = list(logical_type.SIMPLE.values())
@@ -127,10 +128,7 @@ def _id(id_: int) -> bytes:
 @lru_cache(maxsize=256)
 def _end(type_: int, nullable: bool, encoding: int) -> bytes:
     """The part of a message after the id."""
-    from lance_core._pb import file_pb2
-
-    message = file_pb2.Field(parent_id=UNASSIGNED, logical_type=_TEXTS[type_], nullable=nullable)
-    message.encoding = encoding  # type: ignore[assignment]  # open enum: any number is kept
+    (message,) = fields_to_proto([Field("", _TEXTS[type_], nullable, 0, encoding=encoding)])
     return message.SerializeToString()
 
 

@@ -134,6 +134,13 @@ def fields_to_proto(fields: Iterable[Field]) -> list[file_pb2.Field]:
     return [_field_to_proto(field) for field in _walk(fields)]
 
 
+def serialized_fields(data: bytes) -> list[file_pb2.Field]:
+    """The messages that are field 1 of the serialized message ``data``."""
+    from lance_core._pb import file_pb2
+
+    return file_pb2.Schema.FromString(data).fields[:]
+
+
 def _walk(fields: Iterable[Field]) -> Iterator[Field]:
     for field in fields:
         yield from field.walk()

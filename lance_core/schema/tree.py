@@ -15,7 +15,12 @@ from lance_core.schema.arrow import fields_from_arrow
 from lance_core.schema.field import UNASSIGNED, Field
 from lance_core.schema.path import format_path, parse_path
 from lance_core.schema.project import project_lineages, without_ids
-from lance_core.schema.proto import decode_metadata, fields_from_proto, fields_to_proto
+from lance_core.schema.proto import (
+    decode_metadata,
+    fields_from_proto,
+    fields_to_proto,
+    serialized_fields,
+)
 
 if TYPE_CHECKING:
     from lance_core._pb import file_pb2
@@ -149,12 +154,8 @@ class Schema:
         return self.derived("proto", self._to_proto)
 
     def _to_proto(self) -> Sequence[file_pb2.Field]:
-        from lance_core._pb import file_pb2
-
         plain = self._plain
-        if plain is None:
-            return fields_to_proto(self.fields)
-        return file_pb2.Schema.FromString(plain.serialized()).fields[:]
+        return serialized_fields(plain.serialized()) if plain else fields_to_proto(self.fields)
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema that users see."""
