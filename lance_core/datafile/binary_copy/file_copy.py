@@ -49,8 +49,13 @@ Only columns of blobs have another one.
 
 _HEADER_ENCODING = ArrayEncoding(struct=SimpleStruct()).SerializeToString()
 
-GROUP_BYTES = 2 << 20
-"""Bytes of rows that wait to be encoded, of all fields together."""
+GROUP_BYTES = 1 << 20
+"""Bytes of the rows of several fields that are read and encoded together. Fields with more rows are
+read one by one, so that threads share them, and few rows are in memory."""
+
+PAGE_BYTES = 1 << 20
+"""Maximum bytes of the rows of a field that wait for a page. Most fields are read in one window of
+more than half of that, which becomes a page without a copy."""
 
 _PROBABLE_BYTES = 16
 """Assumed bytes of a value that waits to be encoded."""
@@ -119,7 +124,8 @@ class FileCopy:
         self._schema = schema
         self._version = version
         self._layouts = layouts
-        self._limits = limits = page_limits(len(schema.fields), None, None)
+        columns = len(schema.fields)
+        self._limits = limits = page_limits(columns, PAGE_BYTES * columns, None)
         self._context = self._output.encode_context(registry, limits)
 
     def write(
@@ -271,7 +277,8 @@ def _encoded_pages(
         rest = [(one, page) for one in rows for page in one.encoder.flush()]
     # Arrow's pool retains memory for each of the threads, of which the writer frees the pages.
     pa.default_memory_pool().release_unused()
-    yield rest
+    if rest:
+        yield rest
 
 
 def _named(

@@ -70,11 +70,13 @@ def fsst_encode(
 def fsst_train(sample: Sequence[bytes]) -> tuple[bytes, ...]:
     """See `lance_core.encodings.kernels.Kernels.fsst_train`."""
     offsets = np.zeros(len(sample) + 1, np.int64)
-    np.cumsum([len(text) for text in sample], out=offsets[1:])
+    np.cumsum(list(map(len, sample)), out=offsets[1:])
     symbols, lengths = bytearray(8 * MAX_SYMBOLS), bytearray(MAX_SYMBOLS)
     with INVALID:
         count = _native.fsst_train(b"".join(sample), offsets, symbols, lengths)
-    return tuple(bytes(symbols[8 * i : 8 * i + lengths[i]]) for i in range(count))
+    stored = bytes(symbols)
+    ends = zip(range(0, 8 * count, 8), lengths, strict=False)
+    return tuple([stored[start : start + length] for start, length in ends])
 
 
 def dictionary_codes(

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array
 
 MAX_SYMBOLS = 255
@@ -70,11 +72,10 @@ def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[
     begins, ends = starts[full], stops[full]
     pieces = -(-(ends - begins) // _PIECE)
     begins = begins + _PIECE * (piece_at[: len(full)] * pieces).astype(np.int64)
-    view = memoryview(data)
-    return [
-        bytes(view[begin : min(end, begin + _PIECE)])
-        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
-    ]
+    stops = np.minimum(ends, begins + _PIECE)
+    joined = np.frombuffer(data, np.uint8)[spans_index(begins, stops)].tobytes()
+    edges = np.cumsum(stops - begins).tolist()
+    return [joined[start:stop] for start, stop in pairwise([0, *edges])]
 
 
 def _count(text: bytes, symbols: set[bytes], gains: Counter[bytes]) -> int:
