@@ -137,14 +137,25 @@ def group_pages(
     stops = np.concatenate([np.zeros(1, np.int64), totals.cumsum()])[values.edges]
     words = values.edges * (4 if large else 2)
     buffers = zip(_slices(table, words), _slices(joined, stops), strict=True)
-    if len(values.encodings) == 1 and not any(dictionaries):
+    return _pages(message, list(buffers), values.encodings, dictionaries)
+
+
+def _pages(
+    message: MiniBlockLayout,
+    buffers: Sequence[tuple[memoryview, memoryview]],
+    encodings: Sequence[CompressiveEncoding],
+    dictionaries: Sequence[StoredDictionary | None],
+) -> list[EncodedPage]:
+    """A page of each column; ``message`` has what the layouts of all have in common."""
+    count = message.num_items
+    if len(encodings) == 1 and not any(dictionaries):
         raw = PageLayout(mini_block_layout=message).SerializeToString()
         return [EncodedPage(0, pair, raw, count, 0) for pair in buffers]
     pages = []
     for place, (pair, dictionary) in enumerate(zip(buffers, dictionaries, strict=True)):
         own: tuple[BytesLike, ...] = pair
-        if len(values.encodings) > 1:
-            message.value_compression.CopyFrom(values.encodings[place])
+        if len(encodings) > 1:
+            message.value_compression.CopyFrom(encodings[place])
         if dictionary is not None:
             message.dictionary.CopyFrom(dictionary.encoding)
             message.num_dictionary_items = dictionary.count
