@@ -19,7 +19,6 @@ IMPORTS_IN_FUNCTIONS = {
     "lance_core.dataset.read.pruning": "it needs the parser of SQL only where there is a filter",
     "lance_core.encodings.dispatch": "a file has the encodings of one version",
     "lance_core.plugins.loading": "pluggy, which the hooks need, is imported with the first plugin",
-    "lance_core.schema.plain_fields": "only schemas that are written need the messages of protobuf",
     "lance_core.schema.proto": "the messages of protobuf are imported with the first file",
     "lance_core.schema.tree": "only the schemas of wide tables need the module",
     "lance_core_kernels.plugin": "the compiled library may be missing",
