@@ -16,6 +16,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
 from lance_core.index.spec import IndexTypeSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import without_collections
 from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
 from lance_core.plugins.loading import (
     Contribution,
@@ -264,7 +265,8 @@ def _installed(entry_points: bool, environ: Mapping[str, str]) -> InstalledPlugi
 def _load_all(
     sources: Iterable[PluginSource], failures: Iterable[PluginLoadFailure]
 ) -> tuple[list[Contribution], list[PluginLoadFailure]]:
-    results = [load(source) for source in sources]
+    with without_collections():
+        results = [load(source) for source in sources]
     loaded = [result for result in results if isinstance(result, Contribution)]
     failed = [result for result in results if isinstance(result, PluginLoadFailure)]
     return loaded, [*failures, *failed]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import gc
 import json
 import os
 import re
@@ -13,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import lance_core
-from lance_core.on_demand import Part
+from lance_core.on_demand import Part, without_collections
+from tests.each_case import each_case
 
 PACKAGE = Path(lance_core.__file__).parent
 
@@ -219,6 +222,21 @@ def test_each_verb_imports_few_modules_and_no_pandas(tmp_path: Path) -> None:
         listed = "\n".join(names)
         assert len(names) <= MOST_MODULES[verb], f"{verb} imports {len(names)} modules:\n{listed}"
     assert not found["pandas"], "`pa.array` and `pa.scalar` import pandas: see numpy_values"
+
+
+@each_case("enabled", [True, False])
+def test_the_garbage_collector_pauses_during_imports_and_is_then_as_before(enabled: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with contextlib.suppress(ZeroDivisionError), without_collections():
+            with without_collections():
+                assert not gc.isenabled()
+            assert not gc.isenabled()
+            raise ZeroDivisionError
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 FORK = """
