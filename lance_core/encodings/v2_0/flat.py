@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -148,8 +149,9 @@ def _plan(type_: pa.DataType, bits: int, start: int) -> ArrayPlan:
     return FixedWidthPlan(type_, bits // 8, start, primitive_builder(type_), alignment(type_))
 
 
+@lru_cache(maxsize=256)
 def primitive_builder(type_: pa.DataType) -> Build:
-    """A builder of arrays whose buffers are validity and values."""
+    """A builder of arrays whose buffers are validity and values; one for all columns of a type."""
 
     def build(count: int, skip: int, validity: pa.Buffer | None, values: pa.Buffer) -> pa.Array:
         nulls = 0 if validity is None else -1
