@@ -94,7 +94,7 @@ def main() -> int:
     os.environ["LANCE_CORE_DURABILITY"] = "fast"
     if arguments.no_kernels:
         os.environ["LANCE_CORE_DISABLE_PLUGINS"] = "kernels"
-    description = describe("benchmarks", sys.argv[1:])
+    description = describe("benchmarks", _said(sys.argv[1:]))
     report, start = Report(), time.monotonic()
     try:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
@@ -108,6 +108,14 @@ def main() -> int:
         draw.main([])
     missed = report.finish()
     return 0 if arguments.quick else min(missed, 1)
+
+
+def _said(arguments: list[str]) -> list[str]:
+    """The command's arguments without those that name places of this machine."""
+    places = argparse.ArgumentParser(add_help=False)
+    places.add_argument("--folder")
+    places.add_argument("--json")
+    return places.parse_known_args(arguments)[1]
 
 
 def _run(report: Report, folder: Path, arguments: argparse.Namespace) -> None:
