@@ -1,8 +1,8 @@
 """Byte ranges and their bytes as arrays, so that many of them need no Python object each.
 
-A decoder may request `RangeArrays` in place of a list of ranges. Whoever fetches the bytes may
-return `BufferSlices` in place of a list of buffers. Both are sequences, so that code for few ranges
-need not know them.
+A decoder may request `RangeArrays` instead of a list of ranges, and a reader of files may return
+`BufferSlices` instead of a list of buffers. Both are sequences, so code for few ranges works with
+either.
 """
 
 from __future__ import annotations

@@ -6,14 +6,14 @@ the same continuations. This makes millions of schedules affordable.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
+from lance_core.on_demand import without_collections
 from lance_core_explorer.configuration import Configuration
 from lance_core_explorer.judge import Judge, Verdict
 from lance_core_explorer.machine import Decision, Machine, State
@@ -78,20 +78,9 @@ def explore(
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.enter_context(remembering())
-        stack.enter_context(_without_collector())
+        # Millions of small values stay alive until the end.
+        stack.enter_context(without_collections())
         return _Search(configuration, limits).run()
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Disable garbage collection: millions of small values stay alive until the end."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Search:
