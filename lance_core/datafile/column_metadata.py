@@ -7,11 +7,12 @@ known writer uses this.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate
 from operator import add
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 import numpy as np
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from lance_core.datafile.varints import Ints
 else:
     varints = lazy_module("lance_core.datafile.varints")
+
+T = TypeVar("T")
 
 MAX_PAGE_ROWS = 1 << 48
 """Maximum rows of a page; larger numbers are rejected so that sums of rows fit into 64 bits."""
@@ -182,42 +185,61 @@ class ColumnParser:
         return tuple(map(_byte_range, zip(offsets, stops, strict=True)))
 
 
-class _LazyPages(Sequence[Page]):
-    """The pages of a column, each parsed by ``parse`` on first access. Thread-safe."""
+class LazyItems(Sequence[T]):
+    """A sequence whose items are each made on first access and then kept. Thread-safe."""
 
-    __slots__ = ("_known", "_messages", "_parse")
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: dict[int, T] = {}
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        item = self._made.get(index)
+        # Two threads may make the same item; setdefault gives both the same object.
+        return item if item is not None else self._made.setdefault(index, self._make(index))
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[index] for index in range(len(self)))
+
+    @abstractmethod
+    def _make(self, index: int) -> T:
+        """Item ``index``. Raises `IndexError` if it does not exist."""
+
+
+class _LazyPages(LazyItems[Page]):
+    """The pages of a column, each parsed by ``parse``."""
+
+    __slots__ = ("_is_whole", "_messages", "_parse")
 
     def __init__(
         self,
         parse: Callable[[ColumnMetadata.Page, int], Page],
         messages: Sequence[ColumnMetadata.Page],
     ) -> None:
+        super().__init__()
         self._parse = parse
         self._messages = messages
-        self._known: dict[int, Page] = {}
+        self._is_whole = False
 
     def __len__(self) -> int:
         return len(self._messages)
 
-    @overload
-    def __getitem__(self, index: int) -> Page: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Page]: ...
-
-    def __getitem__(self, index: int | slice) -> Page | list[Page]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        page = self._known.get(index)
-        if page is None:
-            number = range(len(self))[index]
-            page = self._known.setdefault(number, self._parse(self._messages[number], number))
-        return page
-
     def __iter__(self) -> Iterator[Page]:
-        if len(self._known) < len(self):
-            self._known = dict(enumerate(map(self._parse, self._messages, range(len(self)))))
-        return map(self._known.__getitem__, range(len(self)))
+        if not self._is_whole:
+            self._made = dict(enumerate(map(self._parse, self._messages, range(len(self)))))
+            self._is_whole = True
+        return map(self._made.__getitem__, range(len(self)))
+
+    def _make(self, index: int) -> Page:
+        return self._parse(self._messages[index], range(len(self))[index])
 
 
 def _column_metadata(raw: bytes) -> ColumnMetadata:

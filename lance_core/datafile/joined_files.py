@@ -15,10 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core.datafile.column_metadata import ColumnParser
+from lance_core.datafile.column_metadata import ColumnParser, LazyItems
 from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, MAGIC, TABLE_ENTRY
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
-from lance_core.datafile.metadata import LazyColumns
 from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import run_decoding, run_interleaved
@@ -225,7 +224,7 @@ class _Metadata:
         return sum(map(len, self._copies))
 
 
-class JoinedColumns(LazyColumns):
+class JoinedColumns(LazyItems[Column]):
     """The physical columns of joined files."""
 
     def __init__(
@@ -241,11 +240,11 @@ class JoinedColumns(LazyColumns):
     def __len__(self) -> int:
         return self._metadata.num_columns
 
-    def _parse(self, index: int) -> Column:
+    def _make(self, index: int) -> Column:
         with self._lock:
-            found = self._parsed.get(index)
+            found = self._made.get(index)
             if found is None:
-                found = self._parsed[index] = self._joined(index)
+                found = self._made[index] = self._joined(index)
         return found
 
     def _joined(self, index: int) -> Column:

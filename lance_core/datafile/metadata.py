@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import struct
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file_pb2 import Schema as StoredSchema
 from lance_core._pb.frames_pb2 import DescriptorFrame
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.column_metadata import ColumnParser
+from lance_core.datafile.column_metadata import ColumnParser, LazyItems
 from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.dispatch import decode_field
@@ -41,36 +40,8 @@ MAX_DESCRIPTION = 32 << 20
 _ENTRY = struct.Struct("<QQ")
 
 
-class LazyColumns(Sequence[Column]):
-    """The physical columns of a file or of several, each parsed on first access. Thread-safe."""
-
-    __slots__ = ("_parsed",)
-
-    def __init__(self) -> None:
-        self._parsed: dict[int, Column] = {}
-
-    @overload
-    def __getitem__(self, index: int) -> Column: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Column]: ...
-
-    def __getitem__(self, index: int | slice) -> Column | list[Column]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        column = self._parsed.get(index)
-        return column if column is not None else self._parse(index)
-
-    def __iter__(self) -> Iterator[Column]:
-        return (self[index] for index in range(len(self)))
-
-    @abstractmethod
-    def _parse(self, index: int) -> Column:
-        """Parse a column, add it to ``_parsed`` and return it."""
-
-
-class Columns(LazyColumns):
-    """The physical columns of a file.
+class Columns(LazyItems[Column]):
+    """The physical columns of a file, each parsed on first access.
 
     Access raises `CorruptFileError` if the column's metadata is invalid.
     """
@@ -106,9 +77,9 @@ class Columns(LazyColumns):
     @property
     def parsed(self) -> list[Column]:
         """The columns that are parsed so far."""
-        return list(self._parsed.copy().values())
+        return list(self._made.copy().values())
 
-    def _parse(self, index: int) -> Column:
+    def _make(self, index: int) -> Column:
         if not 0 <= index < len(self):
             raise IndexError(f"column {index} does not exist; the file has {len(self)} columns")
         position, length = _ENTRY.unpack_from(self._table, index * TABLE_ENTRY)
@@ -116,12 +87,10 @@ class Columns(LazyColumns):
         try:
             if not 0 <= start <= start + length <= len(self._metadata):
                 raise CorruptFileError(f"its {length} bytes are outside of the column metadata")
-            column = self._parser.parse(self._metadata[start : start + length])
+            return self._parser.parse(self._metadata[start : start + length])
         except CorruptFileError as error:
             field = f"columns[{index}]" + (f".{error.field}" if error.field else "")
             raise CorruptFileError(error.reason, error.path, position, field) from error
-        # Two threads may parse the same column; setdefault gives both the same object.
-        return self._parsed.setdefault(index, column)
 
 
 class FileMetadata:
