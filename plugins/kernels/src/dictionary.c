@@ -3,18 +3,6 @@
 
 #define MIX 0x9E3779B97F4A7C15u
 
-static inline uint64_t load8(const uint8_t *at) {
-    uint64_t word;
-    __builtin_memcpy(&word, at, 8);
-    return word;
-}
-
-static inline uint64_t load4(const uint8_t *at) {
-    uint32_t word;
-    __builtin_memcpy(&word, at, 4);
-    return word;
-}
-
 static inline uint64_t stir(uint64_t hash) {
     hash *= MIX;
     return hash ^ hash >> 32;
@@ -24,13 +12,13 @@ static inline uint64_t hash_of(const uint8_t *at, int64_t size) {
     uint64_t hash = (uint64_t)size;
     if (size > 8) {
         for (int64_t i = 0; i < size - 8; i += 8)
-            hash = stir(hash ^ load8(at + i));
-        return stir(hash ^ load8(at + size - 8));
+            hash = stir(hash ^ load_u64(at + i));
+        return stir(hash ^ load_u64(at + size - 8));
     }
     if (size == 8)
-        return stir(hash ^ load8(at));
+        return stir(hash ^ load_u64(at));
     if (size >= 4)
-        return stir(hash << 56 ^ load4(at) << 24 ^ load4(at + size - 4));
+        return stir(hash << 56 ^ (uint64_t)load_u32(at) << 24 ^ (uint64_t)load_u32(at + size - 4));
     if (size)
         return stir(hash << 56 ^ (uint64_t)at[0] << 16 ^ (uint64_t)at[size / 2] << 8 ^ at[size - 1]);
     return stir(hash);
@@ -38,9 +26,9 @@ static inline uint64_t hash_of(const uint8_t *at, int64_t size) {
 
 static inline int same(const uint8_t *a, const uint8_t *b, int64_t size) {
     if (size == 8)
-        return load8(a) == load8(b);
+        return load_u64(a) == load_u64(b);
     if (size < 8 && size >= 4)
-        return load4(a) == load4(b) && load4(a + size - 4) == load4(b + size - 4);
+        return load_u32(a) == load_u32(b) && load_u32(a + size - 4) == load_u32(b + size - 4);
     return __builtin_memcmp(a, b, (size_t)size) == 0;
 }
 

@@ -13,18 +13,6 @@ typedef struct {
 #define MOST_PARTS 64
 #define MOST_VALUES (1 << 15) /* of a chunk: its word has four bits for their logarithm */
 
-static inline int64_t load_u16(const uint8_t *from) {
-    uint16_t word;
-    memcpy(&word, from, 2);
-    return word;
-}
-
-static inline int64_t load_u32(const uint8_t *from) {
-    uint32_t word;
-    memcpy(&word, from, 4);
-    return word;
-}
-
 /* For each chunk, whose size is in `stops`, its number of levels; then, part by part, where in the
  * data it starts; then how large it is. The table has room for all. */
 static const char *chunk_headers(spans_t chunks, header_t form, int64_t *table) {

@@ -87,6 +87,25 @@ static inline const char *chunk_at(chunks_t chunks, int64_t i, bytes_t *chunk) {
     return NULL;
 }
 
+/* Words that need not be aligned. */
+static inline int64_t load_u16(const uint8_t *from) {
+    uint16_t word;
+    __builtin_memcpy(&word, from, 2);
+    return word;
+}
+
+static inline int64_t load_u32(const uint8_t *from) {
+    uint32_t word;
+    __builtin_memcpy(&word, from, 4);
+    return word;
+}
+
+static inline uint64_t load_u64(const uint8_t *from) {
+    uint64_t word;
+    __builtin_memcpy(&word, from, 8);
+    return word;
+}
+
 /* What the files share. fastlanes.c: */
 
 /* One chunk of at most CHUNK values that begins with its width: `count` values to `out`. */
@@ -97,11 +116,9 @@ const char *unpack_with_width(bytes_t chunk, int64_t count, unsigned bits, uint8
 /* Where the offsets of a chunk end and its bytes begin. */
 const char *variable_head(bytes_t chunk, int64_t count, int64_t width, int64_t *head);
 static inline int64_t load_offset(const uint8_t *offsets, int64_t i, int64_t width) {
-    uint32_t narrow;
-    uint64_t wide;
     if (width == 4)
-        return __builtin_memcpy(&narrow, offsets + 4 * i, 4), (int64_t)narrow;
-    __builtin_memcpy(&wide, offsets + 8 * i, 8);
+        return load_u32(offsets + 4 * i);
+    const uint64_t wide = load_u64(offsets + 8 * i);
     return wide > INT64_MAX ? -1 : (int64_t)wide;
 }
 
