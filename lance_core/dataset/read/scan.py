@@ -347,10 +347,12 @@ def _uncut(
 
     For a stream and for a large result, windows save memory at the cost of time: they use
     ``low_retention``. An I/O-bound scan of a whole result does not, because it also keeps
-    read-ahead data in memory.
+    read-ahead data in memory. The memory of a whole result is kept for the next one.
     """
     low_retention = is_stream or (not snapshot.is_io_bound and _is_large(plan))
-    window = Window(snapshot, plan, sizers.read, low_retention=low_retention)
+    window = Window(
+        snapshot, plan, sizers.read, low_retention=low_retention, keeps_large=not is_stream
+    )
     is_end = ends_of(plan.spans)
 
     def read(span: Span) -> WindowResult:

@@ -108,11 +108,18 @@ class FindKeys(Protocol):
 class Window:
     """The reader of all windows of a scan, shared by its threads.
 
-    ``low_retention``: True returns unused memory to the system after each window, which costs time.
+    ``low_retention``: True returns unused memory to the system after each window, which costs time;
+    with ``keeps_large`` not that of large columns, which the next scan uses again.
     """
 
     def __init__(
-        self, snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer, *, low_retention: bool = False
+        self,
+        snapshot: Snapshot,
+        plan: ScanPlan,
+        sizer: WindowSizer,
+        *,
+        low_retention: bool = False,
+        keeps_large: bool = False,
     ) -> None:
         self._plan = plan
         self._snapshot = self._chosen_snapshot = snapshot
@@ -129,6 +136,7 @@ class Window:
             self._sparse_snapshot = replace(self._chosen_snapshot, reads=metrics.read)
         self._sizer = sizer
         self._low_retention = low_retention
+        self._keeps_large = keeps_large
         self._projection = projection = plan.projection
         self._filter = plan.filter
         if plan.filter is not None:
@@ -255,7 +263,7 @@ class Window:
         if not self._low_retention:
             yield
             return
-        with low_retention_pool():
+        with low_retention_pool(keeps_large=self._keeps_large):
             yield
         release_unused()
 

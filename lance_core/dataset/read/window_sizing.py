@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.plan import Span
     from lance_core.schema import Field
 
-TABLE_WINDOW_ROWS = 1 << 19
+TABLE_WINDOW_ROWS = 1 << 20
 """Maximum rows of a window."""
 
 STREAM_WINDOW_BYTES = 12 << 20

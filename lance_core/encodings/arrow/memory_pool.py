@@ -4,13 +4,12 @@ A pool reuses freed memory. numpy maps each large array anew, and the operating 
 every page, which costs more than most decoders do. In return a pool retains memory that is not in
 use. Arrow's default pool, mimalloc, retains up to three times the used memory if one thread frees
 what another thread allocated, as streams of batches do, and maps huge pages that it uses in part.
-Use `low_retention_pool` for streams and for large results. Its largest buffers are mapped with huge
-pages, which are cleared several times faster, and unmapped when they are freed.
+Use `low_retention_pool` for streams and for large results. Its largest buffers have huge pages,
+which are cleared several times faster (`huge_pages`).
 """
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.huge_pages import huge_buffer, huge_bytes
+
 _LARGE = 64 << 10
 _TOO_LARGE = 1 << 40
 """Use Arrow's pool for arrays of this many bytes.
@@ -29,17 +30,12 @@ Below ``_LARGE`` numpy is as fast. Above ``_TOO_LARGE`` no allocation succeeds, 
 `MemoryError`.
 """
 
-_HUGE = 2 << 20
-"""Size of a huge page."""
-
 _DECAY = 100
 """Milliseconds for which a pool keeps freed memory: the next window of a stream uses it again, so
 that the operating system need not clear it once more. With 0 a stream takes a seventh longer."""
 
-_UNUSED = 8
-"""The unused end of a huge page is at most one part in this many of the buffer."""
-
 _pool: ContextVar[pa.MemoryPool | None] = ContextVar("_pool", default=None)
+_keeps: ContextVar[bool] = ContextVar("_keeps", default=False)
 
 
 def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -57,31 +53,12 @@ def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 def allocate(size: int) -> pa.Buffer:
     """An uninitialised buffer of ``size`` bytes."""
     pool = memory_pool()
-    if pool is not None and _huge_bytes(size) and size < _TOO_LARGE:
+    if pool is not None and huge_bytes(size) and size < _TOO_LARGE:
         try:
-            return _with_huge_pages(size)
+            return huge_buffer(size, keeps=_keeps.get())
         except OSError:
             pass  # there are too many mappings, or the kernel has no huge pages
     return pa.allocate_buffer(size, memory_pool=pool)
-
-
-def _huge_bytes(size: int) -> int:
-    """How many of the first bytes of a buffer of ``size`` bytes get huge pages.
-
-    The last page is a huge one if little of it is unused: all of it becomes resident.
-    """
-    if not hasattr(mmap, "MADV_HUGEPAGE"):
-        return 0
-    rounded = -(-size // _HUGE) * _HUGE
-    return rounded if rounded - size <= size // _UNUSED else rounded - _HUGE
-
-
-def _with_huge_pages(size: int) -> pa.Buffer:
-    """Memory that is unmapped when the buffer is freed."""
-    # Linux aligns mappings to huge pages if they have the size of some.
-    mapped = mmap.mmap(-1, -(-size // _HUGE) * _HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    mapped.madvise(mmap.MADV_HUGEPAGE, 0, _huge_bytes(size))
-    return pa.py_buffer(memoryview(mapped)[:size])
 
 
 def memory_pool() -> pa.MemoryPool | None:
@@ -90,17 +67,20 @@ def memory_pool() -> pa.MemoryPool | None:
 
 
 @contextmanager
-def low_retention_pool() -> Iterator[None]:
+def low_retention_pool(*, keeps_large: bool = False) -> Iterator[None]:
     """Let the calling thread allocate from a pool that retains little freed memory.
 
     The pool is jemalloc, configured to return freed memory after `_DECAY` milliseconds, if Arrow
     includes it and the default pool is mimalloc. With any other default pool, which the user has
-    chosen, that pool stays in use; call `release_unused` to shrink it.
+    chosen, that pool stays in use; call `release_unused` to shrink it. ``keeps_large``: the memory
+    of the largest buffers is kept when they are freed, as far as the system does not need it.
     """
     before = _pool.set(_low_retention())
+    kept = _keeps.set(keeps_large)
     try:
         yield
     finally:
+        _keeps.reset(kept)
         _pool.reset(before)
 
 

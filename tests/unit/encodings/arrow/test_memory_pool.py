@@ -9,10 +9,7 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from lance_core.encodings.arrow import memory_pool as module
 from lance_core.encodings.arrow.memory_pool import (
     allocate,
     empty,
@@ -111,20 +108,13 @@ def test_meanwhile_large_arrays_are_writable_and_outlive_the_pool(size: int) -> 
     assert int(array.sum()) == 3 * size
 
 
-@given(st.integers(1, 64 << 20))
-def test_huge_pages_add_at_most_an_eighth_to_a_buffer(size: int) -> None:
-    huge = module._huge_bytes(size)
-    assert huge % (2 << 20) == 0
-    assert size - (2 << 20) < huge <= size + size // 8
-
-
 def test_meanwhile_large_arrays_come_from_the_pool_if_they_cannot_be_mapped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(_: int) -> pa.Buffer:
+    def fail(_: int, *, keeps: bool) -> pa.Buffer:
         raise OSError("too many mappings")
 
-    monkeypatch.setattr("lance_core.encodings.arrow.memory_pool._with_huge_pages", fail)
+    monkeypatch.setattr("lance_core.encodings.arrow.memory_pool.huge_buffer", fail)
     pool = _spare_pool()
     before = pool.bytes_allocated()
     with low_retention_pool():

@@ -1,0 +1,113 @@
+"""Large buffers in mappings with huge pages, which later buffers use again.
+
+The operating system clears fresh memory, which takes a quarter of the time of a scan. So mappings
+of freed buffers can be kept for the next ones. Meanwhile they are marked as free: the system takes
+their pages before it swaps or ends a process, and hands out cleared ones at the next use.
+"""
+
+from __future__ import annotations
+
+import mmap
+import weakref
+from collections import deque
+
+import pyarrow as pa
+
+MAX_KEPT_BYTES = 256 << 20
+"""Maximum bytes of the mappings that are kept, for the whole process."""
+
+_HUGE = 2 << 20
+"""Size of a huge page."""
+
+_UNUSED = 8
+"""The unused end of a mapping is at most one part in this many of the buffer."""
+
+_kept: deque[mmap.mmap] = deque()
+"""Mappings without a buffer, those freed first in front.
+
+Threads share it without a lock, because a garbage collection in the middle of any call may free a
+buffer: each call of a method of a deque happens at once.
+"""
+
+
+def huge_bytes(size: int) -> int:
+    """How many of the first bytes of a buffer of ``size`` bytes get huge pages.
+
+    The last page is a huge one if little of it is unused: all of it becomes resident.
+    """
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return 0
+    rounded = _rounded(size)
+    return rounded if rounded - size <= size // _UNUSED else rounded - _HUGE
+
+
+def huge_buffer(size: int, *, keeps: bool) -> pa.Buffer:
+    """An uninitialised buffer; its bytes may be those of an earlier one.
+
+    ``keeps``: whether its memory is kept for later buffers when it is freed. Raises `OSError` if
+    the system has too many mappings or no huge pages.
+    """
+    mapped = _again(size) or _mapped(size)
+    view = memoryview(mapped)[:size]
+    if keeps:
+        weakref.finalize(view, _keep, mapped).atexit = False
+    return pa.py_buffer(view)
+
+
+def drop_kept() -> None:
+    """Unmap all kept memory."""
+    _kept.clear()
+
+
+def _mapped(size: int) -> mmap.mmap:
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    try:
+        # Linux aligns mappings to huge pages if they have the size of some.
+        mapped = mmap.mmap(-1, _rounded(size), flags=flags)
+    except OSError:
+        drop_kept()
+        mapped = mmap.mmap(-1, _rounded(size), flags=flags)
+    mapped.madvise(mmap.MADV_HUGEPAGE, 0, huge_bytes(size))
+    return mapped
+
+
+def _again(size: int) -> mmap.mmap | None:
+    """The smallest kept mapping for ``size`` bytes; None if all are too small or too large."""
+    least = _rounded(size)
+    most = max(least, size + size // _UNUSED)
+    fitting = [one for one in _kept.copy() if least <= len(one) <= most]
+    for mapped in sorted(fitting, key=len):
+        try:
+            _kept.remove(mapped)
+        except ValueError:
+            continue  # another thread uses it now
+        return mapped
+    return None
+
+
+def _keep(mapped: mmap.mmap) -> None:
+    """Keep a mapping whose buffer was freed, instead of those that were freed long before."""
+    if len(mapped) > _most_kept():
+        return
+    mapped.madvise(mmap.MADV_FREE)
+    _kept.append(mapped)
+    while sum(map(len, _kept.copy())) > _most_kept():
+        try:
+            _kept.popleft()
+        except IndexError:
+            break  # other threads have taken them
+
+
+def _most_kept() -> int:
+    """No memory is kept if the address space is limited: others could not allocate from it."""
+    if not hasattr(mmap, "MADV_FREE"):
+        return 0
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return MAX_KEPT_BYTES if limit == resource.RLIM_INFINITY else 0
+
+
+def _rounded(size: int) -> int:
+    """``size`` in whole huge pages."""
+    return -(-size // _HUGE) * _HUGE
