@@ -132,15 +132,21 @@ def _bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
     return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
+def is_ascii(text: pa.Buffer) -> bool:
+    """True if all bytes are ASCII."""
+    octets = np.frombuffer(text, np.uint8)
+    return not len(octets) or bool(octets.max() < 0x80)
+
+
 def check_utf8(offsets: npt.NDArray[np.integer[Any]], data: pa.Buffer) -> None:
     """Raise `CorruptFileError` unless each string of ``data`` is UTF-8.
 
     The check validates ``data`` as a whole and then tests that no string starts inside a character.
     ``data`` has no bytes before the first string or after the last one.
     """
-    octets = np.frombuffer(data, np.uint8)
-    if not len(octets) or octets.max() < 0x80:
+    if is_ascii(data):
         return
+    octets = np.frombuffer(data, np.uint8)
     edges = pa.py_buffer(np.array([0, len(octets)], np.int64))
     whole = pa.Array.from_buffers(pa.large_string(), 1, [None, edges, data], 0)
     try:

@@ -136,9 +136,10 @@ class Kernels(Protocol):
 
     def fsst_decode_chunks(
         self, chunks: VariableChunks, tables: SymbolTables
-    ) -> tuple[pa.Buffer, Offsets]:
+    ) -> tuple[pa.Buffer, Offsets, bool]:
         """The strings that `fsst_decode` with ``tables`` gives for those of `join_variable`.
 
+        Returns their bytes, their offsets, and whether all bytes are ASCII.
         Offsets are int64 if the chunks have 64-bit offsets or the text has 2 GiB or more. Raises
         as these kernels do, and `CorruptFileError` if the tables do not have exactly the given
         symbols or do not decode exactly the given chunks.

@@ -36,7 +36,9 @@ def fsst_decode(
     return text.slice(0, size), text_offsets
 
 
-def fsst_decode_chunks(chunks: VariableChunks, tables: SymbolTables) -> tuple[pa.Buffer, Offsets]:
+def fsst_decode_chunks(
+    chunks: VariableChunks, tables: SymbolTables
+) -> tuple[pa.Buffer, Offsets, bool]:
     """See `lance_core.encodings.kernels.Kernels.fsst_decode_chunks`."""
     check_tables(tables, len(chunks.counts))
     where, _ = checked(chunks)
@@ -47,10 +49,10 @@ def fsst_decode_chunks(chunks: VariableChunks, tables: SymbolTables) -> tuple[pa
         text = allocate(bound + _ROOM)
         narrow = chunks.width == 4 and text.size <= MAX_OFFSET
         offsets = empty(int(chunks.counts.sum()) + 1, np.int32 if narrow else np.int64)
-        size = _native.fsst_decode_chunks(*arguments, text, offsets, offsets.itemsize)
+        size, is_ascii = _native.fsst_decode_chunks(*arguments, text, offsets, offsets.itemsize)
     if chunks.width == 4 and not narrow and size <= MAX_OFFSET:
         offsets = offsets.astype(np.int32)
-    return text.slice(0, size), offsets
+    return text.slice(0, size), offsets, is_ascii
 
 
 def fsst_encode(

@@ -189,13 +189,35 @@ static inline int64_t decoded_before(const table_t *table, const uint8_t *codes,
     return literal ? -1 : before + (out - unused);
 }
 
-/* What has been decoded, and where the strings end: offsets of 4 or of 8 bytes, one is NULL. */
+/* What has been decoded, and where the strings end: offsets of 4 or of 8 bytes, one is NULL. A bit of
+ * `seen` is set if it is in any byte of the text. */
 typedef struct {
     room_t text;
     int64_t filled;
+    uint8_t seen;
     int32_t *narrow;
     int64_t *wide;
 } decoded_t;
+
+/* The bits that are set in any of some bytes. */
+static uint8_t bits_of(const uint8_t *bytes, int64_t size) {
+    uint64_t seen[8] = {0};
+    int64_t at = 0;
+    for (; at + 64 <= size; at += 64)
+        for (int i = 0; i < 8; i++) {
+            uint64_t some;
+            memcpy(&some, bytes + at + 8 * i, 8);
+            seen[i] |= some;
+        }
+    for (int i = 1; i < 8; i++)
+        seen[0] |= seen[i];
+    uint8_t found = 0;
+    for (int i = 0; i < 8; i++)
+        found |= (uint8_t)(seen[0] >> 8 * i);
+    for (; at < size; at++)
+        found |= bytes[at];
+    return found;
+}
 
 static inline void set_end(decoded_t *decoded, int64_t value, int64_t end) {
     if (decoded->narrow)
@@ -254,9 +276,11 @@ static const char *decode_strings(const table_t *table, bytes_t codes, const uin
     for (int64_t begin = first; string < count; begin += BLOCK) {
         const int64_t size = last - begin < BLOCK ? last - begin : BLOCK;
         const block_t block = {table, codes.at + begin, marks, begin, size, out - decoded->text.at};
+        const uint8_t *start = out;
         const char *error = decode_block(table, block.codes, size, &out, limit, &literal, marks);
         if (error)
             return error;
+        decoded->seen |= bits_of(start, out - start);
         /* Twice, so that the compiler knows the width. */
         error = width == 4 ? set_ends(block, offsets, 4, count, last, &before, &string, decoded, value)
                            : set_ends(block, offsets, 8, count, last, &before, &string, decoded, value);
@@ -285,6 +309,7 @@ static const char *copy_strings(bytes_t stored, const uint8_t *offsets, int64_t 
     }
     if (last > first)
         memcpy(decoded->text.at + decoded->filled, stored.at + first, (size_t)(last - first));
+    decoded->seen |= bits_of(stored.at + first, last - first);
     decoded->filled += last - first;
     return NULL;
 }
@@ -297,7 +322,7 @@ static const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t co
         return error;
     table_t table;
     fill(&table, symbols);
-    decoded_t decoded = {text, 0, NULL, text_offsets};
+    decoded_t decoded = {text, 0, 0, NULL, text_offsets};
     text_offsets[0] = 0;
     return decode_strings(&table, codes, (const uint8_t *)offsets, 8, count, &decoded, 0);
 }
@@ -384,9 +409,11 @@ static const char *decode_chunks(const table_t *table, chunks_t chunks, int64_t 
     return NULL;
 }
 
-/* One more of the offsets, of 4 or 8 bytes each, than values of all chunks. */
+/* One more of the offsets, of 4 or 8 bytes each, than values of all chunks. `is_ascii`: whether all of
+ * the text is, which costs little while it is in the cache. */
 static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, tables_t tables, room_t text,
-                               room_t offsets, int64_t offset_width, int64_t *size) {
+                                      room_t offsets, int64_t offset_width, int64_t *size,
+                                      int *is_ascii) {
     if ((offset_width != 4 && offset_width != 8) || offsets.size < offset_width)
         return "offsets do not fit";
     if (offset_width == 4 && text.size > INT32_MAX)
@@ -394,7 +421,7 @@ static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, tables_t t
     if (tables.edges[0] != 0 || tables.edges[tables.count] != chunks.number)
         return "FSST tables are not for all chunks";
     const int64_t count = offsets.size / offset_width - 1;
-    decoded_t decoded = {text, 0, NULL, NULL};
+    decoded_t decoded = {text, 0, 0, NULL, NULL};
     if (offset_width == 4)
         decoded.narrow = (int32_t *)(void *)offsets.at;
     else
@@ -417,6 +444,7 @@ static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, tables_t t
             return error;
     }
     *size = decoded.filled;
+    *is_ascii = decoded.seen < 0x80;
     return value == count ? NULL : "chunks have fewer values than there is room for";
 }
 
@@ -477,6 +505,7 @@ static PyObject *py_fsst_decode_chunks(PyObject *module, PyObject *args) {
     chunks_t chunks;
     tables_t tables;
     int64_t size = 0;
+    int is_ascii = 0;
     (void)module;
     if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*y*y*w*w*n", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
                           &b[5], &b[6], &b[7], &b[8], &b[9], &offset_width))
@@ -487,8 +516,11 @@ static PyObject *py_fsst_decode_chunks(PyObject *module, PyObject *args) {
         return done(b, 10, MISMATCH, 0);
     const char *error;
     WITHOUT_GIL(fsst_decode_chunks(chunks, width, tables, room_of(&b[8]), room_of(&b[9]),
-                                   offset_width, &size))
-    return done(b, 10, error, size);
+                                   offset_width, &size, &is_ascii))
+    if (error)
+        return done(b, 10, error, 0);
+    release(b, 10);
+    return Py_BuildValue("(LO)", (long long)size, is_ascii ? Py_True : Py_False);
 }
 
 PyMethodDef fsst_decode_methods[] = {
@@ -499,6 +531,6 @@ PyMethodDef fsst_decode_methods[] = {
      "data, starts, sizes, counts, width, symbols, lengths, table_sizes, edges; most bytes decoded"},
     {"fsst_decode_chunks", py_fsst_decode_chunks, METH_VARARGS,
      "data, starts, sizes, counts, width, symbols, lengths, table_sizes, edges, text, offsets, "
-     "offset_width; bytes decoded"},
+     "offset_width; bytes decoded, and whether all are ASCII"},
     {NULL, NULL, 0, NULL},
 };

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.strings import is_ascii
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.kernels.numpy.variable_chunks import (
     VariableChunks,
@@ -75,7 +76,9 @@ def fsst_decode(
     return data.slice(0, int(edges[-1])), edges.take(ends)
 
 
-def fsst_decode_chunks(chunks: VariableChunks, tables: SymbolTables) -> tuple[pa.Buffer, Offsets]:
+def fsst_decode_chunks(
+    chunks: VariableChunks, tables: SymbolTables
+) -> tuple[pa.Buffer, Offsets, bool]:
     """See `lance_core.encodings.kernels.Kernels.fsst_decode_chunks`."""
     check_tables(tables, len(chunks.counts))
     offsets, codes = join_variable(chunks)
@@ -84,9 +87,10 @@ def fsst_decode_chunks(chunks: VariableChunks, tables: SymbolTables) -> tuple[pa
     text, ends = decode_by_table(
         octets, offsets.astype(np.int64, copy=False), tables._replace(edges=values), fsst_decode
     )
+    found: Offsets = ends
     if chunks.width == 4 and ends[-1] <= MAX_OFFSET:
-        return text, ends.astype(np.int32)
-    return text, ends
+        found = ends.astype(np.int32)
+    return text, found, is_ascii(text)
 
 
 def decode_by_table(

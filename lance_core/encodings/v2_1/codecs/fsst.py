@@ -110,8 +110,8 @@ def decode_with_tables(
     if stored.variable.HasField("values"):
         raise UnsupportedFeatureError("codes of strings that are compressed themselves")
     chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
-    data, offsets = context.kernels.fsst_decode_chunks(chunks, tables)
-    return VariableWidth(offsets, data)
+    data, offsets, is_ascii = context.kernels.fsst_decode_chunks(chunks, tables)
+    return VariableWidth(offsets, data, is_ascii)
 
 
 def expand(codes: VariableWidth, tables: SymbolTables, kernels: Kernels) -> VariableWidth:

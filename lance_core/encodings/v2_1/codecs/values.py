@@ -89,11 +89,13 @@ class VariableWidth:
     """Variable-width values: value i is ``data[offsets[i]:offsets[i + 1]]``.
 
     Offsets are int32 or int64, start at 0, do not descend and end within ``data``. The caller of
-    the constructor must check this; `VariableWidth.checked` does.
+    the constructor must check this; `VariableWidth.checked` does. ``is_ascii``: True if all bytes
+    of ``data`` are known to be ASCII.
     """
 
     offsets: Offsets
     data: pa.Buffer
+    is_ascii: bool = False
 
     @classmethod
     def checked(cls, offsets: Offsets, data: pa.Buffer) -> VariableWidth:
@@ -131,7 +133,7 @@ class VariableWidth:
         if dtype is np.int32 and self.offsets[-1] > MAX_OFFSET:
             raise ResultTooLargeError(f"2 GiB or more of values do not fit into {type_}")
         offsets: npt.NDArray[Any] = np.ascontiguousarray(self.offsets, dtype)
-        if validate_utf8 and is_text(type_):
+        if validate_utf8 and is_text(type_) and not self.is_ascii:
             check_utf8(offsets, self.data.slice(0, int(offsets[-1])))
         buffers = [validity, pa.py_buffer(offsets), self.data]
         return pa.Array.from_buffers(type_, self.count, buffers, _nulls(validity))
