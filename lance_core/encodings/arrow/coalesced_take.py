@@ -8,7 +8,7 @@ whole arrays; Python loops run only over ranges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,13 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.range_arrays import RangeArrays
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
+
+Places: TypeAlias = npt.NDArray[np.integer[Any]]
+"""Indices of values."""
 
 MAX_OFFSET = (1 << 31) - 1
 """The largest offset of an Arrow array with 32-bit offsets."""
@@ -153,14 +156,14 @@ def span_take(
 
 
 def take_variable(
-    data: npt.NDArray[np.uint8], offsets: Int64Array, places: Int64Array
-) -> tuple[pa.Buffer, Int64Array]:
+    data: npt.NDArray[np.uint8], offsets: Int64Array, places: Places
+) -> tuple[pa.Buffer, Offsets]:
     """See `lance_core.encodings.kernels.Kernels.take_variable`."""
     count = len(offsets) - 1
     if count < 0:
         raise CorruptFileError("the offsets are empty; n values need n + 1")
     if not len(places):
-        return pa.py_buffer(b""), np.zeros(1, np.int64)
+        return pa.py_buffer(b""), np.zeros(1, np.int32)
     first, last = int(places.min()), int(places.max())
     if first < 0 or last >= count:
         raise CorruptFileError(
@@ -172,8 +175,10 @@ def take_variable(
     buffers = [None, pa.py_buffer(part), pa.py_buffer(data)]
     values = pa.Array.from_buffers(pa.large_binary(), len(part) - 1, buffers, 0)
     _, edges, text = values.take(from_numpy(places - first)).buffers()
-    taken = np.frombuffer(edges, np.int64, len(places) + 1)
-    return text.slice(0, int(taken[-1])) if taken[-1] else pa.py_buffer(b""), taken
+    wide = np.frombuffer(edges, np.int64, len(places) + 1)
+    size = int(wide[-1])
+    taken: Offsets = wide.astype(np.int32) if size <= MAX_OFFSET else wide
+    return text.slice(0, size) if size else pa.py_buffer(b""), taken
 
 
 def gather_variable(

@@ -19,6 +19,7 @@ from lance_core.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lance_core.encodings.arrow.coalesced_take import Places
     from lance_core.encodings.decoding import Int64Array, Offsets, ValueMatches
     from lance_core.encodings.kernels.numpy.bitpacking import Words
     from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
@@ -303,13 +304,14 @@ class Kernels(Protocol):
         """
 
     def take_variable(
-        self, data: Bytes, offsets: Int64Array, places: Int64Array
-    ) -> tuple[pa.Buffer, Int64Array]:
+        self, data: Bytes, offsets: Int64Array, places: Places
+    ) -> tuple[pa.Buffer, Offsets]:
         """The values ``data[offsets[p]:offsets[p + 1]]`` for each p of ``places``, in order.
 
-        Returns their bytes, concatenated, and their offsets. Raises `CorruptFileError` if there are
-        no offsets, if a place has no value, and if offsets between the lowest and the highest place
-        descend or are not within ``data``.
+        Places are integers of any size. Returns the bytes of the values, concatenated, and their
+        offsets, which are int32 if they fit. Raises `CorruptFileError` if there are no offsets, if
+        a place has no value, and if offsets between the lowest and the highest place descend or are
+        not within ``data``.
         """
 
     def dictionary_codes(

@@ -174,9 +174,16 @@ def pick_spans(
     span_stops: Buffer,
     /,
 ) -> int: ...
-def taken_total(text: Buffer, offsets: Buffer, places: Buffer, /) -> int: ...
+def taken_total(text: Buffer, offsets: Buffer, places: Buffer, place_width: int, /) -> int: ...
 def take_strings(
-    text: Buffer, offsets: Buffer, places: Buffer, taken: Buffer, taken_offsets: Buffer, /
+    text: Buffer,
+    offsets: Buffer,
+    places: Buffer,
+    place_width: int,
+    taken: Buffer,
+    taken_offsets: Buffer,
+    offset_width: int,
+    /,
 ) -> int: ...
 def gather_variable(
     data: Buffer, starts: Buffer, stops: Buffer, text: Buffer, offsets: Buffer, /

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, Places
 from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels.numpy.buffer_slices import check_slices
@@ -118,16 +118,19 @@ def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Ar
     return found[0], found[1]
 
 
-def take_variable(
-    data: Bytes, offsets: Int64Array, places: Int64Array
-) -> tuple[pa.Buffer, Int64Array]:
+_ROOM = 16  # bytes that the C code may write after the end of taken strings
+
+
+def take_variable(data: Bytes, offsets: Int64Array, places: Places) -> tuple[pa.Buffer, Offsets]:
     """See `lance_core.encodings.kernels.Kernels.take_variable`."""
-    strings, places = (contiguous(data), aligned(offsets)), aligned(places)
-    taken = empty(len(places) + 1, np.int64)
+    numbers = contiguous(places)
+    arguments = contiguous(data), aligned(offsets), numbers, numbers.itemsize
     with CORRUPT:
-        text = allocate(_native.taken_total(*strings, places))
-        _native.take_strings(*strings, places, text, taken)
-    return text, taken
+        total = _native.taken_total(*arguments)
+        text = allocate(total + _ROOM)
+        taken = empty(len(places) + 1, np.int32 if total <= MAX_OFFSET else np.int64)
+        _native.take_strings(*arguments, text, taken, taken.itemsize)
+    return text.slice(0, total), taken
 
 
 def interleave_chunks(

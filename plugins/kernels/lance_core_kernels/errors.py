@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,8 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 Bytes = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
 LevelArray = npt.NDArray[np.uint16]
+
+T = TypeVar("T", bound=np.generic)
 
 
 class Failing:
@@ -35,7 +39,7 @@ CORRUPT = Failing(CorruptFileError)
 INVALID = Failing(InvalidInputError)
 
 
-def contiguous(data: Bytes) -> Bytes:
+def contiguous(data: npt.NDArray[T]) -> npt.NDArray[T]:
     """``data`` as a contiguous array."""
     return data if data.flags.c_contiguous else np.ascontiguousarray(data)
 

@@ -254,59 +254,135 @@ static const char *pick_spans(chunks_t chunks, int64_t width, const int64_t *chu
     return NULL;
 }
 
-static const char *string_at(strings_t strings, int64_t place, bytes_t *string) {
-    if (place < 0 || place >= strings.count)
-        return "a string that is not there";
-    const int64_t start = strings.offsets[place], stop = strings.offsets[place + 1];
-    if (start < 0 || stop < start || stop > strings.text.size)
-        return "a string is not within the bytes of all";
-    string->at = strings.text.at + start;
-    string->size = stop - start;
-    return NULL;
+/* Numbers of strings: unsigned, of `width` bytes, which are 1, 2, 4 or 8. */
+typedef struct {
+    const uint8_t *at;
+    int64_t count;
+    int64_t width;
+} places_t;
+
+INLINE uint64_t place_at(places_t places, int64_t i, int64_t width) {
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (width) {
+    case 1:
+        return places.at[i];
+    case 2:
+        memcpy(&two, places.at + 2 * i, 2);
+        return two;
+    case 4:
+        memcpy(&four, places.at + 4 * i, 4);
+        return four;
+    default:
+        memcpy(&eight, places.at + 8 * i, 8);
+        return eight;
+    }
 }
 
-/* Bytes of the strings at `places`, and these strings; offsets has room for one more. */
-static const char *taken_total(strings_t strings, const int64_t *places, int64_t count, int64_t *total) {
-    int64_t sum = 0, first = INT64_MAX, last = -1;
-    for (int64_t i = 0; i < count; i++) {
-        first = places[i] < first ? places[i] : first;
-        last = places[i] > last ? places[i] : last;
+/* Checks all places, and the strings between the lowest and the highest one. */
+INLINE const char *check_places(strings_t strings, places_t places, int64_t width) {
+    uint64_t first = UINT64_MAX, last = 0;
+    for (int64_t i = 0; i < places.count; i++) {
+        const uint64_t place = place_at(places, i, width);
+        first = place < first ? place : first;
+        last = place > last ? place : last;
     }
-    if (count && (first < 0 || last >= strings.count))
+    if (!places.count)
+        return NULL;
+    if (last >= (uint64_t)strings.count)
         return "a string that is not there";
-    for (int64_t i = first; i <= last; i++)
-        if (strings.offsets[i] > strings.offsets[i + 1])
-            return "the offsets of strings descend";
-    for (int64_t i = 0; i < count; i++) {
-        bytes_t string;
-        const char *error = string_at(strings, places[i], &string);
-        if (error)
-            return error;
-        if (string.size > INT64_MAX / 4 - sum)
-            return "more bytes than memory can hold";
-        sum += string.size;
+    if (strings.offsets[first] < 0 || strings.offsets[last + 1] > strings.text.size)
+        return "a string is not within the bytes of all";
+    int descends = 0;
+    for (uint64_t i = first; i <= last; i++)
+        descends |= strings.offsets[i] > strings.offsets[i + 1];
+    return descends ? "the offsets of strings descend" : NULL;
+}
+
+INLINE const char *sum_lengths(strings_t strings, places_t places, int64_t width, int64_t *total) {
+    const char *error = check_places(strings, places, width);
+    if (error)
+        return error;
+    if (strings.text.size && places.count > INT64_MAX / 4 / strings.text.size)
+        return "more bytes than memory can hold";
+    int64_t sum = 0;
+    for (int64_t i = 0; i < places.count; i++) {
+        const uint64_t place = place_at(places, i, width);
+        sum += strings.offsets[place + 1] - strings.offsets[place];
     }
     *total = sum;
     return NULL;
 }
 
-static const char *take_strings(strings_t strings, const int64_t *places, int64_t count, room_t text,
-                         int64_t *offsets) {
+/* Bytes of the strings at `places`. */
+static const char *taken_total(strings_t strings, places_t places, int64_t *total) {
+    switch (places.width) { /* so that the compiler knows the width */
+    case 1:
+        return sum_lengths(strings, places, 1, total);
+    case 2:
+        return sum_lengths(strings, places, 2, total);
+    case 4:
+        return sum_lengths(strings, places, 4, total);
+    default:
+        return sum_lengths(strings, places, 8, total);
+    }
+}
+
+/* Bytes that are copied at once, of short strings also what follows them. */
+#define SHORT 16
+
+/* Where taken strings go: the room for text is SHORT bytes more than they take. `narrow` or `wide` has
+ * room for one more offset than strings, the other one is NULL. */
+typedef struct {
+    room_t text;
+    int32_t *narrow;
+    int64_t *wide;
+} taken_t;
+
+INLINE const char *copy_taken(strings_t strings, places_t places, int64_t width, taken_t taken) {
+    const char *error = check_places(strings, places, width);
+    if (error)
+        return error;
+    const int64_t left = strings.text.size - SHORT, room = taken.text.size - SHORT;
     int64_t filled = 0;
-    offsets[0] = 0;
-    for (int64_t i = 0; i < count; i++) {
-        bytes_t string;
-        const char *error = string_at(strings, places[i], &string);
-        if (error)
-            return error;
-        if (string.size > text.size - filled)
+    for (int64_t i = 0; i < places.count; i++) {
+        const uint64_t place = place_at(places, i, width);
+        const int64_t start = strings.offsets[place], size = strings.offsets[place + 1] - start;
+        if (size > room - filled)
             return "too little room for strings";
-        if (string.size)
-            memcpy(text.at + filled, string.at, (size_t)string.size);
-        filled += string.size;
-        offsets[i + 1] = filled;
+        if (size <= SHORT && start <= left)
+            memcpy(taken.text.at + filled, strings.text.at + start, SHORT);
+        else if (size)
+            memcpy(taken.text.at + filled, strings.text.at + start, (size_t)size);
+        filled += size;
+        if (taken.narrow)
+            taken.narrow[i + 1] = (int32_t)filled;
+        else
+            taken.wide[i + 1] = filled;
     }
     return NULL;
+}
+
+/* The strings at `places`; their offsets have 4 or 8 bytes. */
+static const char *take_strings(strings_t strings, places_t places, room_t text, room_t offsets,
+                                int64_t offset_width) {
+    const int is_narrow = offset_width == 4;
+    const taken_t taken = {text, is_narrow ? (int32_t *)(void *)offsets.at : NULL,
+                           is_narrow ? NULL : (int64_t *)(void *)offsets.at};
+    memset(offsets.at, 0, (size_t)offset_width);
+    if (is_narrow && text.size - SHORT > INT32_MAX)
+        return "offsets of 4 bytes do not reach all values";
+    switch (places.width) { /* so that the compiler knows the width */
+    case 1:
+        return copy_taken(strings, places, 1, taken);
+    case 2:
+        return copy_taken(strings, places, 2, taken);
+    case 4:
+        return copy_taken(strings, places, 4, taken);
+    default:
+        return copy_taken(strings, places, 8, taken);
+    }
 }
 
 /* The spans ascend; text has room for the total, offsets for one more than spans. */
@@ -436,32 +512,45 @@ static PyObject *py_pick_spans(PyObject *module, PyObject *args) {
     return done(b, 8, error, 0);
 }
 
+/* Places of `width` bytes; 0 if it is none of the widths, or the bytes are not whole places. */
+static int places_of(const Py_buffer *buffer, Py_ssize_t width, places_t *places) {
+    if (width != 1 && width != 2 && width != 4 && width != 8)
+        return 0;
+    *places = (places_t){buffer->buf, buffer->len / width, width};
+    return holds(buffer, places->count, width);
+}
+
 static PyObject *py_taken_total(PyObject *module, PyObject *args) {
     Py_buffer b[3] = {0};
+    Py_ssize_t width;
     strings_t strings;
+    places_t places;
     int64_t total = 0;
     const char *error;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*", &b[0], &b[1], &b[2]))
+    if (!PyArg_ParseTuple(args, "y*y*y*n", &b[0], &b[1], &b[2], &width))
         return release(b, 3), NULL;
-    const int64_t count = b[2].len / 8;
-    if (!strings_of(b, &strings) || !holds(&b[2], count, 8))
+    if (!strings_of(b, &strings) || !places_of(&b[2], width, &places))
         return done(b, 3, MISMATCH, 0);
-    WITHOUT_GIL(taken_total(strings, b[2].buf, count, &total))
+    WITHOUT_GIL(taken_total(strings, places, &total))
     return done(b, 3, error, total);
 }
 
 static PyObject *py_take_strings(PyObject *module, PyObject *args) {
     Py_buffer b[5] = {0};
+    Py_ssize_t width, offset_width;
     strings_t strings;
+    places_t places;
     const char *error;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*w*w*", &b[0], &b[1], &b[2], &b[3], &b[4]))
+    if (!PyArg_ParseTuple(args, "y*y*y*nw*w*n", &b[0], &b[1], &b[2], &width, &b[3], &b[4],
+                          &offset_width))
         return release(b, 5), NULL;
-    const int64_t count = b[2].len / 8;
-    if (!strings_of(b, &strings) || !holds(&b[2], count, 8) || !holds(&b[4], count + 1, 8))
+    if (!strings_of(b, &strings) || !places_of(&b[2], width, &places) ||
+        (offset_width != 4 && offset_width != 8) || !holds(&b[4], places.count + 1, offset_width) ||
+        b[3].len < SHORT)
         return done(b, 5, MISMATCH, 0);
-    WITHOUT_GIL(take_strings(strings, b[2].buf, count, room_of(&b[3]), b[4].buf))
+    WITHOUT_GIL(take_strings(strings, places, room_of(&b[3]), room_of(&b[4]), offset_width))
     return done(b, 5, error, 0);
 }
 
@@ -504,8 +593,8 @@ PyMethodDef variable_methods[] = {
     {"split_variable", py_split_variable, METH_VARARGS, "text, offsets, edges, width, chunks"},
     {"pick_spans", py_pick_spans, METH_VARARGS,
      "data, starts, sizes, counts, width, chunk, position, starts, stops"},
-    {"taken_total", py_taken_total, METH_VARARGS, "text, offsets, places; the sum of lengths"},
-    {"take_strings", py_take_strings, METH_VARARGS, "text, offsets, places, text, offsets"},
+    {"taken_total", py_taken_total, METH_VARARGS, "text, offsets, places, place_width; the sum of lengths"},
+    {"take_strings", py_take_strings, METH_VARARGS, "text, offsets, places, place_width, text, offsets, offset_width"},
     {"gather_variable", py_gather_variable, METH_VARARGS, "data, starts, stops, text, offsets"},
     {"place_pieces", py_place_pieces, METH_VARARGS, "data, sizes, places, align, fill, out"},
     {NULL, NULL, 0, NULL},

@@ -59,7 +59,9 @@ def _fixed(values: FixedWidth, places: Int64Array) -> FixedWidth:
 def _variable(values: VariableWidth, places: Int64Array, kernels: Kernels) -> VariableWidth:
     stored = values.offsets.astype(np.int64, copy=False)
     data, offsets = kernels.take_variable(values.octets(), stored, places)
-    return VariableWidth(downcast_offsets(offsets, values.offset_bits), data)
+    if values.offset_bits == 64:
+        offsets = offsets.astype(np.int64, copy=False)
+    return VariableWidth(offsets, data, values.is_ascii)
 
 
 def _lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValues:

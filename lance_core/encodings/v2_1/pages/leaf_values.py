@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +19,19 @@ from lance_core.errors import CorruptFileError, ResultTooLargeError
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Int64Array, ValuePositions
+    from lance_core.encodings.kernels.table import Kernels
     from lance_core.encodings.v2_1.levels.repdef import BoolArray, Levels
     from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns
 
 FEW_INDICES = 1024
 """Maximum indices of which numpy takes numbers: the fixed cost of Arrow's kernel is larger."""
+
+
+class Dictionary(NamedTuple):
+    """The items of a page, or of several pages, whose indices ``runs`` then tells apart."""
+
+    items: pa.Array
+    runs: ItemRuns | None = None
 
 
 def leaf_values(
@@ -40,15 +48,15 @@ def dictionary_values(
     values: Values,
     where: ValuePositions,
     levels: Levels,
-    items: pa.Array,
+    dictionary: Dictionary,
     type_: pa.DataType,
-    runs: ItemRuns | None = None,
+    kernels: Kernels,
 ) -> pa.Array:
-    """The ``items`` at the indices ``values[where]``; indices of nulls may be arbitrary.
+    """The items at the indices ``values[where]``; indices of nulls may be arbitrary.
 
-    ``type_`` is a dictionary type or the type of the items. ``runs`` is given if the items come
-    from the dictionaries of several pages.
+    ``type_`` is a dictionary type or the type of the items.
     """
+    items, runs = dictionary
     indices = as_fixed(values).words()[where]
     missing = _missing(levels)
     if missing is not None:
@@ -67,6 +75,8 @@ def dictionary_values(
         if len(indices) <= FEW_INDICES and _is_plain(items):
             return _taken(items, indices)
         _check_size(indices, items)
+        if is_variable(type_) and not items.null_count:
+            return _strings(items, indices, kernels)
         return pc.take(items, from_numpy(indices), memory_pool=memory_pool())
     keys = indices.astype(type_.index_type.to_pandas_dtype())
     if len(keys) and (int(keys.max()) != int(indices.max()) or int(keys.min()) < 0):
@@ -88,6 +98,17 @@ def _taken(items: pa.Array, indices: Words) -> pa.Array:
     width = items.type.bit_width // 8
     numbers = np.frombuffer(items.buffers()[1], f"<u{width}", len(items), items.offset * width)
     buffers = [None, pa.py_buffer(numbers.take(indices))]
+    return pa.Array.from_buffers(items.type, len(indices), buffers, 0)
+
+
+def _strings(items: pa.Array, indices: Words, kernels: Kernels) -> pa.Array:
+    """The strings or binary ``items`` at valid ``indices``; together they have valid offsets."""
+    _, places, data = items.buffers()
+    dtype = offset_dtype(items.type)
+    edges = np.frombuffer(places, dtype, len(items) + 1, items.offset * np.dtype(dtype).itemsize)
+    octets = np.frombuffer(b"" if data is None else data, np.uint8)
+    text, offsets = kernels.take_variable(octets, edges.astype(np.int64), indices)
+    buffers = [None, pa.py_buffer(offsets.astype(dtype, copy=False)), text]
     return pa.Array.from_buffers(items.type, len(indices), buffers, 0)
 
 

@@ -20,7 +20,7 @@ from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart, picked_levels
-from lance_core.encodings.v2_1.pages.leaf_values import dictionary_values, leaf_values
+from lance_core.encodings.v2_1.pages.leaf_values import Dictionary, dictionary_values, leaf_values
 from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import (
     WantedRows,
     definition_at,
@@ -241,7 +241,8 @@ class ChunkedPages:
         """The ``values`` at ``where``, which belong to the checked ``levels``, as an array."""
         if self.items is None:
             return leaf_values(values, where, self.type, context)
-        return dictionary_values(values, where, levels, self.items, self.type, runs)
+        items, kernels = Dictionary(self.items, runs), context.kernels
+        return dictionary_values(values, where, levels, items, self.type, kernels)
 
 
 def _is_sparse(where: Int64Array, counts: Int64Array) -> bool:

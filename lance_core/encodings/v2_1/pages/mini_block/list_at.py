@@ -19,7 +19,7 @@ from lance_core.encodings.v2_1.codecs.base import (
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart
-from lance_core.encodings.v2_1.pages.leaf_values import dictionary_values, leaf_values
+from lance_core.encodings.v2_1.pages.leaf_values import Dictionary, dictionary_values, leaf_values
 from lance_core.encodings.v2_1.pages.level_codecs import ChunkLevelDecoder
 from lance_core.encodings.v2_1.pages.mini_block.chunk_header import ChunkHeader, Parts
 from lance_core.errors import CorruptFileError
@@ -148,14 +148,15 @@ class ChunkLists:
             if pages.items is None:
                 return _array(values, pages.type, context.validate_utf8)
             if self._items is None or (values and _has_nulls(levels)):
-                return _items_at(values, levels, pages.items, pages.type)
+                return _items_at(values, levels, pages, context)
             return _array([self._items(index) for index in values], pages.type, False)
         octets = np.frombuffer(data, np.uint8)
         place = np.array(starts).reshape(-1, 1), np.array(sizes).reshape(-1, 1)
         source = MiniBlockChunks(octets, *place, np.array([count]))
         decoded = decode(pages.message.value_compression, source, context)
         if pages.items is not None:
-            return dictionary_values(decoded, where, levels, pages.items, pages.type)
+            items, kernels = Dictionary(pages.items), context.kernels
+            return dictionary_values(decoded, where, levels, items, pages.type, kernels)
         return leaf_values(decoded, where, pages.type, context)
 
 
@@ -194,15 +195,16 @@ def _has_nulls(levels: Levels) -> bool:
 
 
 def _items_at(
-    indices: list[bytes | memoryview], levels: Levels, items: pa.Array, type_: pa.DataType
+    indices: list[bytes | memoryview], levels: Levels, pages: ChunkedPages, context: DecodeContext
 ) -> pa.Array:
     if not indices:
-        return empty_array(type_)
+        return empty_array(pages.type)
     width = len(indices[0])
     if any(len(index) != width for index in indices):
         raise CorruptFileError("the dictionary indices have different widths")
     found = FixedWidth(pa.py_buffer(b"".join(indices)), 8 * width, len(indices))
-    return dictionary_values(found, slice(0, len(indices)), levels, items, type_)
+    where, items = slice(0, len(indices)), Dictionary(pages.items)
+    return dictionary_values(found, where, levels, items, pages.type, context.kernels)
 
 
 def _array(values: list[bytes | memoryview], type_: pa.DataType, validate_utf8: bool) -> pa.Array:

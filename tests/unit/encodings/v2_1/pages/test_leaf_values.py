@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_1_pb2 import REPDEF_ALL_VALID_ITEM
+from lance_core.encodings.kernels.numpy.loops import NUMPY
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.levels.repdef import Levels
 from lance_core.encodings.v2_1.pages.base import kinds_of
-from lance_core.encodings.v2_1.pages.leaf_values import FEW_INDICES, dictionary_values
+from lance_core.encodings.v2_1.pages.leaf_values import FEW_INDICES, Dictionary, dictionary_values
 from lance_core.errors import CorruptFileError
 from tests.each_case import each_case
 
@@ -23,6 +24,9 @@ ITEMS = (
     pa.array([1, 2], pa.timestamp("us", "UTC")),
     pa.array([True, False]),
     pa.array(["a", "", "bc"]),
+    pa.array(["x", "äöü", "", "a string of many more bytes"]).slice(1),
+    pa.array([b"", b"\xff"], pa.large_binary()),
+    pa.array(["a", None]),
     pa.array([4, None, 6]),
 )
 
@@ -30,7 +34,8 @@ ITEMS = (
 def values_at(items: pa.Array, indices: np.ndarray[Any, Any]) -> pa.Array:
     levels = Levels(kinds_of([REPDEF_ALL_VALID_ITEM], len(indices)), None, None, len(indices))
     where = slice(0, len(indices))
-    return dictionary_values(FixedWidth.of(indices), where, levels, items, items.type)
+    dictionary = Dictionary(items)
+    return dictionary_values(FixedWidth.of(indices), where, levels, dictionary, items.type, NUMPY)
 
 
 @each_case("items", ITEMS)
