@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-#ifdef WITH_AVX2
-#include <immintrin.h>
-#endif
-
 #define ROW 128
 #define ROW_WORDS (ROW / 8)
 
@@ -117,9 +113,6 @@ static void unpack_chunk(const uint8_t *packed, uint8_t *values, unsigned width,
     (has_avx2() ? unpack_avx2 : unpack_any)(packed, values, width, bits);
 }
 
-/* Room of more bytes is not read from the cache afterwards, because it does not fit there. */
-#define CACHE (2 << 20)
-
 /* Unpacks to any place of `values`. */
 static unpack_t *unpack_for(room_t values) {
 #ifdef WITH_AVX2
@@ -128,13 +121,6 @@ static unpack_t *unpack_for(room_t values) {
 #endif
     (void)values;
     return unpack_chunk;
-}
-
-/* Makes what was streamed visible to other threads. */
-static void end_streaming(void) {
-#ifdef WITH_AVX2
-    _mm_sfence();
-#endif
 }
 
 static const char *unpack_fastlanes(bytes_t packed, int64_t width, int64_t bits, int64_t chunks,

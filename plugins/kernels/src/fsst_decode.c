@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-#ifdef WITH_AVX2
-#include <immintrin.h>
-#endif
-
 /* The length of a symbol that there is not: longer than four that there are. */
 #define MISSING 33
 
@@ -138,6 +134,7 @@ static int decode_some(const table_t *table, const uint8_t *codes, int64_t count
  * each group, with flags. */
 #define BLOCK 4096
 #define GROUPS (BLOCK / 4)
+#define LINE 64
 #define SLOW 0x80000000u    /* the group has an escape, starts within one, or has fewer codes, or none */
 #define LITERAL 0x40000000u /* the group starts within an escape */
 
@@ -189,11 +186,19 @@ static inline int64_t decoded_before(const table_t *table, const uint8_t *codes,
     return literal ? -1 : before + (out - unused);
 }
 
+/* Text that does not fit into the cache is decoded here, block by block, and streamed from here: else
+ * each line of it is read before it is overwritten. */
+typedef struct {
+    uint8_t text[LINE + BLOCK * 8 + ROOM];
+    int64_t partial; /* bytes at the start, of the line that comes next */
+} stage_t;
+
 /* What has been decoded, and where the strings end: offsets of 4 or of 8 bytes, one is NULL. A bit of
- * `seen` is set if it is in any byte of the text. */
+ * `seen` is set if it is in any byte of the text. `stage` may be NULL. */
 typedef struct {
     room_t text;
     int64_t filled;
+    stage_t *stage;
     uint8_t seen;
     int32_t *narrow;
     int64_t *wide;
@@ -217,6 +222,44 @@ static uint8_t bits_of(const uint8_t *bytes, int64_t size) {
     for (; at < size; at++)
         found |= bytes[at];
     return found;
+}
+
+#ifdef WITH_AVX2
+/* Whole lines, past the caches. */
+WITH_AVX2 static void stream_lines(uint8_t *out, const uint8_t *lines, int64_t size) {
+    for (int64_t at = 0; at < size; at += 32)
+        _mm256_stream_si256((__m256i *)(void *)(out + at),
+                            _mm256_loadu_si256((const __m256i *)(const void *)(lines + at)));
+}
+#else
+#define stream_lines memcpy
+#endif
+
+/* Whether text for this room is to be streamed. */
+static int may_stream(room_t text) {
+    return has_avx2() && text.size > CACHE && (uintptr_t)text.at % LINE == 0;
+}
+
+/* Takes on the line that the text so far ends in. */
+static void open_line(decoded_t *decoded) {
+    stage_t *stage = decoded->stage;
+    stage->partial = decoded->filled % LINE;
+    memcpy(stage->text, decoded->text.at + decoded->filled - stage->partial, (size_t)stage->partial);
+}
+
+/* Writes what there is of the last line. */
+static void close_line(decoded_t *decoded) {
+    stage_t *stage = decoded->stage;
+    memcpy(decoded->text.at + decoded->filled - stage->partial, stage->text, (size_t)stage->partial);
+}
+
+/* Streams `size` more bytes of text, which have been decoded. */
+static void stream(decoded_t *decoded, int64_t size) {
+    stage_t *stage = decoded->stage;
+    const int64_t all = stage->partial + size, whole = all / LINE * LINE;
+    stream_lines(decoded->text.at + decoded->filled - stage->partial, stage->text, whole);
+    memcpy(stage->text, stage->text + whole, (size_t)(all - whole));
+    stage->partial = all - whole;
 }
 
 static inline void set_end(decoded_t *decoded, int64_t value, int64_t end) {
@@ -269,25 +312,30 @@ static const char *decode_strings(const table_t *table, bytes_t codes, const uin
     const int64_t first = load_offset(offsets, 0, width), last = load_offset(offsets, count, width);
     if (first < 0 || last < first || last > codes.size)
         return OFFSETS;
-    const uint8_t *limit = decoded->text.at + decoded->text.size;
-    uint8_t *out = decoded->text.at + decoded->filled;
+    stage_t *stage = decoded->stage;
     uint32_t marks[GROUPS + 1], literal = 0;
     int64_t string = 0, before = first;
     for (int64_t begin = first; string < count; begin += BLOCK) {
         const int64_t size = last - begin < BLOCK ? last - begin : BLOCK;
-        const block_t block = {table, codes.at + begin, marks, begin, size, out - decoded->text.at};
-        const uint8_t *start = out;
+        const block_t block = {table, codes.at + begin, marks, begin, size, decoded->filled};
+        const int64_t left = decoded->text.size - decoded->filled;
+        uint8_t *start = stage ? stage->text + stage->partial : decoded->text.at + decoded->filled;
+        const uint8_t *limit = start + (!stage || left < BLOCK * 8 + ROOM ? left : BLOCK * 8 + ROOM);
+        uint8_t *out = start;
         const char *error = decode_block(table, block.codes, size, &out, limit, &literal, marks);
         if (error)
             return error;
-        decoded->seen |= bits_of(start, out - start);
+        const int64_t more = out - start;
+        decoded->seen |= bits_of(start, more);
+        if (stage)
+            stream(decoded, more);
+        decoded->filled += more;
         /* Twice, so that the compiler knows the width. */
         error = width == 4 ? set_ends(block, offsets, 4, count, last, &before, &string, decoded, value)
                            : set_ends(block, offsets, 8, count, last, &before, &string, decoded, value);
         if (error)
             return error;
     }
-    decoded->filled = out - decoded->text.at;
     return NULL;
 }
 
@@ -307,10 +355,14 @@ static const char *copy_strings(bytes_t stored, const uint8_t *offsets, int64_t 
         set_end(decoded, value + i, decoded->filled + stop - first);
         before = stop;
     }
+    if (decoded->stage)
+        close_line(decoded);
     if (last > first)
         memcpy(decoded->text.at + decoded->filled, stored.at + first, (size_t)(last - first));
     decoded->seen |= bits_of(stored.at + first, last - first);
     decoded->filled += last - first;
+    if (decoded->stage)
+        open_line(decoded);
     return NULL;
 }
 
@@ -322,7 +374,7 @@ static const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t co
         return error;
     table_t table;
     fill(&table, symbols);
-    decoded_t decoded = {text, 0, 0, NULL, text_offsets};
+    decoded_t decoded = {text, 0, NULL, 0, NULL, text_offsets};
     text_offsets[0] = 0;
     return decode_strings(&table, codes, (const uint8_t *)offsets, 8, count, &decoded, 0);
 }
@@ -421,7 +473,8 @@ static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, tables_t t
     if (tables.edges[0] != 0 || tables.edges[tables.count] != chunks.number)
         return "FSST tables are not for all chunks";
     const int64_t count = offsets.size / offset_width - 1;
-    decoded_t decoded = {text, 0, 0, NULL, NULL};
+    stage_t stage = {.partial = 0};
+    decoded_t decoded = {text, 0, may_stream(text) ? &stage : NULL, 0, NULL, NULL};
     if (offset_width == 4)
         decoded.narrow = (int32_t *)(void *)offsets.at;
     else
@@ -442,6 +495,10 @@ static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, tables_t t
                               &value);
         if (error)
             return error;
+    }
+    if (decoded.stage) {
+        close_line(&decoded);
+        end_streaming();
     }
     *size = decoded.filled;
     *is_ascii = decoded.seen < 0x80;
