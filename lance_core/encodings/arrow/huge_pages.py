@@ -22,12 +22,15 @@ _HUGE = 2 << 20
 _UNUSED = 8
 """The unused end of a mapping is at most one part in this many of the buffer."""
 
-_kept: deque[mmap.mmap] = deque()
-"""Mappings without a buffer, those freed first in front.
+_kept: dict[int, deque[mmap.mmap]] = {}
+"""Mappings without a buffer, by the number of their huge pages.
 
 Threads share it without a lock, because a garbage collection in the middle of any call may free a
-buffer: each call of a method of a deque happens at once.
+buffer: each call of a method of a dict or deque happens at once.
 """
+
+_lent: dict[int, tuple[weakref.ref[memoryview], mmap.mmap]] = {}
+"""The mappings to keep when their buffers are freed, by the id of the reference that tells it."""
 
 
 def huge_bytes(size: int) -> int:
@@ -37,7 +40,7 @@ def huge_bytes(size: int) -> int:
     """
     if not hasattr(mmap, "MADV_HUGEPAGE"):
         return 0
-    rounded = _rounded(size)
+    rounded = _pages(size) * _HUGE
     return rounded if rounded - size <= size // _UNUSED else rounded - _HUGE
 
 
@@ -50,7 +53,8 @@ def huge_buffer(size: int, *, keeps: bool) -> pa.Buffer:
     mapped = _again(size) or _mapped(size)
     view = memoryview(mapped)[:size]
     if keeps:
-        weakref.finalize(view, _keep, mapped).atexit = False
+        watch = weakref.ref(view, _keep)
+        _lent[id(watch)] = watch, mapped
     return pa.py_buffer(view)
 
 
@@ -63,39 +67,43 @@ def _mapped(size: int) -> mmap.mmap:
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     try:
         # Linux aligns mappings to huge pages if they have the size of some.
-        mapped = mmap.mmap(-1, _rounded(size), flags=flags)
+        mapped = mmap.mmap(-1, _pages(size) * _HUGE, flags=flags)
     except OSError:
         drop_kept()
-        mapped = mmap.mmap(-1, _rounded(size), flags=flags)
+        mapped = mmap.mmap(-1, _pages(size) * _HUGE, flags=flags)
     mapped.madvise(mmap.MADV_HUGEPAGE, 0, huge_bytes(size))
     return mapped
 
 
 def _again(size: int) -> mmap.mmap | None:
     """The smallest kept mapping for ``size`` bytes; None if all are too small or too large."""
-    least = _rounded(size)
-    most = max(least, size + size // _UNUSED)
-    fitting = [one for one in _kept.copy() if least <= len(one) <= most]
-    for mapped in sorted(fitting, key=len):
+    least = _pages(size)
+    for pages in range(least, max(least, (size + size // _UNUSED) // _HUGE) + 1):
         try:
-            _kept.remove(mapped)
-        except ValueError:
-            continue  # another thread uses it now
-        return mapped
+            return _kept[pages].pop()
+        except LookupError:
+            continue
     return None
 
 
-def _keep(mapped: mmap.mmap) -> None:
-    """Keep a mapping whose buffer was freed, instead of those that were freed long before."""
-    if len(mapped) > _most_kept():
+def _keep(freed: weakref.ref[memoryview]) -> None:
+    """Keep the mapping of a freed buffer, rather than mappings of other sizes."""
+    _, mapped = _lent.pop(id(freed))
+    most = _most_kept() // _HUGE
+    pages = len(mapped) // _HUGE
+    if pages > most:
         return
     mapped.madvise(mmap.MADV_FREE)
-    _kept.append(mapped)
-    while sum(map(len, _kept.copy())) > _most_kept():
-        try:
-            _kept.popleft()
-        except IndexError:
-            break  # other threads have taken them
+    _kept.setdefault(pages, deque()).append(mapped)
+    sizes = list(_kept)
+    kept = sum(size * len(_kept[size]) for size in sizes)
+    for size in sorted(sizes, key=pages.__eq__):
+        while kept > most:
+            try:
+                _kept[size].popleft()
+            except IndexError:
+                break
+            kept -= size
 
 
 def _most_kept() -> int:
@@ -108,6 +116,6 @@ def _most_kept() -> int:
     return MAX_KEPT_BYTES if limit == resource.RLIM_INFINITY else 0
 
 
-def _rounded(size: int) -> int:
-    """``size`` in whole huge pages."""
-    return -(-size // _HUGE) * _HUGE
+def _pages(size: int) -> int:
+    """The number of huge pages for ``size`` bytes."""
+    return -(-size // _HUGE)
