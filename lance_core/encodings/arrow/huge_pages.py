@@ -10,10 +10,11 @@ from __future__ import annotations
 import mmap
 import weakref
 from collections import deque
+from functools import cache
 
 import pyarrow as pa
 
-MAX_KEPT_BYTES = 256 << 20
+MAX_KEPT_BYTES = 512 << 20
 """Maximum bytes of the mappings that are kept, for the whole process."""
 
 _HUGE = 2 << 20
@@ -106,8 +107,12 @@ def _keep(freed: weakref.ref[memoryview]) -> None:
             kept -= size
 
 
+@cache
 def _most_kept() -> int:
-    """No memory is kept if the address space is limited: others could not allocate from it."""
+    """No memory is kept if the address space is limited: others could not allocate from it.
+
+    Limits are set before a process reads tables, if at all.
+    """
     if not hasattr(mmap, "MADV_FREE"):
         return 0
     import resource

@@ -27,8 +27,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="huge pages are 
 def _nothing_kept() -> Iterator[None]:
     gc.collect()
     drop_kept()
+    huge_pages._most_kept.cache_clear()
     yield
     drop_kept()
+    huge_pages._most_kept.cache_clear()
 
 
 @given(st.integers(1, 64 << 20))
