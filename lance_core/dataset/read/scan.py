@@ -70,9 +70,11 @@ SEARCH_ROWS = 1 << 20
 
 WINDOW_BYTES = 4 << 20
 COLUMN_BYTES = 128 << 10
-WINDOWS_PER_THREAD = 2
-"""Minimum rows (under a filter) or stored bytes of a window, and of each column in it; maximum
-windows for each thread."""
+"""Minimum rows (under a filter) or stored bytes of a window, and of each column in it."""
+
+WINDOWS_PER_THREAD, UNEVEN = 1, 2
+"""Maximum windows of a whole result for each thread, and how many times as many if the spans cannot
+be divided evenly among threads."""
 
 LATE_ROWS = 1 << 15
 """Maximum rows of a whole result that one read materialises late."""
@@ -261,20 +263,21 @@ def _wanted(plan: ScanPlan, rows: int) -> int:
 
 
 def _table_rows(plan: ScanPlan) -> int:
-    """Rows of a window of a whole result: up to `WINDOWS_PER_THREAD` windows for each thread.
+    """Rows of a window of a whole result: up to `WINDOWS_PER_THREAD` for each thread.
 
     There is one if no other threads are used, since each window has a fixed cost for each column.
     There are fewer windows if they would have less than `FILTER_WINDOW_ROWS` under a filter, or
     less than `WINDOW_BYTES` of the projection or `COLUMN_BYTES` of a column without one.
     """
-    rows = num_rows(plan.spans)
+    rows, spans, threads = num_rows(plan.spans), len(plan.spans), num_threads()
     if plan.filter is None:
         least = max(WINDOW_BYTES, num_columns(plan.projection.fields) * COLUMN_BYTES)
         enough = _projected(plan) // least
     else:
         enough = -(-rows // FILTER_WINDOW_ROWS)
-    most = 1 if _has_small_spans(plan) else WINDOWS_PER_THREAD * num_threads()
-    windows = max(1, min(most, enough))
+    is_even = spans == 1 or spans % threads == 0
+    most = threads * WINDOWS_PER_THREAD * (1 if is_even else UNEVEN)
+    windows = max(1, min(1 if _has_small_spans(plan) else most, enough))
     return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
 
 
