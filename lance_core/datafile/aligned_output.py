@@ -111,6 +111,10 @@ class AlignedOutput:
                 self._write(b"".join(chain.from_iterable(pairs)))
         return starts
 
+    def reserve(self, size: int) -> None:
+        """Expect about ``size`` more bytes."""
+        self.writer.reserve(size)
+
     def append_from(
         self, store: ObjectStore, path: str, ranges: Sequence[ByteRange], batch_bytes: int
     ) -> None:

@@ -148,6 +148,9 @@ class ObjectWriter(ABC):
         writer is not open.
         """
 
+    def reserve(self, size: int) -> None:  # noqa: B027 - most stores need not know
+        """Expect about ``size`` more bytes. A store may use it to allocate space at once."""
+
     @abstractmethod
     def tell(self) -> int:
         """The number of bytes written so far, in every state."""

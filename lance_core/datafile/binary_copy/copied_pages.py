@@ -117,6 +117,8 @@ class PageCopies:
         counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
         first_buffer = edges_of(counts)
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
+        self.num_bytes = int(table.sizes[buffers].sum())
+        output.reserve(self.num_bytes)
         alone = np.ones(len(buffers), np.bool_)
         new = np.empty(len(buffers), np.int64)
         for one in merged:
@@ -125,7 +127,6 @@ class PageCopies:
             new[mine] = self._copy_merged(output, files, buffers[mine], pages[one.first : one.stop])
         owners = np.repeat(pages, counts)[alone]
         new[alone] = self._copy_buffers(output, files, buffers[alone], owners)
-        self.num_bytes = int(table.sizes[buffers].sum())
         shifts = np.concatenate([np.empty(0, np.int64), *self._shifts])
         priorities = np.maximum(table.priorities[pages] + shifts, 0)
         self._serialized = PageBytes(table, pages, new, priorities)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.durability import Durability
-from lance_core.store.local.libc import rename_exclusive
+from lance_core.store.local.libc import rename_exclusive, reserve_blocks
 from lance_core.store.secret import Secret, plain
 
 VARIABLE = "LANCE_CORE_DURABILITY"
@@ -71,6 +71,10 @@ class Disk:
             del pending[:done]
             if written:
                 pending[0] = pending[0][written:]
+
+    def reserve(self, descriptor: int, start: int, size: int) -> None:
+        """Allocate space for ``size`` bytes that will be written from ``start`` on, if possible."""
+        reserve_blocks(descriptor, start, size)
 
     def copy_bytes(self, source: int, target: int, start: int, length: int) -> None:
         """Append ``length`` bytes from position ``start`` of an open file to another.

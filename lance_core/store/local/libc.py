@@ -1,4 +1,4 @@
-"""Two functions of the C library that Python does not offer in the required form."""
+"""Functions of the C library that Python does not offer in the required form."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _PROT_READ = 1
 _MAP_SHARED = 1
+_KEEP_SIZE = 1
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
@@ -46,6 +47,9 @@ _mmap = _function(
     ctypes.c_int,
     ctypes.c_ssize_t,
 )
+_fallocate = _function(
+    "fallocate", ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_ssize_t, ctypes.c_ssize_t
+)
 _munmap = _function("munmap", ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
 
 
@@ -62,6 +66,14 @@ def rename_exclusive(source: str, target: str) -> None:
     ):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), source, None, target)
+
+
+def reserve_blocks(descriptor: int, start: int, size: int) -> bool:
+    """Allocate the blocks of a range of a file, whose size stays; False if that is not possible.
+
+    Unlike `os.posix_fallocate`, it never writes zeros instead.
+    """
+    return _fallocate is not None and _fallocate(descriptor, _KEEP_SIZE, start, size) == 0
 
 
 class _Mapping:

@@ -64,6 +64,10 @@ class Publisher:
         with preparing(draft.path, self.root.path):
             self.disk.write(_open(draft), views)
 
+    def reserve(self, draft: UnpublishedFile, start: int, size: int) -> None:
+        """Expect ``size`` more bytes, from ``start`` on."""
+        self.disk.reserve(_open(draft), start, size)
+
     def append_file(self, draft: UnpublishedFile, source: int, wanted: ByteRange) -> None:
         """Write a range of an open file."""
         with preparing(draft.path, self.root.path):

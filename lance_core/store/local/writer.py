@@ -16,6 +16,9 @@ FLUSH_BYTES = 1 << 20
 
 FLUSH_VIEWS = 512
 
+MIN_RESERVED_BYTES = 4 << 20
+"""Minimum bytes to reserve: then it saves a tenth of the time of a copy, and costs a thousandth."""
+
 
 class LocalWriter(ObjectWriter):
     """Writes a temporary file, which `close` moves into place. One writer is for one thread.
@@ -46,6 +49,10 @@ class LocalWriter(ObjectWriter):
             except BaseException:  # the file may contain a part of the data
                 self.abort()
                 raise
+
+    def reserve(self, size: int) -> None:
+        if size >= MIN_RESERVED_BYTES:
+            self._publisher.reserve(self._open_draft(), self._position, size)
 
     def append_file(self, source: int, wanted: ByteRange) -> None:
         """Append a range of the open file ``source``."""

@@ -160,6 +160,9 @@ class WrappedWriter(ObjectWriter):
         call = StoreCall("write", self._path, sent=byte_view(data).nbytes)
         self._store.around(call, lambda: self._inner.write(data))
 
+    def reserve(self, size: int) -> None:
+        self._inner.reserve(size)
+
     def unwrapped(self, store: StoreWrapper) -> ObjectWriter:
         """The writer of the wrapped store if ``store`` is the wrapper, otherwise this one."""
         return self._inner if self._store is store else self
