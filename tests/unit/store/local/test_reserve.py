@@ -9,7 +9,7 @@ import pytest
 
 from lance_core.store.base import ByteRange
 from lance_core.store.local import Disk, LocalStore
-from lance_core.store.wrappers.base import StoreWrapper
+from lance_core.store.wrappers.counting import CountingStore, ReadCounters
 
 MB = 1 << 20
 
@@ -51,7 +51,9 @@ def test_space_is_reserved_once_and_the_file_stays_as_long_as_what_is_written(
 
 def test_writers_of_wrapped_stores_reserve_too(tmp_path: Path) -> None:
     disk = Blocks()
-    with StoreWrapper(LocalStore(tmp_path, disk=disk)).open_writer("new") as writer:
+    with CountingStore(LocalStore(tmp_path, disk=disk), ReadCounters()).open_writer(
+        "new"
+    ) as writer:
         writer.reserve(8 * MB)
     assert len(disk.seen) == 1
     assert (tmp_path / "new").stat().st_size == 0
