@@ -11,8 +11,16 @@ import mmap
 import weakref
 from collections import deque
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+from lance_core.on_demand import lazy_module
+
+if TYPE_CHECKING:
+    import resource
+else:
+    resource = lazy_module("resource")
 
 MAX_KEPT_BYTES = 512 << 20
 """Maximum bytes of the mappings that are kept, for the whole process."""
@@ -115,8 +123,6 @@ def _most_kept() -> int:
     """
     if not hasattr(mmap, "MADV_FREE"):
         return 0
-    import resource
-
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return MAX_KEPT_BYTES if limit == resource.RLIM_INFINITY else 0
 
