@@ -10,17 +10,13 @@ from __future__ import annotations
 import mmap
 import weakref
 from collections import deque
+from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lance_core.on_demand import lazy_module
-
-if TYPE_CHECKING:
+with suppress(ImportError):  # Windows has no limits, and no huge pages like these either
     import resource
-else:
-    resource = lazy_module("resource")
 
 MAX_KEPT_BYTES = 512 << 20
 """Maximum bytes of the mappings that are kept, for the whole process."""
