@@ -65,18 +65,32 @@ class JoinedRanges:
         begins = pieces.starts[owners]
         return BufferSlices(buffers, owners, wanted.starts - begins, wanted.stops - begins)
 
+    def slices(self, ranges: Sequence[ByteRange], views: Sequence[pa.Buffer]) -> BufferSlices:
+        """The bytes of ``ranges`` as slices of ``views``, which are the data of all files.
+
+        Raises `CorruptFileError` as `get` does.
+        """
+        wanted = RangeArrays.of(ranges)
+        files, inner = self._in_files(wanted)
+        return BufferSlices(views, files, inner.starts, inner.stops)
+
+    def _in_files(self, wanted: RangeArrays) -> tuple[Int64Array, RangeArrays]:
+        """The number of the file of each range, and its position in that file."""
+        files = self.bases.searchsorted(wanted.starts, "right") - 1
+        bases = self.bases[files]
+        starts, stops = wanted.starts - bases, wanted.stops - bases
+        if (stops > self._ends[files]).any():
+            raise CorruptFileError("a range of bytes ends after the data of its file")
+        return files, RangeArrays(starts, stops)
+
     def _read(
         self,
         pieces: RangeArrays,
         read: Callable[[int, Sequence[ByteRange]], Sequence[pa.Buffer]],
     ) -> list[pa.Buffer]:
         """The bytes of ascending ``pieces``."""
-        files = self.bases.searchsorted(pieces.starts, "right") - 1
-        bases = self.bases[files]
-        starts, stops = pieces.starts - bases, pieces.stops - bases
-        if (stops > self._ends[files]).any():
-            raise CorruptFileError("a range of bytes ends after the data of its file")
-        inner = byte_ranges(starts.tolist(), stops.tolist())
+        files, places = self._in_files(pieces)
+        inner = byte_ranges(places.starts.tolist(), places.stops.tolist())
         cuts = np.flatnonzero(np.diff(files, prepend=-1))
         edges = pairwise([*cuts.tolist(), len(inner)])
         found: list[pa.Buffer] = []

@@ -10,6 +10,7 @@ import pyarrow as pa
 from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.pieces import EncodedRows
@@ -69,7 +70,6 @@ class JoinedPages:
         self._parser = ColumnParser(version, end)
         self._encodings: dict[bytes, PageEncoding] = {}
         self._has_views = all(file.store.has_views for file in files)
-        self._views: dict[int, pa.Buffer] = {}
 
     def read(
         self, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]
@@ -116,25 +116,36 @@ class JoinedPages:
         return max(1, total // max(1, size // WINDOW_BYTES))
 
     def _column(self, pages: Ints) -> Column:
-        table, raw = self._table, self._table.raw
-        starts, stops = table.encoding_starts[pages].tolist(), table.middle_stops[pages].tolist()
-        messages = [raw[start:stop] for start, stop in zip(starts, stops, strict=True)]
-        numbers = dict(zip(dict.fromkeys(messages), count(), strict=False))
-        kinds = [numbers[message] for message in messages]
+        table = self._table
+        messages, kinds = self._messages(pages)
         counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         owners = np.searchsorted(table.file_pages, np.repeat(pages, counts), "right") - 1
         begins = table.offsets[buffers] + self._ranges.bases[owners]
         rows = table.rows[pages]
         arrays = PageArrays(
-            [self._encoding(one) for one in numbers],
-            np.array(kinds, np.int64),
+            [self._encoding(one) for one in messages],
+            kinds,
             rows,
             edges_of(counts),
             begins,
             begins + table.sizes[buffers],
         )
         return Column(arrays, (), _VALUES, [0, *np.cumsum(rows).tolist()])
+
+    def _messages(self, pages: Ints) -> tuple[Sequence[bytes], Ints]:
+        """The distinct serialized encodings of ``pages``, and for each page the number of its."""
+        table, raw = self._table, self._table.raw
+        starts, stops = table.encoding_starts[pages], table.middle_stops[pages]
+        size = int(stops[0] - starts[0]) if len(pages) else 0
+        if size <= _MAX_SHARED_BYTES and (stops - starts == size).all():
+            octets = np.frombuffer(raw, np.uint8)[starts[:, None] + np.arange(size)]
+            if (octets == octets[:1]).all():  # as of most columns of numbers
+                return [octets[0].tobytes()] if len(pages) else [], np.zeros_like(pages)
+        ranges = zip(starts.tolist(), stops.tolist(), strict=True)
+        messages = [raw[start:stop] for start, stop in ranges]
+        numbers = dict(zip(dict.fromkeys(messages), count(), strict=False))
+        return list(numbers), np.array([numbers[message] for message in messages], np.int64)
 
     def _encoding(self, raw: bytes) -> PageEncoding:
         found = self._encodings.get(raw)
@@ -145,22 +156,20 @@ class JoinedPages:
         return found
 
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+        if self._has_views:
+            return self._ranges.slices(ranges, self._views)
         return self._ranges.get(ranges, self._read)
 
     def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
-        if self._has_views:
-            view = self._view(number)
-            return [view.slice(start, stop - start) for start, stop in ranges]
         file = self._files[number]
         return file.store.get_ranges(file.path, ranges)
 
-    def _view(self, owner: int) -> pa.Buffer:
-        """The data of a file, as a view of memory."""
-        found = self._views.get(owner)
-        if found is None:
-            file, wanted = self._files[owner], ByteRange(0, int(self._table.data_ends[owner]))
-            (found,) = file.store.get_ranges(file.path, [wanted])
-            self._views[owner] = found
+    @cached_property
+    def _views(self) -> list[pa.Buffer]:
+        """The data of each file, as views of memory."""
+        found = []
+        for file, end in zip(self._files, self._table.data_ends.tolist(), strict=True):
+            found += file.store.get_ranges(file.path, [ByteRange(0, end)])
         return found
 
 

@@ -50,6 +50,16 @@ def test_distant_ranges_of_a_file_are_read_separately() -> None:
     assert [one.to_pybytes() for one in found] == [file[start:stop] for start, stop in places]
 
 
+def test_slices_of_views_have_the_bytes_of_the_ranges_in_their_order() -> None:
+    ranges, views = joined(), [pa.py_buffer(file) for file in FILES]
+    bases = ranges.bases.tolist()
+    places = [(2, 40, 60), (0, 0, 5), (2, 0, 0), (1, 90, 100), (0, 50, 52)]
+    wanted = [ByteRange(bases[file] + start, bases[file] + stop) for file, start, stop in places]
+    found = [buffer.to_pybytes() for buffer in ranges.slices(wanted, views)]
+    assert found == [FILES[file][start:stop] for file, start, stop in places]
+    assert len(ranges.slices([], views)) == 0
+
+
 def test_files_are_aligned_and_further_apart_than_a_gap() -> None:
     bases = joined().bases
     assert not (bases % ALIGNMENT).any()
@@ -62,3 +72,5 @@ def test_a_range_that_ends_after_its_file_is_refused() -> None:
     base = int(joined().bases[1])
     with pytest.raises(CorruptFileError, match="ends after the data of its file"):
         joined().get([ByteRange(base, base + 101)], lambda *_: [])
+    with pytest.raises(CorruptFileError, match="ends after the data of its file"):
+        joined().slices([ByteRange(base, base + 101)], [pa.py_buffer(file) for file in FILES])
