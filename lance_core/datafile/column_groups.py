@@ -68,7 +68,7 @@ class ColumnGroup:
             arrays = yield from decode_field(first, {first.id: 0}, [self.joined], wanted, context)
             if isinstance(rows, OrderedRows):
                 arrays = [_reordered(array, rows) for array in arrays]
-            return _split(arrays, len(self.fields), len(rows))
+            return split_columns(arrays, len(self.fields), len(rows))
         except (LanceError, MemoryError):
             # Decode each column alone, so that the error names the damaged one.
             results = []
@@ -183,7 +183,7 @@ def _reordered(array: pa.Array, rows: OrderedRows) -> pa.Array:
     return take_rows(array, from_numpy(np.add.outer(firsts, rows.places).ravel()))
 
 
-def _split(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
+def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
     """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``."""
     found: list[list[pa.Array]] = [[]]
     missing = length

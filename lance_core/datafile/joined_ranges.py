@@ -24,6 +24,7 @@ GAP = 8 << 10
 class JoinedRanges:
     """Files one after the other: a position is a position in a file plus the file's base.
 
+    A position plus a multiple of ``span`` is the same byte, so that ranges of any order can ascend.
     ``ends``: the position in each file at which what may be read ends.
     """
 
@@ -33,6 +34,7 @@ class JoinedRanges:
         # a gap apart, so that ranges of two files are not read as one.
         steps = -(-(ends + 2 * GAP) // ALIGNMENT) * ALIGNMENT
         self.bases: Int64Array = np.cumsum(steps) - steps
+        self.span = max(1, int(steps.sum()))
 
     @property
     def end(self) -> int:
@@ -49,7 +51,7 @@ class JoinedRanges:
         Ranges of a file that are at most `GAP` apart are read as one. Raises `CorruptFileError` for
         a range that ends after the data of its file.
         """
-        wanted = RangeArrays.of(ranges)
+        wanted = self._within_span(ranges)
         if not len(wanted):
             return BufferSlices.of(())
         order = wanted.starts.argsort(kind="stable")
@@ -70,9 +72,15 @@ class JoinedRanges:
 
         Raises `CorruptFileError` as `get` does.
         """
-        wanted = RangeArrays.of(ranges)
+        wanted = self._within_span(ranges)
         files, inner = self._in_files(wanted)
         return BufferSlices(views, files, inner.starts, inner.stops)
+
+    def _within_span(self, ranges: Sequence[ByteRange]) -> RangeArrays:
+        """The same bytes by their first positions."""
+        wanted = RangeArrays.of(ranges)
+        moved = wanted.starts // self.span * self.span
+        return RangeArrays(wanted.starts - moved, wanted.stops - moved)
 
     def _in_files(self, wanted: RangeArrays) -> tuple[Int64Array, RangeArrays]:
         """The number of the file of each range, and its position in that file."""

@@ -13,7 +13,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, SimpleStruct
 from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
 from lance_core.datafile.binary_copy.copied_pages import PageCopies, SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.joined_pages import JoinedPages
+from lance_core.datafile.binary_copy.joined_pages import MAX_FIELDS, JoinedPages, value_bytes
 from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece, SourceRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import (
@@ -49,16 +49,14 @@ Only columns of blobs have another one.
 
 _HEADER_ENCODING = ArrayEncoding(struct=SimpleStruct()).SerializeToString()
 
-GROUP_BYTES = 1 << 20
-"""Bytes of the rows of several fields that are read and encoded together. Fields with more rows are
-read one by one, so that threads share them, and few rows are in memory."""
+GROUP_BYTES, JOINED_BYTES = 1 << 20, 2 << 20
+"""Bytes of the rows of several fields that are read and encoded together; `JOINED_BYTES` if their
+pages join, because alike fields are decoded at once. Fields with more rows are read one by one, so
+that threads share them, and few rows are in memory. Memory of this size is used again and again."""
 
 PAGE_BYTES = 1 << 20
 """Maximum bytes of the rows of a field that wait for a page. Most fields are read in one window of
 more than half of that, which becomes a page without a copy."""
-
-_PROBABLE_BYTES = 16
-"""Assumed bytes of a value that waits to be encoded."""
 
 
 @dataclass(slots=True)
@@ -190,7 +188,7 @@ class FileCopy:
         groups: list[Callable[[], Iterable[_PagesOfRows]]] = []
         joined = JoinedPages(source.table, source.files, self._version, self._context.registry)
         for (parts, joins), wanted in self._jobs(pieces).items():
-            for group in self._groups(wanted):
+            for group in self._groups(wanted, JOINED_BYTES if joins else GROUP_BYTES):
                 rows = [self._start(field, piece) for field, _, piece in group]
                 found |= {one[:2]: mine for one, mine in zip(group, rows, strict=True)}
                 fields = [one.layout.field for one in rows]
@@ -222,12 +220,19 @@ class FileCopy:
                     jobs.setdefault((piece.parts, joins), []).append((field, number, piece))
         return jobs
 
-    def _groups(self, wanted: Sequence[_Wanted]) -> Iterator[Sequence[_Wanted]]:
-        """``wanted`` in groups that are read and encoded together, in bounded memory."""
-        size = min(self._limits.flush_bytes, wanted[0][2].num_rows * _PROBABLE_BYTES)
-        step = max(1, GROUP_BYTES // size)
-        for start in range(0, len(wanted), step):
-            yield wanted[start : start + step]
+    def _groups(self, wanted: Sequence[_Wanted], limit: int) -> Iterator[Sequence[_Wanted]]:
+        """``wanted`` in groups of up to ``limit`` bytes that are read and encoded together."""
+        group: list[_Wanted] = []
+        size = 0
+        for one in wanted:
+            own = value_bytes(self._layouts[one[0]].field) * one[2].num_rows
+            if group and (size + own > limit or len(group) == MAX_FIELDS):
+                yield group
+                group, size = [], 0
+            group.append(one)
+            size += own
+        if group:
+            yield group
 
     def _start(self, field: int, piece: EncodedRows) -> _EncodedField:
         layout = self._layouts[field]

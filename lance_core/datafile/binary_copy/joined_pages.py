@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,14 @@ from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.pieces import EncodedRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
+from lance_core.datafile.column_groups import split_columns
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
 from lance_core.datafile.varints import Ints, edges_of
 from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.fixed_width import bit_width, has_fixed_width
 from lance_core.encodings.arrow.memory_pool import low_retention_pool, memory_pool
+from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import (
     Decoding,
@@ -34,6 +38,7 @@ from lance_core.encodings.page import Column
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
+from lance_core.schema import Field
 from lance_core.store.base import ByteRange
 
 _VALUES = ColumnEncoding(values=Empty())
@@ -44,9 +49,55 @@ WINDOW_BYTES = 4 << 20
 _PROBABLE_BYTES, _MAX_EXPANSION = 16, 4
 """Assumed bytes of a value, and of a stored byte, in memory."""
 
+MAX_FIELDS = 4096
+"""Maximum number of fields to read together."""
+
 _MAX_SHARED_BYTES = 256
 """Maximum bytes of the encoding of a page that is kept for other columns: encodings that are larger
 have the symbols of one page."""
+
+
+def value_bytes(field: Field) -> int:
+    """The assumed bytes of a value of ``field`` in memory."""
+    type_ = field.storage_type
+    return max(1, bit_width(type_) // 8) if has_fixed_width(type_) else _PROBABLE_BYTES
+
+
+class _Group(NamedTuple):
+    """``num_fields`` fields like ``field``, whose rows follow each other in ``columns``."""
+
+    field: Field
+    num_fields: int
+    places: Mapping[int, int]
+    columns: Sequence[Column]
+
+    def decode(
+        self, rows: Rows, total: int, context: DecodeContext
+    ) -> Decoding[list[list[pa.Array]]]:
+        """The arrays of each field with ``rows`` of its ``total`` rows."""
+        wanted = rows
+        if self.num_fields > 1:
+            firsts = total * np.arange(self.num_fields)
+            wanted = RowRange(0, total * self.num_fields)
+            if len(rows) < total:
+                wanted = packed_rows(np.add.outer(firsts, rows.numbers).ravel())
+        arrays = yield from decode_field(self.field, self.places, self.columns, wanted, context)
+        return split_columns(arrays, self.num_fields, len(rows))
+
+
+def _alike(layouts: Sequence[FieldLayout]) -> list[list[int]]:
+    """The numbers of neighbouring fields that are decoded together, in order."""
+    groups: list[list[int]] = []
+    last: pa.DataType | None = None
+    for number, layout in enumerate(layouts):
+        type_ = layout.field.storage_type
+        is_plain = has_fixed_width(type_) or is_variable(type_)
+        if is_plain and groups and type_ == last:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+        last = type_ if is_plain else None
+    return groups
 
 
 class JoinedPages:
@@ -65,7 +116,7 @@ class JoinedPages:
         self._table = table
         self._files = files
         self._ranges = JoinedRanges(table.data_ends)
-        end = self._ranges.end
+        end = self._ranges.span * MAX_FIELDS
         self._context = DecodeContext(GAP, end, version, registry)
         self._parser = ColumnParser(version, end)
         self._encodings: dict[bytes, PageEncoding] = {}
@@ -78,16 +129,13 @@ class JoinedPages:
 
         Each field is an array of its storage type. An error does not name the file.
         """
-        columns: list[Column] = []
-        places: dict[int, int] = {}
-        for layout, piece in zip(layouts, pieces, strict=True):
-            assert piece.pages is not None
-            for column, pages in zip(layout.columns, piece.pages, strict=True):
-                places[column.field_id] = len(columns)
-                columns.append(self._column(pages))
         first = pieces[0]
         total = sum(stop - start for _, start, stop in first.parts)
-        step = self._window_rows(total, pieces)
+        step = self._window_rows(total, layouts, pieces)
+        together = _alike(layouts) if step >= total else [[n] for n in range(len(layouts))]
+        groups = [
+            self._group([layouts[n] for n in own], [pieces[n] for n in own]) for own in together
+        ]
         for start in range(0, total, step):
             stop = min(total, start + step)
             gone = first.deleted[slice(*np.searchsorted(first.deleted, [start, stop]))]
@@ -96,32 +144,47 @@ class JoinedPages:
             rows: Rows = RowRange(start, stop)
             if len(gone):
                 rows = packed_rows(np.delete(np.arange(start, stop), gone - start))
-            decodings = [
-                decode_field(layout.field, places, columns, rows, self._context)
-                for layout in layouts
-            ]
-            yield self._decoded(decodings)
+            yield self._decoded([group.decode(rows, total, self._context) for group in groups])
 
-    def _decoded(self, decodings: Sequence[Decoding[list[pa.Array]]]) -> list[pa.Array]:
+    def _group(self, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]) -> _Group:
+        columns: list[Column] = []
+        places: dict[int, int] = {}
+        for number, layout in enumerate(layouts[0].columns):
+            pages = [piece.pages[number] for piece in pieces if piece.pages is not None]
+            places[layout.field_id] = number
+            columns.append(self._column(pages))
+        return _Group(layouts[0].field, len(layouts), places, columns)
+
+    def _decoded(self, decodings: Sequence[Decoding[list[list[pa.Array]]]]) -> list[pa.Array]:
         with low_retention_pool():
-            return [_one(chunks) for chunks in run_decoding(run_interleaved(decodings), self._get)]
+            found = run_decoding(run_interleaved(decodings), self._get)
+            return [_one(chunks) for group in found for chunks in group]
 
-    def _window_rows(self, total: int, pieces: Sequence[EncodedRows]) -> int:
-        table = self._table
-        stored = 0
-        for piece in pieces:
+    def _window_rows(
+        self, total: int, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]
+    ) -> int:
+        table, size = self._table, 0
+        for layout, piece in zip(layouts, pieces, strict=True):
+            if has_fixed_width(layout.field.storage_type):
+                size += total * value_bytes(layout.field)
+                continue
+            stored = 0
             for pages in piece.pages or ():
                 stored += int((table.byte_ends[pages + 1] - table.byte_ends[pages]).sum())
-        size = max(stored * _MAX_EXPANSION, total * _PROBABLE_BYTES * len(pieces))
+            size += max(stored * _MAX_EXPANSION, total * value_bytes(layout.field))
         return max(1, total // max(1, size // WINDOW_BYTES))
 
-    def _column(self, pages: Ints) -> Column:
-        table = self._table
+    def _column(self, pages_of_fields: Sequence[Ints]) -> Column:
+        """The pages of a column of one field after those of another, as one column."""
+        table, pages = self._table, np.concatenate(pages_of_fields)
+        # Decoders read pages together whose positions ascend; those of the next field would not.
+        copies = np.repeat(np.arange(len(pages_of_fields)), list(map(len, pages_of_fields)))
         messages, kinds = self._messages(pages)
         counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         owners = np.searchsorted(table.file_pages, np.repeat(pages, counts), "right") - 1
         begins = table.offsets[buffers] + self._ranges.bases[owners]
+        begins += np.repeat(copies, counts) * self._ranges.span
         rows = table.rows[pages]
         arrays = PageArrays(
             [self._encoding(one) for one in messages],

@@ -66,7 +66,7 @@ def split_variable(
         found = _native.variable_edges(octets, offsets, width, limit, edges)
         edges = edges[: found + 1]
         sizes, counts = chunk_sizes(offsets, edges, width)
-        out = pa.allocate_buffer(int(sizes.sum()))
+        out = allocate(int(sizes.sum()))
         _native.split_variable(octets, offsets, edges, width, out)
     return out, sizes, counts
 
@@ -138,7 +138,7 @@ def interleave_chunks(
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.Kernels.interleave_chunks`."""
     places, totals = chunk_places(buffers, sizes, align)
-    out = pa.allocate_buffer(int(totals.sum()))
+    out = allocate(int(totals.sum()))
     with INVALID:
         for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
             _native.place_pieces(contiguous(buffer), aligned(lengths), begins, align, fill, out)

@@ -166,7 +166,7 @@ def pack_inline(words: Words) -> tuple[Bytes, Int64Array]:
     """See `lance_core.encodings.kernels.Kernels.pack_inline`."""
     widths = chunk_widths(words)
     sizes = words.itemsize + CHUNK // 8 * widths
-    packed = np.empty(int(sizes.sum()), np.uint8)
+    packed = empty(int(sizes.sum()), np.uint8)
     with INVALID:
         _native.pack_inline(np.ascontiguousarray(words), words.itemsize * 8, widths, packed)
     return packed, sizes

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy import pieces
+from lance_core.datafile.binary_copy import joined_pages, pieces
 from lance_core.datafile.binary_copy.source_pages import source_pages
 from lance_core.dataset.maintenance.compaction.binary_copy import (
     CopyOptions,
@@ -23,6 +23,7 @@ from lance_core.dataset.maintenance.compaction.binary_copy import (
     why_not,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, ObjectNotFoundError, StoreError
 from lance_core.store.local.disk import Disk
@@ -250,3 +251,39 @@ def test_pages_without_deleted_rows_are_copied(tmp_path: Path, version: str) -> 
     assert copied.counts.pages_copied > 20
     if version != "2.0":  # the lists of 2.0 files are encoded again as a whole
         assert copied.counts.pages_reencoded <= 6
+
+
+def columns_of_types(number: int) -> dict[str, pa.Array]:
+    """Several columns of each type, of which every second one has nulls."""
+    rng = np.random.default_rng(number)
+    found: dict[str, pa.Array] = {}
+    for column in range(4):
+        mask = rng.random(300) < 0.2 if column % 2 else None
+        words = [f"w{n}" * (n % 5) for n in rng.integers(0, 90, 300).tolist()]
+        found[f"i{column}"] = pa.array(rng.integers(0, 900, 300), pa.int32(), mask=mask)
+        found[f"f{column}"] = pa.array(rng.random(300), mask=mask)
+        found[f"b{column}"] = pa.array(rng.random(300) < 0.5, mask=mask)
+        found[f"s{column}"] = pa.array(words, mask=mask)
+        found[f"k{column}"] = pa.array([bytes([column, n % 7]) for n in range(300)], pa.binary(2))
+        found[f"c{column}"] = pa.array([column] * 300 if number % 2 else range(300))
+        found[f"l{column}"] = pa.array([[n] * (n % 3) for n in range(300)])
+    return {name: found[name] for name in sorted(found)}
+
+
+@pytest.mark.parametrize("deleted", ["false", "i0 % 3 = 1"])
+@each_case("version", VERSIONS)
+def test_alike_columns_are_decoded_together(tmp_path: Path, version: str, deleted: str) -> None:
+    uri = str(tmp_path / "t")
+    for number in range(9):
+        table = pa.table(columns_of_types(number))
+        lance_core.write_dataset(table, uri, mode="append", data_storage_version=version)
+    dataset = lance_core.dataset(uri)
+    dataset.delete(deleted)
+    expected = dataset.to_table()
+    with mock.patch.object(joined_pages, "decode_field", wraps=decode_field) as decode:
+        metrics = dataset.optimize.compact_files(
+            compaction_mode="try_binary_copy", materialize_deletions_threshold=0.0
+        )
+    assert metrics.pages_copied == 0
+    assert decode.call_count == len("bcfiks") + 4  # one call for each list
+    assert lance_core.dataset(uri).to_table() == expected
