@@ -7,6 +7,7 @@ from math import ceil, isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -121,7 +122,7 @@ def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
         return ratio >= UNIQUE_RATIO or ceil(ratio * values.count) > most_items
 
     if isinstance(values, FixedWidth) and values.bits == 64:
-        return are_too_many(len(np.unique(values.words()[places])))
+        return are_too_many(_num_distinct(values.words()[places]))
     # Arrow takes ten times as long to compare the whole values, which only few samples need.
     if isinstance(values, VariableWidth) and are_too_many(least_distinct(values, places)):
         return True
@@ -147,7 +148,13 @@ def least_distinct(values: VariableWidth, places: Int64Array) -> int:
         word >>= (8 * np.maximum(at - (len(words) - 1), 0)).astype(np.uint64)
         marks = (marks ^ (word & mask)) * _MIX
         marks ^= marks >> np.uint64(32)
-    return len(np.unique(marks))
+    return _num_distinct(marks)
+
+
+def _num_distinct(values: npt.NDArray[np.uint64]) -> int:
+    """The number of distinct values of a sample; takes less time than `numpy.unique`."""
+    ordered = np.sort(values)
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + min(1, len(ordered))
 
 
 def _is_too_large(values: FixedWidth | VariableWidth, most_items: int, most_bytes: int) -> bool:

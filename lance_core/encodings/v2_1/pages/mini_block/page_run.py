@@ -84,7 +84,10 @@ class MiniBlockRun(NamedTuple):
         self, numbers: Int64Array, value: Callable[[MiniBlockLayout], int]
     ) -> Int64Array:
         """A value of the message of each of the pages ``numbers``."""
-        used, which = np.unique(self.table.kinds[numbers], return_inverse=True)
+        kinds = self.table.kinds[numbers]
+        used, which = kinds[:1], kinds
+        if len(self.table.encodings) > 1:  # most columns of numbers have one: all kinds are 0
+            used, which = np.unique(kinds, return_inverse=True)
         messages = [self.table.encodings[kind].mini_block_layout for kind in used.tolist()]
         return np.array([value(message) for message in messages], np.int64)[which]
 
