@@ -138,12 +138,47 @@ class JoinedFiles:
         return found
 
 
+class FileColumns(NamedTuple):
+    """The serialized column metadata of one of several files; see `Columns`."""
+
+    position: int
+    raw_table: bytes
+    raw_metadata: bytes
+
+
+class AllColumns(NamedTuple):
+    """The serialized column metadata of several files with ``num_columns`` columns each.
+
+    ``num_buffers``: the global buffers of each file, with the ``FileDescriptor``.
+    """
+
+    version: FileVersion
+    num_columns: int
+    num_buffers: Int64Array
+    files: Sequence[FileColumns]
+
+
+def read_columns(store: ObjectStore, parts: Sequence[FilePart]) -> AllColumns:
+    """Read the metadata of the columns of all files; raises as `JoinedFiles` does.
+
+    Does not read the ``FileDescriptor``. Takes a third of the time of opening the files.
+    """
+    metadata, footers, _ = _read_metadata(store, parts, [TAIL_LENGTH])
+    version = FileVersion.from_footer(int(footers["major"][0]), int(footers["minor"][0]))
+    buffers = footers["num_buffers"].astype(np.int64)
+    return AllColumns(version, metadata.num_columns, buffers, metadata.files)
+
+
 def _read_metadata(
-    store: ObjectStore, parts: Sequence[FilePart]
+    store: ObjectStore, parts: Sequence[FilePart], lengths: Sequence[int] = ()
 ) -> tuple[_Metadata, npt.NDArray[np.void], list[pa.Buffer]]:
-    """The column metadata and footers of all files, and the last bytes of each."""
+    """The column metadata and footers of all files, and the last bytes of each.
+
+    ``lengths``: how many of the last bytes to read, until they contain all metadata.
+    """
     sizes = np.array([part.size for part in parts], np.int64)
-    lengths = [TAIL_LENGTH] if store.read_ahead else [SHORT_TAIL, TAIL_LENGTH]
+    if not lengths:
+        lengths = [TAIL_LENGTH] if store.read_ahead else [SHORT_TAIL, TAIL_LENGTH]
     for length in lengths:
         tails = [Tail(store, part.path, part.size, length).buffer for part in parts]
         footers = _footers(tails, sizes)
@@ -217,6 +252,13 @@ class _Metadata:
         places = self._places[:, number].tolist()
         found = zip(self._copies, places, strict=True)
         return [copy[start:stop] for copy, (start, stop) in found]
+
+    @property
+    def files(self) -> list[FileColumns]:
+        """The metadata of each file."""
+        size = TABLE_ENTRY * self.num_columns
+        found = zip(self.data_ends.tolist(), self._copies, strict=True)
+        return [FileColumns(end, copy[len(copy) - size :], copy) for end, copy in found]
 
     @property
     def nbytes(self) -> int:

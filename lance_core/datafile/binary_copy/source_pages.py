@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from lance_core.datafile.column_metadata import (
     MAX_PAGE_ROWS,
 )
 from lance_core.datafile.footer import TABLE_ENTRY
-from lance_core.datafile.metadata import FileMetadata
 from lance_core.datafile.varints import (
     Bytes,
     Ints,
@@ -84,7 +83,23 @@ class SourcePages:
         return edges_of(self.sizes)[self.first_buffer]
 
 
-def source_pages(files: Sequence[FileMetadata], paths: Sequence[str]) -> SourcePages:
+class RawColumns(Protocol):
+    """The serialized metadata of the columns of a file; see `lance_core.datafile.metadata`."""
+
+    @property
+    def position(self) -> int:
+        """The position in the file of the column metadata, at which the data ends."""
+
+    @property
+    def raw_table(self) -> bytes:
+        """The column offsets table."""
+
+    @property
+    def raw_metadata(self) -> bytes:
+        """The serialized ``ColumnMetadata`` messages, from `position` on."""
+
+
+def source_pages(files: Sequence[RawColumns], paths: Sequence[str]) -> SourcePages:
     """Parse the column metadata of ``files``; ``paths`` name the files in errors.
 
     Raises `CorruptFileError`, or `UnsupportedFeatureError` if a column has buffers outside of pages
@@ -103,16 +118,16 @@ def source_pages(files: Sequence[FileMetadata], paths: Sequence[str]) -> SourceP
         raise
 
 
-def _parse(files: Sequence[FileMetadata]) -> SourcePages:
-    raw = b"".join([*(file.columns.raw_metadata for file in files), _SLACK])
+def _parse(files: Sequence[RawColumns]) -> SourcePages:
+    raw = b"".join([*(file.raw_metadata for file in files), _SLACK])
     data = np.frombuffer(raw, np.uint8)
     begins, ends = _column_ranges(files)
     columns = _single_pages(raw, begins, ends) or _columns(raw, begins, ends)
     pages = _Pages(data, columns.starts, columns.stops)
-    counts = [len(file.columns.raw_table) // TABLE_ENTRY for file in files]
+    counts = [len(file.raw_table) // TABLE_ENTRY for file in files]
     first_column = tuple(accumulate(counts, initial=0))
     edges = columns.first_page[np.array(first_column)]
-    data_ends = np.array([file.columns.position for file in files], np.int64)
+    data_ends = np.array([file.position for file in files], np.int64)
     buffers_of_file = np.diff(pages.first_buffer[edges])
     _check_inside(pages.offsets, pages.sizes, np.repeat(data_ends, buffers_of_file))
     return SourcePages(
@@ -132,13 +147,13 @@ def _parse(files: Sequence[FileMetadata]) -> SourcePages:
     )
 
 
-def _column_ranges(files: Sequence[FileMetadata]) -> tuple[Ints, Ints]:
+def _column_ranges(files: Sequence[RawColumns]) -> tuple[Ints, Ints]:
     """The byte ranges of all ``ColumnMetadata`` messages in the metadata of all ``files``."""
-    raw = b"".join([file.columns.raw_table for file in files])
+    raw = b"".join([file.raw_table for file in files])
     table = np.frombuffer(raw, "<u8").astype(np.int64).reshape(-1, 2)
-    counts = [len(file.columns.raw_table) // TABLE_ENTRY for file in files]
-    sizes = np.array([len(file.columns.raw_metadata) for file in files], np.int64)
-    positions = np.array([file.columns.position for file in files], np.int64)
+    counts = [len(file.raw_table) // TABLE_ENTRY for file in files]
+    sizes = np.array([len(file.raw_metadata) for file in files], np.int64)
+    positions = np.array([file.position for file in files], np.int64)
     begins = table[:, 0] - np.repeat(positions, counts)
     rest = np.repeat(sizes, counts) - begins
     if ((begins < 0) | (rest < 0) | (table[:, 1] < 0) | (table[:, 1] > rest)).any():

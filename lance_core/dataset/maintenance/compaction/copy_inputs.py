@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,13 @@ from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.file_copy import STANDARD_ENCODING, CopyInput
 from lance_core.datafile.binary_copy.pieces import NO_COPY, SourceRows
-from lance_core.datafile.binary_copy.source_pages import SourcePages, source_pages
+from lance_core.datafile.binary_copy.source_pages import RawColumns, SourcePages, source_pages
+from lance_core.datafile.joined_files import FilePart, read_columns
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.varints import Ints
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import COPY_BYTES
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
@@ -39,7 +41,7 @@ def copy_inputs(
     `ObjectNotFoundError`.
     """
     named = [file for fragment in fragments for file in fragment.files]
-    found = _readers(snapshot, named, version, is_strict)
+    found = _sources(snapshot, named, version, is_strict)
     table, kept = _source_pages(found, is_strict)
     number_of = {file: number for number, file in enumerate(kept)}
     is_standard = np.array([one == STANDARD_ENCODING for one in table.encodings], np.bool_)
@@ -66,25 +68,68 @@ def copy_inputs(
     return CopyInput(files, table, rows)
 
 
-def _readers(
+class _Source(NamedTuple):
+    """A file from which pages can be copied."""
+
+    path: str
+    columns: RawColumns
+
+
+def _sources(
     snapshot: Snapshot, files: Sequence[DataFile], version: FileVersion, is_strict: bool
-) -> dict[DataFile, FileReader]:
-    """The open files, without those from which no page can be copied."""
+) -> dict[DataFile, _Source]:
+    """The files without those from which no page can be copied."""
+    found = _alike_sources(snapshot, files, version)
+    if found is not None:
+        return found
     readers: Iterator[FileReader] = map(snapshot.reader, files)
     if snapshot.is_io_bound:
         readers = in_order(snapshot.reader, files, IO_THREADS, is_io_bound=True)
     found = {}
-    known: dict[tuple[int, ...], int] = {}
+    known = _NumColumns()
     for file, reader in zip(files, readers, strict=True):
-        columns = file.column_indices
-        if columns not in known:  # most files have the same columns
-            known[columns] = sum(column >= 0 for column in columns)
-        reason = _why_no_source(reader, version, known[columns])
+        reason = _why_no_source(reader, version, known.of(file))
         if reason is None:
-            found[file] = reader
+            found[file] = _Source(reader.path, reader.metadata.columns)
         elif is_strict:
             raise UnsupportedFeatureError(f"{reader.path!r} {reason}")
     return found
+
+
+def _alike_sources(
+    snapshot: Snapshot, files: Sequence[DataFile], version: FileVersion
+) -> dict[DataFile, _Source] | None:
+    """All files, if they are local, alike, and pages of each can be copied; else None."""
+    bases = {file.base_id for file in files}
+    sizes = [file.trusted_size for file in files]
+    if snapshot.is_io_bound or len(bases) != 1 or None in sizes:
+        return None
+    base = snapshot.base(bases.pop())
+    pairs = zip(files, sizes, strict=True)
+    parts = [FilePart(file.store_path(base), size or 0, 0) for file, size in pairs]
+    try:
+        found = read_columns(snapshot.store_of(base), parts)
+    except (CorruptFileError, UnsupportedFeatureError):
+        return None  # opening one after another finds the reason
+    known = _NumColumns()
+    is_known = all(known.of(file) == found.num_columns for file in files)
+    if found.version is not version or (found.num_buffers != 1).any() or not is_known:
+        return None
+    columns = zip(files, parts, found.files, strict=True)
+    return {file: _Source(part.path, own) for file, part, own in columns}
+
+
+class _NumColumns:
+    """The number of columns of files that the manifest names; most files have the same ones."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def of(self, file: DataFile) -> int:
+        columns = file.column_indices
+        if columns not in self._known:
+            self._known[columns] = sum(column >= 0 for column in columns)
+        return self._known[columns]
 
 
 def _why_no_source(reader: FileReader, version: FileVersion, known: int) -> str | None:
@@ -99,24 +144,25 @@ def _why_no_source(reader: FileReader, version: FileVersion, known: int) -> str 
 
 
 def _source_pages(
-    found: Mapping[DataFile, FileReader], is_strict: bool
+    found: Mapping[DataFile, _Source], is_strict: bool
 ) -> tuple[SourcePages, list[DataFile]]:
     """The pages of the files, without files whose pages cannot be copied."""
-    kept = list(found)
-    readers = list(found.values())
     try:
-        return source_pages([r.metadata for r in readers], [r.path for r in readers]), kept
+        return _pages_of(list(found.values())), list(found)
     except UnsupportedFeatureError:
         if is_strict:
             raise
-    kept = [file for file, reader in found.items() if _can_parse(reader)]
-    readers = [found[file] for file in kept]
-    return source_pages([r.metadata for r in readers], [r.path for r in readers]), kept
+    kept = [file for file, source in found.items() if _can_parse(source)]
+    return _pages_of([found[file] for file in kept]), kept
 
 
-def _can_parse(reader: FileReader) -> bool:
+def _pages_of(sources: Sequence[_Source]) -> SourcePages:
+    return source_pages([one.columns for one in sources], [one.path for one in sources])
+
+
+def _can_parse(source: _Source) -> bool:
     try:
-        source_pages([reader.metadata], [reader.path])
+        _pages_of([source])
     except UnsupportedFeatureError:
         return False
     return True

@@ -33,7 +33,7 @@ def test_positions_rows_and_encodings_are_those_of_the_messages(
     tmp_path: Path, version: str
 ) -> None:
     opened = readers(tmp_path / "t", version)
-    found = source_pages([one.metadata for one in opened], [one.path for one in opened])
+    found = source_pages([one.metadata.columns for one in opened], [one.path for one in opened])
     page = 0
     for file, reader in enumerate(opened):
         assert found.data_ends[file] == reader.metadata.columns.position
@@ -74,6 +74,6 @@ def test_damaged_metadata_is_refused_with_the_name_of_the_file(
         mock.patch.object(opened[1].metadata, "columns", damaged),
         pytest.raises(error, match=match) as raised,
     ):
-        source_pages([one.metadata for one in opened], [one.path for one in opened])
+        source_pages([one.metadata.columns for one in opened], [one.path for one in opened])
     assert opened[1].path in str(raised.value)
     assert isinstance(raised.value, CorruptFileError | UnsupportedFeatureError)

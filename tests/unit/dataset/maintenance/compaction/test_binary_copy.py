@@ -135,7 +135,7 @@ def test_pages_keep_their_bytes_and_get_new_positions(tmp_path: Path, version: s
             for at, was in zip(page.buffers, before.buffers, strict=True):
                 assert at.start % 64 == 0
                 assert whole[at.start : at.stop] == data[was.start : was.stop]
-    table = source_pages([new.metadata], [new.path])
+    table = source_pages([new.metadata.columns], [new.path])
     first, stop = table.first_page[:2]
     assert table.priorities[first:stop].tolist() == [0, 200, 400]
     assert new.schema.to_arrow() == snapshot.schema.to_arrow()
