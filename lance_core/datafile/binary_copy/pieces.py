@@ -33,6 +33,10 @@ A page costs readers as much as decoding a few thousand values; pages of more ro
 """
 
 
+Parts = tuple[tuple[int, int, int], ...]
+"""Physical rows ``start`` to ``stop`` of sources, as (source, start, stop)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceRows:
     """Rows of one fragment: ``num_rows`` with those at the ascending offsets ``deleted``.
@@ -70,7 +74,7 @@ class EncodedRows:
     ``deleted``: the deleted rows, counted from the first physical row.
     """
 
-    parts: tuple[tuple[int, int, int], ...]
+    parts: Parts
     first_row: int
     num_rows: int
     num_pages: int
@@ -104,19 +108,31 @@ class _Units:
 
 
 class _Sources(NamedTuple):
-    """What all fields need of ``parts``: the columns and rows of each, and those to ``cut``."""
+    """What all fields need of ``parts``: the columns and rows of each, and those to ``cut``.
+
+    ``spans`` has the parts of pieces that were found, because most fields have equal ones.
+    """
 
     parts: Sequence[SourceRows]
     columns: Ints
     num_rows: Ints
     cut: Sequence[int]
+    spans: dict[bytes, Parts]
 
     @classmethod
     def of(cls, parts: Sequence[SourceRows]) -> _Sources:
         columns = np.array([one.columns for one in parts], np.int64).reshape(len(parts), -1)
         rows = np.array([one.num_rows for one in parts], np.int64)
         cut = [number for number, one in enumerate(parts) if len(one.deleted)]
-        return cls(parts, columns, rows, cut)
+        return cls(parts, columns, rows, cut, {})
+
+    def span(self, units: _Units) -> Parts:
+        """The physical rows of ``units``: the same object for the same rows."""
+        rows = np.stack([units.source, units.start, units.stop])
+        key = rows.tobytes()
+        if key not in self.spans:
+            self.spans[key] = tuple(zip(*rows.tolist(), strict=True))
+        return self.spans[key]
 
 
 def pieces_of_fields(
@@ -161,27 +177,25 @@ def _pieces_of_field(
         num_pages = int(count[start:stop].sum())
         first_row, num_rows = int(rows[start]), int(rows[stop] - rows[start])
         some = units.between(start, stop)
-        pieces.append(_encoded_rows(layout, sources.parts, some, first_row, num_rows, num_pages))
+        pieces.append(_encoded_rows(layout, sources, some, first_row, num_rows, num_pages))
     return pieces
 
 
 def _encoded_rows(
     layout: FieldLayout,
-    sources: Sequence[SourceRows],
+    sources: _Sources,
     units: _Units,
     first_row: int,
     num_rows: int,
     num_pages: int,
 ) -> EncodedRows:
-    starts, stops = units.start.tolist(), units.stop.tolist()
-    parts = tuple(zip(units.source.tolist(), starts, stops, strict=True))
-    pages = None
+    parts, pages = sources.span(units), None
     if units.has_pages.all():
         columns = range(len(layout.columns))
         pages = tuple(spans_index(units.first[:, n], units.last[:, n]) for n in columns)
     deleted, base = [np.empty(0, np.int64)], 0
-    for source, start, stop in parts if num_rows < sum(stops) - sum(starts) else ():
-        gone = sources[source].deleted
+    for source, start, stop in parts if num_rows < (units.stop - units.start).sum() else ():
+        gone = sources.parts[source].deleted
         first, last = np.searchsorted(gone, [start, stop])
         deleted.append(gone[first:last] + (base - start))
         base += stop - start
