@@ -60,6 +60,25 @@ def test_slices_of_views_have_the_bytes_of_the_ranges_in_their_order() -> None:
     assert len(ranges.slices([], views)) == 0
 
 
+def test_a_position_plus_spans_is_the_same_byte_and_read_in_the_same_call() -> None:
+    ranges, calls = joined(), []
+
+    def read(number: int, wanted: Sequence[ByteRange]) -> list[pa.Buffer]:
+        calls.append((number, len(wanted)))
+        return slice_ranges(pa.py_buffer(FILES[number]), wanted, str(number))
+
+    assert ranges.span > ranges.end + GAP
+    assert not ranges.span % ALIGNMENT
+    first = int(ranges.bases[1])
+    moves = [0, ranges.span, 4000 * ranges.span]
+    wanted = [ByteRange(first + move + 3, first + move + 60) for move in moves]
+    found = [buffer.to_pybytes() for buffer in ranges.get(wanted, read)]
+    assert found == [FILES[1][3:60]] * 3
+    assert calls == [(1, 1)]
+    views = [pa.py_buffer(file) for file in FILES]
+    assert [buffer.to_pybytes() for buffer in ranges.slices(wanted, views)] == found
+
+
 def test_files_are_aligned_and_further_apart_than_a_gap() -> None:
     bases = joined().bases
     assert not (bases % ALIGNMENT).any()

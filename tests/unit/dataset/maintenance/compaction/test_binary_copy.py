@@ -26,6 +26,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, ObjectNotFoundError, StoreError
+from lance_core.store.local import LocalStore
 from lance_core.store.local.disk import Disk
 from tests.each_case import each_case
 
@@ -270,9 +271,14 @@ def columns_of_types(number: int) -> dict[str, pa.Array]:
     return {name: found[name] for name in sorted(found)}
 
 
-@pytest.mark.parametrize("deleted", ["false", "i0 % 3 = 1"])
+@pytest.mark.parametrize(
+    ("deleted", "has_views"), [("false", True), ("i0 % 3 = 1", True), ("false", False)]
+)
 @each_case("version", VERSIONS)
-def test_alike_columns_are_decoded_together(tmp_path: Path, version: str, deleted: str) -> None:
+def test_alike_columns_are_decoded_together(
+    tmp_path: Path, version: str, deleted: str, has_views: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalStore, "has_views", has_views)
     uri = str(tmp_path / "t")
     for number in range(9):
         table = pa.table(columns_of_types(number))
