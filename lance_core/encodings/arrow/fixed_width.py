@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 
 
@@ -45,3 +48,13 @@ def bits_from(bitmap: pa.Buffer, start: int, count: int) -> pa.Buffer:
     octets = np.frombuffer(bitmap, np.uint8, (start % 8 + count + 7) // 8, start // 8)
     bits = np.unpackbits(octets, bitorder="little")[start % 8 : start % 8 + count]
     return pa.py_buffer(np.packbits(bits, bitorder="little"))
+
+
+def joined_bits(octets: npt.NDArray[np.uint8], counts: Int64Array) -> pa.Buffer:
+    """The bitmaps of pages, each of whole bytes, as one bitmap."""
+    if not (counts % 8).any():
+        return pa.py_buffer(octets)
+    sizes = (counts + 7) // 8
+    starts = 8 * (np.cumsum(sizes) - sizes)
+    bits = np.unpackbits(octets, bitorder="little")
+    return pa.py_buffer(np.packbits(bits[spans_index(starts, starts + counts)], bitorder="little"))

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Binary, Buffer, Flat
-from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, spans_index
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.fixed_width import joined_bits
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import Spans, is_variable, offset_dtype, variable_arrays
 from lance_core.encodings.arrow.take import take_rows
@@ -218,12 +219,12 @@ def _flat_arrays(
     stored, marks = yield from pages.fetch((values, sizes), (validity, bytes_))
     join = context.kernels.join_slices
     octets = _filled(stored, values, sizes, np.zeros(len(rows), np.int64)).joined(join)
-    data = _joined_bits(octets, rows) if bits == 1 else pa.py_buffer(octets)
+    data = joined_bits(octets, rows) if bits == 1 else pa.py_buffer(octets)
     count, is_null = int(rows.sum()), values == _NONE
     if not len(marks) and not is_null.any():
         return [pa.Array.from_buffers(type_, count, [None, data], 0)]
     bitmap = _filled(marks, validity, bytes_, np.where(is_null, 0, 255)).joined(join)
-    return [pa.Array.from_buffers(type_, count, [_joined_bits(bitmap, rows), data], -1)]
+    return [pa.Array.from_buffers(type_, count, [joined_bits(bitmap, rows), data], -1)]
 
 
 def _filled(
@@ -241,16 +242,6 @@ def _filled(
     owners, starts = count + (fill > 0), np.zeros(len(places), np.int64)
     owners[has], starts[has] = found.owners, found.starts
     return BufferSlices([*found.buffers, *more], owners, starts, starts + sizes)
-
-
-def _joined_bits(octets: Octets, counts: Int64Array) -> pa.Buffer:
-    """The bitmaps of pages, each of whole bytes, as one bitmap."""
-    if not (counts % 8).any():
-        return pa.py_buffer(octets)
-    sizes = (counts + 7) // 8
-    starts = 8 * (np.cumsum(sizes) - sizes)
-    bits = np.unpackbits(octets, bitorder="little")
-    return pa.py_buffer(np.packbits(bits[spans_index(starts, starts + counts)], bitorder="little"))
 
 
 def _binary_arrays(
@@ -312,7 +303,7 @@ def _dictionary_arrays(
     ends, texts, stored = yield from pages.fetch(*wanted, (indices, sizes))
     adjustments = pages.adjustments(lambda encoding: encoding.dictionary.items.binary)
     arrays = _strings(ends, texts, counts, adjustments, type_, context)
-    items = pa.concat_arrays([pa.nulls(1, type_), *arrays])
+    items = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
     octets = stored.joined(context.kernels.join_slices)
     return [_looked_up(items, octets.view(f"u{bits // 8}"), pages.num_rows, counts)]
 
@@ -321,16 +312,35 @@ def _looked_up(
     items: pa.Array, stored: npt.NDArray[Any], num_rows: Int64Array, counts: Int64Array
 ) -> pa.Array:
     """The items at the ``stored`` indices of pages of which each has so many rows and items."""
-    type_, indices = items.type, stored.astype(np.int64)
-    if (indices > np.repeat(counts, num_rows)).any():
+    starts = num_rows.cumsum() - num_rows
+    filled = num_rows > 0
+    if not filled.any():
+        return items.slice(0, 0)
+    if (np.maximum.reduceat(stored, starts[filled]) > counts[filled]).any():
         raise CorruptFileError("an index is beyond the items of its dictionary")
-    bases = np.repeat(np.cumsum(counts) - counts, num_rows)
-    places = np.where(indices == 0, 0, indices + bases)
-    if offset_dtype(type_) is np.int32:
-        edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
-        if int(np.diff(edges).astype(np.int64).take(places).sum()) > MAX_OFFSET:
-            raise ResultTooLargeError(
-                f"{len(places)} values of type {type_} take 2 GiB or more, too many bytes for one "
-                "array"
-            )
-    return pc.take(items, from_numpy(places))
+    # Each page gets a null before its items, so that an index only needs the page's base.
+    edges = np.append(counts.cumsum() - counts, len(items)) + np.arange(len(counts) + 1)
+    numbers = np.arange(edges[-1]) - np.repeat(np.arange(1, len(edges)), np.diff(edges))
+    is_null = np.zeros(len(numbers), np.bool_)
+    is_null[edges[:-1]] = True
+    with_nulls = items.take(pa.array(np.maximum(numbers, 0), mask=is_null))
+    narrow = np.uint16 if edges[-1] <= 1 << 16 and stored.itemsize <= 2 else np.uint32
+    places = np.repeat(edges[:-1].astype(narrow), num_rows)
+    places += stored
+    _check_bytes(with_nulls, places)
+    return pc.take(with_nulls, from_numpy(places))
+
+
+def _check_bytes(items: pa.Array, places: npt.NDArray[Any]) -> None:
+    """Raise `ResultTooLargeError` if the items at ``places`` have too many bytes for one array."""
+    if offset_dtype(items.type) is not np.int32:
+        return
+    edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
+    lengths = np.diff(edges).astype(np.int64)
+    if int(lengths.max()) * len(places) <= MAX_OFFSET:
+        return
+    if int(lengths.take(places).sum()) > MAX_OFFSET:
+        raise ResultTooLargeError(
+            f"{len(places)} values of type {items.type} take 2 GiB or more, too many bytes for one "
+            "array"
+        )
