@@ -14,6 +14,7 @@ from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
 from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
+from lance_core.encodings.kernels.numpy.repacked_chunks import PackedSlices
 from lance_core.encodings.kernels.numpy.runs import RunRule
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
@@ -78,6 +79,52 @@ def test_packed_chunks_of_any_form_have_the_same_values(
     check("unpack_inline", *forms, wanted)
     members = values[::100].view(f"i{bits // 8}").astype(np.int64)
     check("find_inline", *forms, wanted, IntegerIndex(np.unique(members)))
+
+
+def chunks_of(values: list[np.ndarray[Any, Any]], large: bool) -> list[bytes]:
+    """Chunks with a header, as pages without levels have them."""
+    found = []
+    for some in values:
+        packed, _ = NUMPY.pack_inline(some)
+        size = len(packed).to_bytes(4 if large else 2, "little")
+        found.append((bytes(2) + size).ljust(8, b"\xfe") + packed.tobytes())
+    return found
+
+
+@each_case("bits", BITS)
+@each_case("large", [False, True])
+def test_chunks_of_pages_are_repacked_to_the_same_chunks(bits: int, large: bool) -> None:
+    for counts in ([1024], [1024, 784, 1024, 1], [0, 5, 0], [512] * 6, [1023, 1024, 1024]):
+        values = [words(count, bits, bits, number) for number, count in enumerate(counts)]
+        chunks = chunks_of(values, large)
+        buffers = [pa.py_buffer(b"before" + chunk + b"after") for chunk in chunks]
+        starts = np.full(len(counts), 6)
+        stops = starts + [len(chunk) for chunk in chunks]
+        places = PackedSlices(buffers, np.arange(len(counts)), starts, stops, array(counts))
+        check("repack_chunks", places, bits, large)
+        data, sizes = compiled.repack_chunks(places, bits, large)
+        begins = np.cumsum(sizes) - sizes
+        octets = np.frombuffer(data, np.uint8)
+        _, inner, lengths = NUMPY.chunk_headers(octets, begins, sizes, 0, 1, large).reshape(3, -1)
+        total = sum(counts)
+        stored = np.minimum(total - np.arange(len(sizes)) * 1024, 1024)
+        found = NUMPY.unpack_inline(octets, inner, lengths, stored, bits)
+        assert found.tobytes() == np.concatenate(values).tobytes()
+
+
+@given(bits, st.booleans(), st.lists(st.integers(0, 1024), max_size=5), st.data())
+def test_damaged_chunks_are_repacked_with_the_same_outcome(
+    bits: int, large: bool, counts: list[int], data: st.DataObject
+) -> None:
+    values = [words(count, bits, bits, number) for number, count in enumerate(counts)]
+    chunks = chunks_of(values, large)
+    octets = np.frombuffer(b"".join(chunks), np.uint8)
+    stops = np.cumsum(array([len(chunk) for chunk in chunks]))
+    starts = np.append(0, stops)[: len(chunks)]
+    owners = np.zeros(len(chunks), np.int64)
+    octets, *rest = damaged(data, octets, owners, starts, stops, array(counts))
+    wanted = data.draw(st.just(bits) | st.sampled_from([0, 1, 8, 64, 65]))
+    check("repack_chunks", PackedSlices([pa.py_buffer(octets)], *rest), wanted, large)
 
 
 @each_case("bits", BITS)

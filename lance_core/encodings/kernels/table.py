@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.kernels.numpy.levels import LevelArray, Slots
+    from lance_core.encodings.kernels.numpy.repacked_chunks import PackedSlices
     from lance_core.encodings.kernels.numpy.runs import RunRule
     from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
     from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
@@ -291,6 +292,17 @@ class Kernels(Protocol):
         """The bytes ``starts[i]`` to ``stops[i]`` of ``buffers[owners[i]]``, concatenated.
 
         Raises `CorruptFileError` for slices that are not within their buffer.
+        """
+
+    def repack_chunks(
+        self, chunks: PackedSlices, bits: int, large: bool
+    ) -> tuple[pa.Buffer, Int64Array]:
+        """The values of mini-block chunks in chunks of 1024; returns their bytes and sizes.
+
+        A chunk has a header, in which the size of its only value buffer takes 4 bytes if ``large``,
+        no levels, and values as for `unpack_inline`. The result has such chunks as `pack_inline`
+        makes, with headers and padding. Raises `CorruptFileError` as `join_slices`,
+        `chunk_headers` and `unpack_inline` do.
         """
 
     def pick_spans(

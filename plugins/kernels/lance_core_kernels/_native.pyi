@@ -162,6 +162,18 @@ def locate_rows(
 def join_slices(
     buffers: list[pa.Buffer], owners: Buffer, starts: Buffer, stops: Buffer, out: Buffer, /
 ) -> int: ...
+def repack_chunks(
+    buffers: list[pa.Buffer],
+    owners: Buffer,
+    starts: Buffer,
+    stops: Buffer,
+    counts: Buffer,
+    bits: int,
+    large: int,
+    out: Buffer,
+    sizes: Buffer,
+    /,
+) -> int: ...
 def pick_spans(
     data: Buffer,
     starts: Buffer,

@@ -10,10 +10,12 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, Places
 from lance_core.encodings.arrow.memory_pool import allocate, empty
 from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.kernels.numpy.buffer_slices import check_slices
 from lance_core.encodings.kernels.numpy.chunk_edges import MAX_CHUNK_VALUES, check_words
 from lance_core.encodings.kernels.numpy.chunk_headers import header_length
 from lance_core.encodings.kernels.numpy.chunk_spans import chunk_places
+from lance_core.encodings.kernels.numpy.repacked_chunks import PackedSlices, check_packed
 from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
 from lance_core.encodings.kernels.numpy.variable_chunks import (
     VariableChunks,
@@ -94,6 +96,19 @@ def join_slices(
     with CORRUPT:
         _native.join_slices(list(buffers), aligned(owners), aligned(starts), aligned(stops), out)
     return out
+
+
+def repack_chunks(chunks: PackedSlices, bits: int, large: bool) -> tuple[pa.Buffer, Int64Array]:
+    """See `lance_core.encodings.kernels.Kernels.repack_chunks`."""
+    number = check_packed(chunks, bits)
+    buffers, owners, starts, stops, counts = chunks
+    places = aligned(owners), aligned(starts), aligned(stops)
+    sizes = np.empty(number, np.int64)
+    # A chunk has at most a header of 8 bytes, a width of as many, and values that are not packed.
+    out = allocate(number * (16 + CHUNK * bits // 8))
+    with CORRUPT:
+        _native.repack_chunks(list(buffers), *places, aligned(counts), bits, large, out, sizes)
+    return out.slice(0, int(sizes.sum())), sizes
 
 
 def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:

@@ -139,7 +139,7 @@ static const char *unpack_fastlanes(bytes_t packed, int64_t width, int64_t bits,
     return NULL;
 }
 
-static void pack_chunk(const uint8_t *restrict values, uint8_t *restrict packed, unsigned width,
+INLINE void pack_words(const uint8_t *restrict values, uint8_t *restrict packed, unsigned width,
                        unsigned bits) {
     memset(packed, 0, (size_t)width * ROW);
     for (unsigned row = 0; row < bits; row++) {
@@ -159,6 +159,24 @@ static void pack_chunk(const uint8_t *restrict values, uint8_t *restrict packed,
             }
         }
     }
+}
+
+static void pack_any(const uint8_t *restrict values, uint8_t *restrict packed, unsigned width,
+                     unsigned bits) {
+    pack_words(values, packed, width, bits);
+}
+
+#ifdef WITH_AVX2
+WITH_AVX2 static void pack_avx2(const uint8_t *restrict values, uint8_t *restrict packed,
+                                unsigned width, unsigned bits) {
+    pack_words(values, packed, width, bits);
+}
+#else
+#define pack_avx2 pack_any
+#endif
+
+static void pack_chunk(const uint8_t *values, uint8_t *packed, unsigned width, unsigned bits) {
+    (has_avx2() ? pack_avx2 : pack_any)(values, packed, width, bits);
 }
 
 static const char *pack_fastlanes(bytes_t values, int64_t width, int64_t bits, int64_t chunks,
@@ -303,6 +321,68 @@ static const char *unpack_inline(chunks_t chunks, int64_t bits, room_t values) {
     }
     end_streaming();
     return filled == values.size ? NULL : "chunks have fewer values than there is room for";
+}
+
+/* Chunks of mini-block pages with one value buffer and no levels. */
+#define HEAD 8    /* bytes of the header and its padding */
+#define FILL 0xFE /* padding */
+
+/* Packs CHUNK values, and returns the bytes of the chunk. */
+static int64_t put_chunk(const uint8_t *values, unsigned bits, int64_t large, uint8_t *out) {
+    const unsigned width = widest(values, (int64_t)ROW * bits, bits);
+    const int64_t size = bits / 8 + (int64_t)width * ROW, padded = (size + 7) / 8 * 8;
+    const uint64_t head = width, length = (uint64_t)size << 16; /* behind the number of levels */
+    memset(out, FILL, HEAD);
+    memcpy(out, &length, large ? 6 : 4);
+    memcpy(out + HEAD, &head, bits / 8);
+    if (width)
+        pack_chunk(values, out + HEAD + bits / 8, width, bits);
+    memset(out + HEAD + size, FILL, (size_t)(padded - size));
+    return HEAD + padded;
+}
+
+/* The values of all chunks in chunks of CHUNK values, of which the last is padded with zeros. */
+static const char *repack_chunks(slices_t slices, const int64_t *counts, int64_t bits,
+                                 int64_t large, room_t out, int64_t *sizes, int64_t most) {
+    if (!is_width(bits))
+        return "values cannot be packed to this width";
+    const int64_t word = bits / 8, full = ROW * bits, room = HEAD + (word + full + 7) / 8 * 8;
+    if (most < 1 || out.size / room < most)
+        return "too little room for packed values";
+    uint8_t values[2 * ROW * 64];
+    int64_t waiting = 0, filled = 0, made = 0;
+    for (int64_t i = 0; i < slices.count; i++) {
+        bytes_t chunk;
+        const char *error = slice_at(slices, i, &chunk);
+        if (error)
+            return error;
+        if (chunk.size < (large ? 6 : 4))
+            return "a chunk is shorter than its header";
+        const int64_t size = large ? load_u32(chunk.at + 2) : load_u16(chunk.at + 2);
+        if (HEAD + size > chunk.size)
+            return "the parts of a chunk do not fit into it";
+        if (counts[i] < 0 || counts[i] > CHUNK)
+            return "a chunk has more values than are packed together";
+        const bytes_t packed = {chunk.at + HEAD, size};
+        error = unpack_with_width(packed, counts[i], (unsigned)bits, values + waiting * word);
+        if (error)
+            return error;
+        waiting += counts[i];
+        if (waiting < CHUNK)
+            continue;
+        if (made == most)
+            return "too little room for packed values";
+        filled += sizes[made++] = put_chunk(values, (unsigned)bits, large, out.at + filled);
+        waiting -= CHUNK;
+        memmove(values, values + full, (size_t)(waiting * word));
+    }
+    if (waiting || !made) {
+        if (made == most)
+            return "too little room for packed values";
+        memset(values + waiting * word, 0, (size_t)(full - waiting * word));
+        sizes[made++] = put_chunk(values, (unsigned)bits, large, out.at + filled);
+    }
+    return made == most ? NULL : "too much room for packed values";
 }
 
 /* The value at a position of a unit that is packed to `width` bits, 1 or more. */
@@ -488,6 +568,30 @@ static PyObject *py_pack_inline(PyObject *module, PyObject *args) {
     return done(b, 3, error, 0);
 }
 
+static PyObject *py_repack_chunks(PyObject *module, PyObject *args) {
+    Py_buffer b[6] = {0};
+    PyObject *list;
+    Py_ssize_t bits, large;
+    int64_t number;
+    const char *error;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oy*y*y*y*nnw*w*", &list, &b[0], &b[1], &b[2], &b[3], &bits,
+                          &large, &b[4], &b[5]))
+        return release(b, 6), NULL;
+    const int64_t count = b[0].len / 8, most = b[5].len / 8;
+    if (!holds(&b[0], count, 8) || !holds(&b[1], count, 8) || !holds(&b[2], count, 8) ||
+        !holds(&b[3], count, 8) || !holds(&b[5], most, 8))
+        return done(b, 6, MISMATCH, 0);
+    Py_buffer *views = views_of(list, &number);
+    if (!views)
+        return release(b, 6), NULL;
+    const slices_t slices = {views, number, b[0].buf, b[1].buf, b[2].buf, count};
+    WITHOUT_GIL(repack_chunks(slices, b[3].buf, bits, large, room_of(&b[4]), b[5].buf, most))
+    release(views, (int)number);
+    PyMem_Free(views);
+    return done(b, 6, error, 0);
+}
+
 PyMethodDef fastlanes_methods[] = {
     {"unpack_fastlanes", py_unpack, METH_VARARGS, "packed, width, bits, chunks, values"},
     {"pack_fastlanes", py_pack, METH_VARARGS, "values, width, bits, chunks, packed"},
@@ -497,5 +601,7 @@ PyMethodDef fastlanes_methods[] = {
      "data, starts, sizes, counts, chunk, position, bits, values"},
     {"chunk_widths", py_chunk_widths, METH_VARARGS, "values, bits, widths"},
     {"pack_inline", py_pack_inline, METH_VARARGS, "values, bits, widths, packed"},
+    {"repack_chunks", py_repack_chunks, METH_VARARGS,
+     "buffers, owners, starts, stops, counts, bits, large, out, sizes"},
     {NULL, NULL, 0, NULL},
 };

@@ -123,6 +123,24 @@ static inline uint64_t load_u64(const uint8_t *from) {
 /* One chunk of at most CHUNK values that begins with its width: `count` values to `out`. */
 const char *unpack_with_width(bytes_t chunk, int64_t count, unsigned bits, uint8_t *out);
 
+/* slices.c: */
+
+/* Slice i has the bytes from starts[i] to stops[i] of the buffer of number owners[i]. */
+typedef struct {
+    const Py_buffer *buffers;
+    int64_t number;
+    const int64_t *owners;
+    const int64_t *starts;
+    const int64_t *stops;
+    int64_t count;
+} slices_t;
+
+/* The bytes of one slice. */
+const char *slice_at(slices_t slices, int64_t i, bytes_t *slice);
+
+/* The buffers of a list, NULL with an exception; *number counts those to release. */
+Py_buffer *views_of(PyObject *list, int64_t *number);
+
 /* variable.c: */
 
 /* Where the offsets of a chunk end and its bytes begin. */

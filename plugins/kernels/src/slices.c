@@ -3,38 +3,36 @@
 
 #include <string.h>
 
-/* Slice i has the bytes from starts[i] to stops[i] of the buffer of number owners[i]. */
-typedef struct {
-    const Py_buffer *buffers;
-    int64_t number;
-    const int64_t *owners;
-    const int64_t *starts;
-    const int64_t *stops;
-    int64_t count;
-} slices_t;
+const char *slice_at(slices_t slices, int64_t i, bytes_t *slice) {
+    const int64_t owner = slices.owners[i], start = slices.starts[i], stop = slices.stops[i];
+    if (owner < 0 || owner >= slices.number)
+        return "a slice of a buffer that does not exist";
+    if (start < 0 || stop < start || stop > slices.buffers[owner].len)
+        return "a slice is not within its buffer";
+    slice->at = (const uint8_t *)slices.buffers[owner].buf + start;
+    slice->size = stop - start;
+    return NULL;
+}
 
 static const char *join_slices(slices_t slices, room_t out) {
     int64_t filled = 0;
     for (int64_t i = 0; i < slices.count; i++) {
-        const int64_t owner = slices.owners[i], start = slices.starts[i], stop = slices.stops[i];
-        if (owner < 0 || owner >= slices.number)
-            return "a slice of a buffer that does not exist";
-        const bytes_t data = {slices.buffers[owner].buf, slices.buffers[owner].len};
-        if (start < 0 || stop < start || stop > data.size)
-            return "a slice is not within its buffer";
-        if (stop - start > out.size - filled)
+        bytes_t slice;
+        const char *error = slice_at(slices, i, &slice);
+        if (error)
+            return error;
+        if (slice.size > out.size - filled)
             return "too little room for slices";
-        if (stop > start)
-            memcpy(out.at + filled, data.at + start, (size_t)(stop - start));
-        filled += stop - start;
+        if (slice.size)
+            memcpy(out.at + filled, slice.at, (size_t)slice.size);
+        filled += slice.size;
     }
     return filled == out.size ? NULL : "too much room for slices";
 }
 
 /* For Python. */
 
-/* The buffers of a list, NULL with an exception; *number counts those to release. */
-static Py_buffer *views_of(PyObject *list, int64_t *number) {
+Py_buffer *views_of(PyObject *list, int64_t *number) {
     const Py_ssize_t size = PyList_Size(list);
     Py_buffer *views = size < 0 ? NULL : PyMem_Calloc((size_t)size + 1, sizeof *views);
     if (size >= 0 && !views)
