@@ -59,6 +59,16 @@ class AlignedOutput:
         self.align(ALIGNMENT)
         return written
 
+    def write_parts(self, parts: Sequence[BytesLike]) -> ByteRange:
+        """Write one aligned buffer that consists of ``parts``; returns its position."""
+        self.align(ALIGNMENT)
+        start = self.position
+        for part in parts:
+            self._write(part)
+        written = ByteRange(start, self.position)
+        self.align(ALIGNMENT)
+        return written
+
     def write_pages(self, pages: Sequence[EncodedPage], first_row: int = 0) -> list[bytes]:
         """Write the buffers of ``pages``, whose rows count from row ``first_row`` of the file.
 

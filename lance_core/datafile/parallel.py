@@ -30,11 +30,16 @@ def num_threads() -> int:
 
 
 def in_order(
-    sources: Sequence[Made[T]], at_once: int = _AT_ONCE
+    sources: Sequence[Made[T]],
+    at_once: int = _AT_ONCE,
+    meanwhile: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, T], None, None]:
     """Pairs of a source's number and an item, one source after the other.
 
     Threads compute ``at_once`` items ahead for the first ``num_threads() + 1`` unfinished sources.
+    ``meanwhile`` is called while the next item is not ready, until it returns False: a step of the
+    caller's own work, if there is more.
+
     An error of a source is raised at the position of its item or of the item before. After an
     error, and after the iterator is closed, no thread computes items. In a thread of a pool, the
     caller's thread computes all items.
@@ -58,6 +63,8 @@ def in_order(
         begin()
         while ahead:
             number, iterator, future = ahead[0]
+            while not future.done() and meanwhile():
+                pass
             made = future.result()
             if len(made) == at_once:
                 ahead[0] = number, iterator, COMPUTE.submit(_next, iterator, at_once)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.aligned_output import AlignedOutput
-from lance_core.datafile.binary_copy.merged_pages import MergedPages, merged_pages
+from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
+from lance_core.datafile.binary_copy.merged_pages import MergedBuffers, MergedPages, PageMerges
 from lance_core.datafile.binary_copy.page_bytes import PageBytes
 from lance_core.datafile.binary_copy.pieces import CopiedPages
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import serialize_page
 from lance_core.datafile.footer import ALIGNMENT
 from lance_core.datafile.joined_ranges import JoinedRanges
-from lance_core.datafile.varints import Ints, edges_of
+from lance_core.datafile.varints import Ints
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.version import FileVersion
+from lance_core.encodings.context import EncodeContext
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange, BytesLike, ObjectStore, byte_ranges
+from lance_core.store.base import ByteRange, BytesLike
 
 BLOCK = 16 << 10
 """A large run starts at the same position modulo this number of bytes in both files.
@@ -62,39 +64,54 @@ def copy_runs(offsets: Ints, sizes: Ints) -> Runs:
     return Runs(starts[firsts], stops, of_buffer)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A data file from which pages are copied.
-
-    ``batch_bytes``: maximum bytes that are read at once if the store does not copy them itself.
-    """
-
-    store: ObjectStore
-    path: str
-    batch_bytes: int
-
-
 class PageCopies:
     """All pages that are copied to one file.
 
-    ``merges``: True to make one page of several that only have values of equal size.
+    ``merges``: True to make one page of several where that costs little (`PageMerges`).
     """
 
-    def __init__(self, table: SourcePages, version: FileVersion, *, merges: bool) -> None:
+    def __init__(
+        self,
+        table: SourcePages,
+        files: Sequence[SourceFile],
+        context: EncodeContext,
+        *,
+        merges: bool,
+    ) -> None:
         self._table = table
-        self._version = version
-        self._merges = merges
+        self._files = files
+        self._version = version = context.version
+        self._merges: PageMerges | None = None
+        if merges:
+            self._merges = PageMerges(table, FileBytes(table, files), version, context.registry)
         self._pages: list[Ints] = []
         self._shifts: list[Ints] = []
         self._edges = [0]
         self._serialized: PageBytes | None = None
-        self._merged: dict[int, tuple[MergedPages, bytes]] = {}
-        self.num_bytes = 0
+        self._merged: list[MergedPages] = []
+        self._messages: dict[int, bytes] = {}
 
     @property
-    def num_pages(self) -> int:
-        """Number of pages, each counted as it was before the copy."""
-        return self._edges[-1]
+    def num_packed(self) -> int:
+        """Number of pages of numbers that were packed again, after `merged`."""
+        return sum(one.stop - one.first for one in self._merged if one.is_packed)
+
+    @property
+    def num_copied(self) -> int:
+        """Number of the other pages, each counted as it was before the copy."""
+        return self._edges[-1] - self.num_packed
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the buffers of the other pages."""
+        sizes = self._sizes
+        packed = [sizes[one.first : one.stop].sum() for one in self._merged if one.is_packed]
+        return self.total_bytes - int(sum(packed))
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of the buffers of all pages, before numbers are packed again."""
+        return int(self._sizes.sum())
 
     def add(self, piece: CopiedPages) -> list[tuple[int, int]]:
         """Add pages; returns for each column of the field the arguments for `chunks`."""
@@ -102,84 +119,86 @@ class PageCopies:
         for pages, shifts in zip(piece.pages, piece.shifts, strict=True):
             self._pages.append(pages)
             self._shifts.append(shifts)
-            first = self.num_pages
+            first = self._edges[-1]
             self._edges.append(first + len(pages))
-            places.append((first, self.num_pages))
+            places.append((first, self._edges[-1]))
         return places
 
-    def copy(self, output: AlignedOutput, files: Sequence[SourceFile]) -> None:
-        """Copy the buffers of all pages."""
-        table = self._table
-        pages = np.concatenate([np.empty(0, np.int64), *self._pages])
-        merged: list[MergedPages] = []
-        if self._merges:
-            merged = merged_pages(table, pages, self._edges, self._version)
+    def merged(self) -> list[Callable[[], Iterable[MergedBuffers]]]:
+        """Functions that read the pages that become one page, for `write_merged`.
+
+        Call it after all pages are added, and before `copy`. Each function gives one item.
+        """
+        if self._merges is None:
+            return []
+        pages, read = self._all_pages, self._merges.read
+        self._merged = self._merges.find(pages, self._edges)
+        return [
+            lambda one=one: [read(pages[one.first : one.stop], one)]  # type: ignore[misc]
+            for one in self._merged
+        ]
+
+    def write_merged(self, output: AlignedOutput, number: int, found: MergedBuffers) -> None:
+        """Write the page that function ``number`` of `merged` gave."""
+        one = self._merged[number]
+        ranges = [output.write_parts(parts) for parts in found.buffers]
+        priority = int(self._priorities[one.first])
+        url = self._version.page_encoding_url
+        message = serialize_page(ranges, one.num_rows, url, found.encoding, priority)
+        self._messages[one.first] = message
+
+    def copy(self, output: AlignedOutput) -> Iterator[int]:
+        """Copy all pages that do not merge, in steps of a file; yields the number of each file.
+
+        Between the steps, the caller may write to the same output.
+        """
+        table, pages = self._table, self._all_pages
+        is_alone = np.ones(len(pages), np.bool_)
+        for one in self._merged:
+            is_alone[one.first : one.stop] = False
         counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
-        first_buffer = edges_of(counts)
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
-        self.num_bytes = int(table.sizes[buffers].sum())
-        output.reserve(self.num_bytes)
-        alone = np.ones(len(buffers), np.bool_)
-        new = np.empty(len(buffers), np.int64)
-        for one in merged:
-            mine = slice(*first_buffer[[one.first, one.stop]].tolist())
-            alone[mine] = False
-            new[mine] = self._copy_merged(output, files, buffers[mine], pages[one.first : one.stop])
-        owners = np.repeat(pages, counts)[alone]
-        new[alone] = self._copy_buffers(output, files, buffers[alone], owners)
-        shifts = np.concatenate([np.empty(0, np.int64), *self._shifts])
-        priorities = np.maximum(table.priorities[pages] + shifts, 0)
-        self._serialized = PageBytes(table, pages, new, priorities)
-        for one in merged:
-            start, last = new[first_buffer[[one.first, one.stop - 1]]].tolist()
-            stop = last + int(table.sizes[buffers[first_buffer[one.stop - 1]]])
-            message = self._message(ByteRange(start, stop), one, int(priorities[one.first]))
-            self._merged[one.first] = one, message
+        copied = np.repeat(is_alone, counts)
+        new = np.zeros(len(buffers), np.int64)
+        owners = np.repeat(pages, counts)[copied]
+        new[copied] = yield from self._copy_buffers(output, buffers[copied], owners)
+        self._serialized = PageBytes(table, pages, new, self._priorities)
 
     def chunks(self, first: int, stop: int) -> list[BytesLike]:
-        """The serialized pages, after `copy`."""
+        """The serialized pages, after `copy` and `write_merged`."""
         assert self._serialized is not None
         found: list[BytesLike] = []
         at = first
-        for place in [place for place in self._merged if first <= place < stop]:
-            one, message = self._merged[place]
-            found += self._serialized.chunks(at, place)
-            found.append(message)
-            at = one.stop
+        for one in self._merged:
+            if first <= one.first < stop:
+                found += self._serialized.chunks(at, one.first)
+                found.append(self._messages[one.first])
+                at = one.stop
         return found + list(self._serialized.chunks(at, stop))
 
-    def _message(self, place: ByteRange, merged: MergedPages, priority: int) -> bytes:
-        url = self._version.page_encoding_url
-        return serialize_page([place], merged.num_rows, url, merged.encoding, priority)
+    @cached_property
+    def _all_pages(self) -> Ints:
+        """All pages, after the last `add`."""
+        return np.concatenate([np.empty(0, np.int64), *self._pages])
 
-    def _copy_merged(
-        self, output: AlignedOutput, files: Sequence[SourceFile], buffers: Ints, pages: Ints
-    ) -> Ints:
-        """Copy the only buffer of each of ``pages`` without padding; returns new positions."""
-        table = self._table
-        output.align(ALIGNMENT)
-        sizes = table.sizes[buffers]
-        places = output.position + edges_of(sizes)[:-1]
-        owners = np.searchsorted(table.file_pages, pages, "right") - 1
-        ranges = byte_ranges(
-            table.offsets[buffers].tolist(), (table.offsets[buffers] + sizes).tolist()
-        )
-        cuts = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(ranges)]
-        for first, stop in pairwise(cuts):
-            file = files[int(owners[first])]
-            output.append_from(file.store, file.path, ranges[first:stop], file.batch_bytes)
-        output.align(ALIGNMENT)
-        return places
+    @cached_property
+    def _sizes(self) -> Ints:
+        """The bytes of the buffers of each page."""
+        table, pages = self._table, self._all_pages
+        found: Ints = table.byte_ends[pages + 1] - table.byte_ends[pages]
+        return found
+
+    @cached_property
+    def _priorities(self) -> Ints:
+        shifts = np.concatenate([np.empty(0, np.int64), *self._shifts])
+        found: Ints = np.maximum(self._table.priorities[self._all_pages] + shifts, 0)
+        return found
 
     def _copy_buffers(
-        self,
-        output: AlignedOutput,
-        files: Sequence[SourceFile],
-        buffers: Ints,
-        page_of: Ints,
-    ) -> Ints:
+        self, output: AlignedOutput, buffers: Ints, page_of: Ints
+    ) -> Generator[int, None, Ints]:
         """Copy ``buffers``, of which each belongs to a page; returns their new positions."""
-        table = self._table
+        table, files = self._table, self._files
         file_of = np.searchsorted(table.file_pages, page_of, "right") - 1
         # The runs of all files are computed at once. No run has buffers of two files, because the
         # bases leave a gap between them.
@@ -191,9 +210,11 @@ class PageCopies:
         stops = (runs.stops - bases[owners]).tolist()
         edges = owners.searchsorted(np.arange(len(files) + 1)).tolist()
         moves: list[int] = []
-        for file, (first, stop) in zip(files, pairwise(edges), strict=True):
+        for number, (first, stop) in enumerate(pairwise(edges)):
             if first < stop:
+                file = files[number]
                 moves += _append_runs(output, file, starts[first:stop], stops[first:stop])
+                yield number
         return offsets + np.array(moves, np.int64)[runs.of_buffer]
 
 

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import field as dataclass_field
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, SimpleStruct
 from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
-from lance_core.datafile.binary_copy.copied_pages import PageCopies, SourceFile
+from lance_core.datafile.binary_copy.copied_pages import PageCopies
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
+from lance_core.datafile.binary_copy.file_bytes import SourceFile
 from lance_core.datafile.binary_copy.joined_pages import MAX_FIELDS, JoinedPages, value_bytes
 from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece, SourceRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
@@ -139,7 +141,7 @@ class FileCopy:
         ``read`` reads the rows of pages that are not copied. The caller aborts the writer after an
         error.
         """
-        copies = PageCopies(source.table, self._version, merges=self._merges)
+        copies = PageCopies(source.table, source.files, self._context, merges=self._merges)
         places = {
             (field, number): copies.add(piece)
             for field, of_field in enumerate(pieces)
@@ -159,9 +161,9 @@ class FileCopy:
                         self._add_encoded(column, index, encoded[field, number])
             columns += added
         result = self._finish(columns, num_rows)
-        counts.pages_copied += copies.num_pages
+        counts.pages_copied += copies.num_copied
         counts.bytes_copied += copies.num_bytes
-        counts.pages_reencoded += sum(
+        counts.pages_reencoded += copies.num_packed + sum(
             piece.num_pages for one in pieces for piece in one if isinstance(piece, EncodedRows)
         )
         return result
@@ -179,10 +181,10 @@ class FileCopy:
         read: RowReader,
         pieces: Sequence[Sequence[Piece]],
     ) -> dict[tuple[int, int], _EncodedField]:
-        """Write all pages: the copied ones, then those of `EncodedRows`.
+        """Write all pages: the copied ones and those of `EncodedRows`.
 
-        Threads encode while the kernel copies. Returns what was encoded, by the numbers of field
-        and piece.
+        The kernel copies while threads encode, and whenever a page is encoded, it is written.
+        Returns what was encoded, by the numbers of field and piece.
         """
         found: dict[tuple[int, int], _EncodedField] = {}
         groups: list[Callable[[], Iterable[_PagesOfRows]]] = []
@@ -198,14 +200,23 @@ class FileCopy:
                     arrays = partial(_named, partial(joined.read, layouts, merged), arrays)
                 groups.append(partial(_encoded_pages, arrays, rows))
 
-        def copied() -> Iterator[_PagesOfRows]:
-            copies.copy(self._output, source.files)
-            yield []
+        merges = copies.merged()
+        self._output.reserve(copies.total_bytes)
+        steps = copies.copy(self._output)
 
-        with closing(in_order([copied, *groups], at_once=1)) as pages:
-            for _, some in pages:
-                for rows_of_page, page in some:
-                    self._write(rows_of_page, page)
+        def copies_more() -> bool:
+            return next(steps, None) is not None
+
+        sources: list[Callable[[], Iterable[Any]]] = [*merges, *groups]
+        with closing(in_order(sources, at_once=1, meanwhile=copies_more)) as pages:
+            for number, found_pages in pages:
+                if number < len(merges):
+                    copies.write_merged(self._output, number, found_pages)
+                else:
+                    for rows_of_page, page in found_pages:
+                        self._write(rows_of_page, page)
+        while copies_more():
+            pass
         return found
 
     def _jobs(

@@ -11,14 +11,13 @@ import pyarrow as pa
 from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
-from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
+from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
 from lance_core.datafile.binary_copy.pieces import EncodedRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_groups import split_columns
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
-from lance_core.datafile.joined_ranges import GAP, JoinedRanges
+from lance_core.datafile.joined_ranges import GAP
 from lance_core.datafile.varints import Ints, edges_of
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.fixed_width import bit_width, has_fixed_width
@@ -39,7 +38,6 @@ from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Field
-from lance_core.store.base import ByteRange
 
 _VALUES = ColumnEncoding(values=Empty())
 
@@ -101,10 +99,7 @@ def _alike(layouts: Sequence[FieldLayout]) -> list[list[int]]:
 
 
 class JoinedPages:
-    """Presents several files as one, so that each column is decoded once.
-
-    Buffer position p of a file becomes that file's base + p.
-    """
+    """Presents several files as one (`FileBytes`), so that each column is decoded once."""
 
     def __init__(
         self,
@@ -114,13 +109,11 @@ class JoinedPages:
         registry: EncodingRegistry,
     ) -> None:
         self._table = table
-        self._files = files
-        self._ranges = JoinedRanges(table.data_ends)
-        end = self._ranges.span * MAX_FIELDS
+        self._content = FileBytes(table, files)
+        end = self._content.ranges.span * MAX_FIELDS
         self._context = DecodeContext(GAP, end, version, registry)
         self._parser = ColumnParser(version, end)
         self._encodings: dict[bytes, PageEncoding] = {}
-        self._has_views = all(file.store.has_views for file in files)
 
     def read(
         self, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]
@@ -157,7 +150,7 @@ class JoinedPages:
 
     def _decoded(self, decodings: Sequence[Decoding[list[list[pa.Array]]]]) -> list[pa.Array]:
         with low_retention_pool():
-            found = run_decoding(run_interleaved(decodings), self._get)
+            found = run_decoding(run_interleaved(decodings), self._content.get)
             return [_one(chunks) for group in found for chunks in group]
 
     def _window_rows(
@@ -183,8 +176,8 @@ class JoinedPages:
         counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         owners = np.searchsorted(table.file_pages, np.repeat(pages, counts), "right") - 1
-        begins = table.offsets[buffers] + self._ranges.bases[owners]
-        begins += np.repeat(copies, counts) * self._ranges.span
+        begins = table.offsets[buffers] + self._content.ranges.bases[owners]
+        begins += np.repeat(copies, counts) * self._content.ranges.span
         rows = table.rows[pages]
         arrays = PageArrays(
             [self._encoding(one) for one in messages],
@@ -216,23 +209,6 @@ class JoinedPages:
             found = self._parser.page_encoding(raw)
             if len(raw) <= _MAX_SHARED_BYTES:
                 self._encodings[raw] = found
-        return found
-
-    def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
-        if self._has_views:
-            return self._ranges.slices(ranges, self._views)
-        return self._ranges.get(ranges, self._read)
-
-    def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
-        file = self._files[number]
-        return file.store.get_ranges(file.path, ranges)
-
-    @cached_property
-    def _views(self) -> list[pa.Buffer]:
-        """The data of each file, as views of memory."""
-        found = []
-        for file, end in zip(self._files, self._table.data_ends.tolist(), strict=True):
-            found += file.store.get_ranges(file.path, [ByteRange(0, end)])
         return found
 
 

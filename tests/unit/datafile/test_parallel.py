@@ -77,6 +77,24 @@ def test_few_items_are_made_ahead() -> None:
         assert len(sources.made) <= taken + 2 * (num_threads() + 2)
 
 
+def test_the_caller_works_while_no_item_is_ready() -> None:
+    done = threading.Event()
+    steps: list[str] = []
+
+    def slow() -> Iterator[str]:
+        assert done.wait(60)
+        yield "item"
+
+    def meanwhile() -> bool:
+        steps.append(threading.current_thread().name)
+        if len(steps) == 3:
+            done.set()
+        return len(steps) < 3
+
+    assert list(in_order([slow], meanwhile=meanwhile)) == [(0, "item")]
+    assert steps == [threading.current_thread().name] * 3
+
+
 def test_an_error_comes_in_the_place_of_its_source_and_nothing_goes_on_after_it() -> None:
     sources = Sources(9, 2, fails=4)
     found: list[tuple[int, int]] = []

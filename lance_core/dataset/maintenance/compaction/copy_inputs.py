@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.concurrency.pools import IO_THREADS, in_order
-from lance_core.datafile.binary_copy.copied_pages import SourceFile
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
+from lance_core.datafile.binary_copy.file_bytes import SourceFile
 from lance_core.datafile.binary_copy.file_copy import STANDARD_ENCODING, CopyInput
 from lance_core.datafile.binary_copy.pieces import NO_COPY, SourceRows
 from lance_core.datafile.binary_copy.source_pages import RawColumns, SourcePages, source_pages

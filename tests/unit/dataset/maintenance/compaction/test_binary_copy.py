@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy import joined_pages, pieces
+from lance_core.datafile.binary_copy import joined_pages, merged_pages, pieces
 from lance_core.datafile.binary_copy.source_pages import source_pages
 from lance_core.dataset.maintenance.compaction.binary_copy import (
     CopyOptions,
@@ -245,7 +245,10 @@ def test_pages_without_deleted_rows_are_copied(tmp_path: Path, version: str) -> 
         lance_core.write_dataset(table, str(tmp_path / "t"), data_storage_version=version)
     ds = lance_core.dataset(str(tmp_path / "t"))
     ds.delete("id = 39000 OR id = 39001")
-    with mock.patch.object(pieces, "MERGE_BYTES", 0):
+    with (
+        mock.patch.object(pieces, "MERGE_BYTES", 0),
+        mock.patch.object(merged_pages, "MAX_NUMBER_BYTES", 0),
+    ):
         copied = copy(snapshot_of(tmp_path / "t"))
     (fragment,) = copied.fragments
     assert fragment.physical_rows == 39_998

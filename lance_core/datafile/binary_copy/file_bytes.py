@@ -1,0 +1,72 @@
+"""Read ranges of many files, as if they were one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lance_core.concurrency.fork_safe import cached_property
+from lance_core.datafile.binary_copy.source_pages import SourcePages
+from lance_core.datafile.joined_ranges import JoinedRanges
+from lance_core.datafile.varints import Ints
+from lance_core.encodings.range_arrays import BufferSlices, RangeArrays
+from lance_core.lazy_dataclass import dataclass
+from lance_core.store.base import ByteRange, ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A data file from which pages are copied.
+
+    ``batch_bytes``: maximum bytes that are read at once if the store does not copy them itself.
+    """
+
+    store: ObjectStore
+    path: str
+    batch_bytes: int
+
+
+class FileBytes:
+    """The data of ``files``: position p of a file is that file's base (`JoinedRanges`) + p.
+
+    ``has_views``: True if all files are mapped or in memory, so that reading copies nothing.
+    """
+
+    def __init__(self, table: SourcePages, files: Sequence[SourceFile]) -> None:
+        self._table = table
+        self._files = files
+        self.ranges = JoinedRanges(table.data_ends)
+        self.has_views = all(file.store.has_views for file in files)
+
+    def path(self, number: int) -> str:
+        """The path of a file."""
+        return self._files[number].path
+
+    def get(self, ranges: Sequence[ByteRange]) -> BufferSlices:
+        """The bytes of ``ranges``; see `JoinedRanges.get`."""
+        if self.has_views:
+            return self.ranges.slices(ranges, self._views)
+        return self.ranges.get(ranges, self._read)
+
+    def slices(self, files: Ints, starts: Ints, sizes: Ints) -> BufferSlices:
+        """The ``sizes[i]`` bytes at position ``starts[i]`` of each file ``files[i]``.
+
+        The numbers of the files ascend.
+        """
+        if not self.has_views:
+            starts = starts + self.ranges.bases[files]
+            return self.get(RangeArrays(starts, starts + sizes))
+        return BufferSlices(self._views, files, starts, starts + sizes)
+
+    def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+        file = self._files[number]
+        return file.store.get_ranges(file.path, ranges)
+
+    @cached_property
+    def _views(self) -> list[pa.Buffer]:
+        """The data of each file, as views of memory."""
+        found = []
+        for file, end in zip(self._files, self._table.data_ends.tolist(), strict=True):
+            found += file.store.get_ranges(file.path, [ByteRange(0, end)])
+        return found
