@@ -27,7 +27,7 @@ from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.on_demand import Part, load
-from lance_core.store.ranges import slice_ranges
+from lance_core.store.ranges import view_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
@@ -123,7 +123,7 @@ class JoinedFiles:
 
         def read(file: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
             if whole is not None:
-                return slice_ranges(whole[file], ranges, self._paths[file])
+                return view_ranges(whole[file], ranges, self._paths[file])
             return store.get_ranges(self._paths[file], ranges)
 
         arrays = run_decoding(

@@ -37,7 +37,7 @@ from lance_core.errors import (
 from lance_core.on_demand import Part, load
 from lance_core.schema import Field, Schema
 from lance_core.store.base import ByteRange, ObjectStore
-from lance_core.store.ranges import slice_ranges
+from lance_core.store.ranges import view_ranges
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import ValueMatches
@@ -299,7 +299,7 @@ class FileReader:
             return ()
         if self._whole is None:
             return self._source.get_ranges(self.path, ranges)
-        return slice_ranges(self._whole, ranges, self.path)
+        return view_ranges(self._whole, ranges, self.path)
 
     def _check_rows(self, rows: AnyRows) -> None:
         num_rows = self._content.num_rows

@@ -228,7 +228,7 @@ class ObjectStore(ABC):
         return None
 
     @abstractmethod
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         """The bytes of each range, in the given order; the store may read them in parallel.
 
         A buffer stays valid and unchanged while it is referenced, even if the object is replaced or

@@ -26,7 +26,7 @@ from lance_core.store.base import (
 from lance_core.store.buffers import byte_view, joined
 from lance_core.store.paths import check_folder, check_path, is_below
 from lance_core.store.process_reads import count_reads
-from lance_core.store.ranges import slice_ranges
+from lance_core.store.ranges import view_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 from lance_core.store.wrappers.prefix import PrefixStore
@@ -102,8 +102,8 @@ class MemoryStore(ObjectStore):
     def capabilities(self) -> StoreCapabilities:
         return CAPABILITIES
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        found = slice_ranges(self._whole(path), ranges, path)
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+        found = view_ranges(self._whole(path), ranges, path)
         count_reads(found)
         return found
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.store.range_arrays import BufferSlices
 
 
 class _Totals:
@@ -22,7 +23,10 @@ _TOTALS = _Totals()
 
 def count_reads(found: Sequence[pa.Buffer]) -> None:
     """Add buffers that a store returned, one for each byte range or object."""
-    size = sum([buffer.size for buffer in found])
+    if isinstance(found, BufferSlices):
+        size = int(found.sizes.sum())
+    else:
+        size = sum([buffer.size for buffer in found])
     with _TOTALS.lock:
         _TOTALS.reads += len(found)
         _TOTALS.bytes += size

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.store.base import ByteRange
+from lance_core.store.range_arrays import BufferSlices, RangeArrays
 
 
 def slice_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> list[pa.Buffer]:
@@ -18,6 +20,16 @@ def slice_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> li
     if len(slices) < len(ranges):
         check_ranges(ranges, size, path)
     return slices
+
+
+def view_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> Sequence[pa.Buffer]:
+    """`slice_ranges`, with slices that are arrays if the ranges are."""
+    if not isinstance(ranges, RangeArrays):
+        return slice_ranges(whole, ranges, path)
+    starts, stops = ranges.starts, ranges.stops
+    if not ((starts >= 0) & (starts <= stops) & (stops <= whole.size)).all():
+        check_ranges(ranges, whole.size, path)
+    return BufferSlices([whole], np.zeros(len(ranges), np.int64), starts, stops)
 
 
 def check_ranges(ranges: Sequence[ByteRange], size: int, path: str) -> None:

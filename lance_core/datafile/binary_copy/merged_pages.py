@@ -32,7 +32,6 @@ from lance_core.encodings.mergeable_pages import (
     page_form,
 )
 from lance_core.encodings.page import ForeignEncoding
-from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_1.pages.mini_block.number_pages import (
     NumberPages,
@@ -44,6 +43,7 @@ from lance_core.encodings.v2_1.pages.mini_block.number_pages import (
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import BytesLike
+from lance_core.store.range_arrays import BufferSlices
 
 MIN_READ_BYTES = 128 << 10
 """Minimum bytes of pages to merge that must be read; more requests for smaller ones cost more than

@@ -23,9 +23,9 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import Spans, is_variable, offset_dtype, variable_arrays
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import Int64Array, RowRange
-from lance_core.encodings.range_arrays import BufferSlices, RangeArrays, concatenated
 from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.errors import CorruptFileError, ResultTooLargeError
+from lance_core.store.range_arrays import BufferSlices, RangeArrays, concatenated
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

@@ -35,7 +35,7 @@ from lance_core.store.local.root import Root
 from lance_core.store.local.walk import meta_of, names, walk
 from lance_core.store.local.writer import LocalWriter
 from lance_core.store.process_reads import count_reads
-from lance_core.store.ranges import check_ranges, slice_ranges
+from lance_core.store.ranges import check_ranges, view_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 
@@ -94,10 +94,10 @@ class LocalStore(ObjectStore):
     def capabilities(self) -> StoreCapabilities:
         return CAPABILITIES
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         whole = self._buffer(path)
         if whole is not None:
-            found = slice_ranges(whole, ranges, path)
+            found: Sequence[pa.Buffer] = view_ranges(whole, ranges, path)
         else:
             with reading(path, self._root.path):
                 found = self._files.read(path, ranges)

@@ -84,7 +84,7 @@ class StoreWrapper(ObjectStore):
     def durability(self) -> Durability | None:
         return self.inner.durability
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         call = StoreCall("get_ranges", path, ranges=len(ranges))
         return self.around(call, lambda: self.inner.get_ranges(path, ranges))
 

@@ -53,7 +53,7 @@ class CountingStore(StoreWrapper):
             self._counters.add(1, 1, result.size)
         return result
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         found = self.inner.get_ranges(path, ranges)
         iops = _combined(ranges, self.coalesce_gap)
         self._counters.add(len(ranges), iops, sum(one.length for one in ranges))

@@ -48,7 +48,7 @@ class PrefixStore(ObjectStore):
     def durability(self) -> Durability | None:
         return self.inner.durability
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         with self._own_paths():
             return self.inner.get_ranges(self._full(path), ranges)
 

@@ -19,43 +19,43 @@ MIB = 1 << 20
 
 
 class SortsRanges(MemoryStore):
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         return super().get_ranges(path, sorted(ranges))
 
 
 class CutsRanges(MemoryStore):
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         whole = self.get(path)
         size = whole.size
         return [whole.slice(min(a, size), max(0, min(b, size) - min(a, size))) for a, b in ranges]
 
 
 class MergesRangesTwice(MemoryStore):
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         return super().get_ranges(path, list(dict.fromkeys(ranges)))
 
 
 class DropsEmptyRanges(MemoryStore):
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         return super().get_ranges(path, [one for one in ranges if one.length])
 
 
 class IncludesTheStop(MemoryStore):
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         size = self.head(path).size
         wider = [ByteRange(a, b + 1) if a < b < size else ByteRange(a, b) for a, b in ranges]
         return super().get_ranges(path, wider)
 
 
 class CountsNegativeFromTheEnd(MemoryStore):
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         if any(a < 0 for a, _ in ranges):
             return [pa.py_buffer(bytes(self.get(path))[a:b]) for a, b in ranges]
         return super().get_ranges(path, ranges)
 
 
 class WrongOffsetInErrors(MemoryStore):
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         try:
             return super().get_ranges(path, ranges)
         except CorruptFileError as error:
@@ -63,7 +63,7 @@ class WrongOffsetInErrors(MemoryStore):
 
 
 class WrongByteAcrossAMebibyte(MemoryStore):
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         found = super().get_ranges(path, ranges)
         return [
             _broken(one, MIB - a) if a < MIB < b else one
@@ -107,7 +107,7 @@ class ReusesItsBufferForRanges(MemoryStore):
         super().__init__()
         self.space = bytearray(MIB)
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         found = super().get_ranges(path, ranges)
         if len(found) != 1 or found[0].size > MIB:
             return found

@@ -420,7 +420,7 @@ class GapIsNegative(MemoryStore):
 class IsNotThreadSafe(MemoryStore):
     """Keeps the path of a call where all threads see it."""
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         self.path = path
         time.sleep(0.0005)
         return super().get_ranges(self.path, ranges)

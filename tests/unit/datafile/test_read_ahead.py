@@ -40,7 +40,7 @@ class Store(MemoryStore):
         self.asked: list[ByteRange] = []
         self.errors: list[Exception] = []
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         self.asked += ranges
         if self.errors:
             raise self.errors.pop()
@@ -179,7 +179,7 @@ def test_threads_wait_for_what_one_of_them_reads() -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     class Slow(Store):
-        def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
             begun.set()
             assert go_on.wait(10)
             return super().get_ranges(path, ranges)

@@ -27,7 +27,7 @@ class Store(MemoryStore):
         super().__init__()
         self.asked: list[ByteRange] = []
 
-    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         self.asked += ranges
         return super().get_ranges(path, ranges)
 

@@ -7,7 +7,8 @@ import pytest
 
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.store.base import ByteRange
-from lance_core.store.ranges import check_ranges, slice_ranges
+from lance_core.store.range_arrays import BufferSlices, RangeArrays
+from lance_core.store.ranges import check_ranges, slice_ranges, view_ranges
 
 WHOLE = pa.py_buffer(b"0123456789")
 
@@ -25,6 +26,21 @@ def test_a_bad_range_among_good_ones_is_found() -> None:
     assert (caught.value.path, caught.value.offset) == ("x", 4)
     with pytest.raises(InvalidInputError):
         slice_ranges(WHOLE, [*good, ByteRange(-1, 2)], "x")
+
+
+def test_views_of_ranges_in_arrays_are_arrays_too() -> None:
+    ranges = [ByteRange(2, 5), ByteRange(0, 0), ByteRange(9, 10)]
+    found = view_ranges(WHOLE, RangeArrays.of(ranges), "x")
+    assert isinstance(found, BufferSlices)
+    assert [bytes(part) for part in found] == [b"234", b"", b"9"]
+    assert list(view_ranges(WHOLE, ranges, "x")) == list(found)
+    assert not len(view_ranges(WHOLE, RangeArrays.of([]), "x"))
+    with pytest.raises(CorruptFileError) as caught:
+        view_ranges(WHOLE, RangeArrays.of([*ranges, ByteRange(4, 11)]), "x")
+    assert (caught.value.path, caught.value.offset) == ("x", 4)
+    for bad in ((-1, 2), (5, 4)):
+        with pytest.raises(InvalidInputError):
+            view_ranges(WHOLE, RangeArrays.of([*ranges, ByteRange(*bad)]), "x")
 
 
 def test_good_ranges_pass() -> None:

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, spans_index
 from lance_core.encodings.compression.general import decompress
-from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.codecs.general import scheme_of
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
 from lance_core.encodings.v2_1.codecs.variable import offset_bits
 from lance_core.errors import CorruptFileError
+from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,6 @@ from lance_core.encodings.arrow.coalesced_take import (
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
-from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.encodings.v2_1.codecs.base import (
     Chunk,
     PerValue,
@@ -42,6 +41,7 @@ from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope
 from lance_core.encodings.v2_1.pages.leaf_values import array_of, present_values, zipped_values
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
+from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import OrderedRows

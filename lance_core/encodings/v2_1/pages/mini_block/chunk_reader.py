@@ -12,7 +12,6 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import span_places
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, ValuePositions
-from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
 from lance_core.encodings.v2_1.codecs.bitpacking import find_inline
@@ -34,6 +33,7 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable
 from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns, PageItems
 from lance_core.lazy_dataclass import dataclass
+from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,6 @@ from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.kernels.numpy.repacked_chunks import PackedSlices
-from lance_core.encodings.range_arrays import BufferSlices
 from lance_core.encodings.v2_1.codecs.base import Place, Target, decode, encode
 from lance_core.encodings.v2_1.codecs.chunks import split_sizes
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, as_fixed
@@ -34,6 +33,7 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
     chunk_bytes,
     chunk_words,
 )
+from lance_core.store.range_arrays import BufferSlices
 
 
 class NumberPages(NamedTuple):

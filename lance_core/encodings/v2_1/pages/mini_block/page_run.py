@@ -16,7 +16,6 @@ from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import span_places, spans_index
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.range_arrays import BufferSlices, RangeArrays, concatenated
 from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.blocks import Blocks, block_array
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
@@ -29,6 +28,7 @@ from lance_core.encodings.v2_1.pages.mini_block.page_descriptions import (
 from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
 from lance_core.encodings.v2_1.pages.validation import BUFFER_ALIGNMENT
 from lance_core.errors import CorruptFileError
+from lance_core.store.range_arrays import BufferSlices, RangeArrays, concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
