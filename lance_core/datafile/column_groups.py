@@ -1,39 +1,33 @@
-"""Decode small columns of one type together, as if they were pages of one column.
+"""Decode small columns of one type together.
 
 A file with thousands of columns and few rows has one small page for each column. Python's fixed
-cost of a page exceeds the cost of its values, and the decoders of 2.1 and 2.2 pay it once for
-consecutive pages with equal encodings. So a column is built from the pages of several columns.
+cost of a page exceeds the cost of its values. So the pages of many columns are parsed at once, and
+those with equal encodings are decoded as if they were pages of one column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.ordered_rows import OrderedRows
-from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.dispatch import decode_field
-from lance_core.encodings.page import Column, ForeignEncoding
-from lance_core.encodings.version import FileVersion
+from lance_core.datafile.single_pages import column_pages
+from lance_core.encodings.dispatch import GroupKey, decode_columns, decode_field, group_key
+from lance_core.encodings.page import Column
 from lance_core.errors import LanceError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
-    from google.protobuf.message import Message
+    import pyarrow as pa
 
+    from lance_core.datafile.column_metadata import PageEncoding
+    from lance_core.datafile.metadata import FileMetadata
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
-    from lance_core.encodings.v2_1.pages.mini_block import page_run
+    from lance_core.encodings.decoding import Decoding
+    from lance_core.encodings.page_arrays import PageArrays
     from lance_core.schema import Field
-else:
-    page_run = lazy_module("lance_core.encodings.v2_1.pages.mini_block.page_run")
 
 MIN_FIELDS = 32
 """Minimum number of fields of a read to form groups; with fewer, there is little to save."""
@@ -49,26 +43,21 @@ class ColumnGroup:
     """Columns to decode together.
 
     ``places``: the positions of ``fields`` among the fields that are read. ``numbers``: the numbers
-    of their columns in the file. ``joined`` has the pages of all columns.
+    of their columns in the file. ``joined`` has the pages of all columns, which share ``key``.
     """
 
     places: tuple[int, ...]
     fields: tuple[Field, ...]
     numbers: tuple[int, ...]
     joined: Column
+    key: GroupKey
 
     def decode(
         self, columns: Sequence[Column], rows: AnyRows, context: DecodeContext
     ) -> Decoding[list[list[pa.Array]]]:
         """The arrays of each column, as `decode_field` returns them; raises its errors."""
-        first = self.fields[0]
-        distinct = rows.distinct if isinstance(rows, OrderedRows) else rows
-        wanted = self._rows_of_all(distinct)
         try:
-            arrays = yield from decode_field(first, {first.id: 0}, [self.joined], wanted, context)
-            if isinstance(rows, OrderedRows):
-                arrays = [_reordered(array, rows) for array in arrays]
-            return split_columns(arrays, len(self.fields), len(rows))
+            return (yield from decode_columns(self.fields[0], self.joined, self.key, rows, context))
         except (LanceError, MemoryError):
             # Decode each column alone, so that the error names the damaged one.
             results = []
@@ -77,125 +66,106 @@ class ColumnGroup:
                 results.append((yield from decode_field(field, column_of, columns, rows, context)))
             return results
 
-    def _rows_of_all(self, rows: Rows) -> Rows:
-        count = self.joined.num_rows // len(self.fields)
-        if isinstance(rows, RowRange) and len(rows) == count:
-            return RowRange(0, self.joined.num_rows)
-        firsts = count * np.arange(len(self.fields))
-        return RowIndices(np.add.outer(firsts, rows.numbers).ravel())
-
 
 def column_groups(
     fields: Sequence[Field],
     column_of: Mapping[int, int],
-    columns: Sequence[Column],
-    version: FileVersion,
+    content: FileMetadata,
+    context: DecodeContext,
 ) -> tuple[list[ColumnGroup], list[int]]:
     """The groups of the columns of ``fields``, and the indices of the fields in no group.
 
-    All columns have the same number of rows.
+    The columns of all groups have the rows of the file.
     """
-    if version not in (FileVersion.V2_1, FileVersion.V2_2):
+    numbers = [-1 if field.children else column_of.get(field.id, -1) for field in fields]
+    found = _field_pages(numbers, content)
+    if found is None:
         return [], list(range(len(fields)))
     rest: list[int] = []
-    alike: dict[Hashable, list[int]] = {}
-    # Equal encodings of a file are one object.
-    prints: dict[tuple[int, str], bytes] = {}
-    for place, field in enumerate(fields):
-        number = column_of.get(field.id, -1)
-        column = columns[number] if 0 <= number < len(columns) else None
-        if column is None or field.children or len(column.pages) != 1 or not column.num_rows:
+    alike: dict[tuple[pa.DataType, GroupKey], list[int]] = {}
+    # All pages of one kind have one encoding, so what follows from it is found once.
+    known: dict[tuple[str, int], tuple[list[int], int]] = {}
+    kinds = found.pages.kinds.tolist()
+    for place, page in enumerate(found.of_field):
+        if page < 0:
             rest.append(place)
             continue
-        encoding, type_ = column.pages[0].encoding, field.storage_type
-        key = id(encoding), field.logical_type
-        if key not in prints:
-            prints[key] = _fingerprint(encoding, type_)
-        if prints[key]:
-            alike.setdefault((type_, prints[key]), []).append(place)
-        else:
-            rest.append(place)
+        kind = fields[place].logical_type, kinds[page]
+        if kind not in known:
+            type_, encoding = fields[place].storage_type, found.pages.encodings[kinds[page]]
+            key = group_key(encoding, content.num_rows, type_, context)
+            members = rest if key is None else alike.setdefault((type_, key), [])
+            known[kind] = members, 0 if key is None else key.max_page_bytes
+        members, most = known[kind]
+        (members if found.sizes[page] <= most else rest).append(place)
     groups = []
-    for places in alike.values():
-        for part in _parts(places, fields, column_of, columns):
-            if len(part.places) >= _MIN_COLUMNS:
-                groups.append(part)
+    for (_, key), places in alike.items():
+        for part in _parts(places, found, content.num_rows) if key.is_copied else [places]:
+            if len(part) < _MIN_COLUMNS:
+                rest += part
             else:
-                rest += part.places
+                groups.append(_group(part, fields, numbers, found, key))
     return groups, sorted(rest)
 
 
-def _fingerprint(encoding: Message | ForeignEncoding, type_: pa.DataType) -> bytes:
-    """A key of pages that are decoded together; empty for others."""
-    layout: Any = encoding
-    if isinstance(encoding, ForeignEncoding) or not _is_plain(type_):
-        return b""
-    if not layout.HasField("mini_block_layout"):
-        return b""
-    return page_run.encoding_fingerprint(layout.mini_block_layout, type_)
+class _FieldPages(NamedTuple):
+    """The pages of the columns of some fields.
+
+    Field i has the page ``of_field[i]``, or -1 if it has several or is damaged. ``sizes`` has the
+    stored bytes of each page. ``encoding`` is that of all columns.
+    """
+
+    pages: PageArrays
+    of_field: list[int]
+    sizes: list[int]
+    encoding: PageEncoding
 
 
-def _parts(
-    places: Sequence[int],
-    fields: Sequence[Field],
-    column_of: Mapping[int, int],
-    columns: Sequence[Column],
-) -> list[ColumnGroup]:
+def _field_pages(numbers: Sequence[int], content: FileMetadata) -> _FieldPages | None:
+    """The pages of fields, which are the columns ``numbers``; None if none can be grouped."""
+    count = len(content.columns)
+    columns = np.array(numbers, np.int64)
+    is_column = (columns >= 0) & (columns < count)
+    found = column_pages(content.columns, np.unique(columns[is_column]))
+    if found is None or not content.num_rows:
+        return None
+    has_rows = np.flatnonzero(found.pages.num_rows == content.num_rows)
+    page_of = np.full(count + 1, -1)
+    page_of[found.numbers[has_rows]] = has_rows
+    of_field = page_of[np.where(is_column, columns, count)].tolist()
+    ends = np.concatenate([[0], np.cumsum(found.pages.stops - found.pages.starts)])
+    sizes = np.diff(ends[found.pages.edges]).tolist()
+    return _FieldPages(found.pages, of_field, sizes, found.encoding)
+
+
+def _parts(places: Sequence[int], found: _FieldPages, num_rows: int) -> list[list[int]]:
     """The fields at ``places`` in groups of limited size."""
     parts: list[list[int]] = []
-    rows = size = 0
+    most = max(1, _MAX_ROWS // num_rows)
+    size = 0
     for place in places:
-        page = columns[column_of[fields[place].id]].pages[0]
-        rows += page.num_rows
-        size += sum(buffer.length for buffer in page.buffers)
-        if not parts or rows > _MAX_ROWS or size > _MAX_BYTES:
+        mine = found.sizes[found.of_field[place]]
+        size += mine
+        if not parts or len(parts[-1]) == most or size > _MAX_BYTES:
             parts.append([])
-            rows, size = page.num_rows, sum(buffer.length for buffer in page.buffers)
+            size = mine
         parts[-1].append(place)
-    return [_group(part, fields, column_of, columns) for part in parts]
+    return parts
 
 
 def _group(
     places: Sequence[int],
     fields: Sequence[Field],
-    column_of: Mapping[int, int],
-    columns: Sequence[Column],
+    numbers: Sequence[int],
+    found: _FieldPages,
+    key: GroupKey,
 ) -> ColumnGroup:
-    mine = tuple(fields[place] for place in places)
-    numbers = tuple(column_of[field.id] for field in mine)
-    pages = tuple(columns[number].pages[0] for number in numbers)
-    joined = Column(pages, (), columns[numbers[0]].encoding)
-    return ColumnGroup(tuple(places), mine, numbers, joined)
-
-
-def _is_plain(type_: pa.DataType) -> bool:
-    """True for types whose values are one number or one string."""
-    types = pa.types
-    is_text = types.is_string(type_) or types.is_large_string(type_)
-    is_bytes = types.is_binary(type_) or types.is_large_binary(type_)
-    return bool(types.is_primitive(type_) or is_text or is_bytes)
-
-
-def _reordered(array: pa.Array, rows: OrderedRows) -> pa.Array:
-    """The requested ``rows`` of each column, from the distinct rows of some columns."""
-    length = len(rows.distinct)
-    firsts = np.arange(0, len(array), length)
-    return take_rows(array, from_numpy(np.add.outer(firsts, rows.places).ravel()))
-
-
-def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
-    """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``."""
-    found: list[list[pa.Array]] = [[]]
-    missing = length
-    for array in arrays:
-        start = 0
-        while start < len(array):
-            if not missing:
-                found.append([])
-                missing = length
-            part = array.slice(start, missing)
-            found[-1].append(part)
-            start += len(part)
-            missing -= len(part)
-    assert len(found) == count
-    return found
+    pages = found.pages.taken(np.array([found.of_field[place] for place in places]))
+    starts = [0, *np.cumsum(pages.num_rows).tolist()]
+    return ColumnGroup(
+        tuple(places),
+        tuple([fields[place] for place in places]),
+        tuple([numbers[place] for place in places]),
+        Column(pages, (), found.encoding, starts),
+        key,
+    )

@@ -160,10 +160,11 @@ class ColumnParser:
 
     def page_encoding(self, raw: bytes) -> PageEncoding:
         """The encoding of a page from a serialized ``Encoding``; raises like `parse`."""
-        try:
-            return self._page_encoding(Encoding.FromString(raw))
-        except DecodeError as error:
-            raise CorruptFileError("the bytes are not a valid Encoding message") from error
+        return self._page_encoding(_encoding_message(raw))
+
+    def column_encoding(self, raw: bytes) -> PageEncoding:
+        """The encoding of a column from a serialized ``Encoding``; raises like `parse`."""
+        return _column_encoding(_raw(_encoding_message(raw)))
 
     def _page_encoding(self, encoding: Encoding) -> PageEncoding:
         raw = _raw(encoding)
@@ -247,6 +248,13 @@ def _column_metadata(raw: bytes) -> ColumnMetadata:
         return ColumnMetadata.FromString(raw)
     except DecodeError as error:
         raise CorruptFileError("the bytes are not a valid ColumnMetadata message") from error
+
+
+def _encoding_message(raw: bytes) -> Encoding:
+    try:
+        return Encoding.FromString(raw)
+    except DecodeError as error:
+        raise CorruptFileError("the bytes are not a valid Encoding message") from error
 
 
 @lru_cache(maxsize=256)

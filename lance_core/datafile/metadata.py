@@ -46,7 +46,7 @@ class Columns(LazyItems[Column]):
     Access raises `CorruptFileError` if the column's metadata is invalid.
     """
 
-    __slots__ = ("_base", "_metadata", "_parser", "_table")
+    __slots__ = ("_base", "_metadata", "_table", "parser")
 
     def __init__(self, footer: Footer, table: memoryview, metadata: memoryview) -> None:
         """``table`` is the column offsets table, ``metadata`` the bytes of all column metadata."""
@@ -54,7 +54,7 @@ class Columns(LazyItems[Column]):
         self._base = footer.column_metadata
         self._table = bytes(table)
         self._metadata = bytes(metadata)
-        self._parser = ColumnParser(footer.version, footer.column_metadata)
+        self.parser = ColumnParser(footer.version, footer.column_metadata)
 
     def __len__(self) -> int:
         return len(self._table) // TABLE_ENTRY
@@ -87,7 +87,7 @@ class Columns(LazyItems[Column]):
         try:
             if not 0 <= start <= start + length <= len(self._metadata):
                 raise CorruptFileError(f"its {length} bytes are outside of the column metadata")
-            return self._parser.parse(self._metadata[start : start + length])
+            return self.parser.parse(self._metadata[start : start + length])
         except CorruptFileError as error:
             field = f"columns[{index}]" + (f".{error.field}" if error.field else "")
             raise CorruptFileError(error.reason, error.path, position, field) from error

@@ -265,16 +265,18 @@ class FileReader:
         Checks all ``fields``. Caches the result of the last read with many fields.
         """
         content = self._content
-        is_wide = len(fields) >= MIN_FIELDS and isinstance(content, FileMetadata)
-        if is_wide and self._groups is not None:
+        if len(fields) < MIN_FIELDS or not isinstance(content, FileMetadata):
+            for field in fields:
+                content.check_field(field, column_of)
+            return (), range(len(fields))
+        if self._groups is not None:
             known_fields, known_columns, groups, rest = self._groups
             if known_columns is column_of and _are_same(known_fields, fields):
                 return groups, rest
-        for field in fields:
-            content.check_field(field, column_of)
-        if not is_wide:
-            return (), range(len(fields))
-        groups, rest = column_groups(fields, column_of, self.metadata.columns, self.version)
+        groups, rest = column_groups(fields, column_of, content, self._context)
+        # Columns in groups are checked; to read ahead, all must be parsed.
+        for place in range(len(fields)) if self._store.read_ahead else rest:
+            content.check_field(fields[place], column_of)
         self._groups = tuple(fields), column_of, groups, rest
         return groups, rest
 

@@ -48,7 +48,7 @@ class Tail:
             for wanted in ranges
         ]
 
-    def _get(self, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+    def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         buffers = self._store.get_ranges(self._path, ranges)
         for wanted, buffer in zip(ranges, buffers, strict=True):
             if buffer.size != wanted.length:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.context import EncodeContext, FieldEncoder
+from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 
@@ -48,6 +50,62 @@ def decode_field(
 
         return decode_2_1(field, column_of, columns, rows, context)
     raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
+
+
+class GroupKey(NamedTuple):
+    """What the pages of a group of columns share.
+
+    ``max_page_bytes``: maximum stored bytes of a page; a larger one is decoded faster alone.
+    ``is_copied``: True if the arrays of the columns may share memory that is not of the file.
+    """
+
+    value: Any
+    max_page_bytes: int = sys.maxsize
+    is_copied: bool = True
+
+
+def group_key(
+    encoding: Message | ForeignEncoding, num_rows: int, type_: pa.DataType, context: DecodeContext
+) -> GroupKey | None:
+    """The key of pages of small columns that `decode_columns` decodes; None for other pages.
+
+    ``num_rows`` is the number of rows of the page.
+    """
+    if context.version is FileVersion.V2_0:
+        from lance_core.encodings.v2_0.column_group import group_shape, max_page_bytes
+
+        shape = group_shape(encoding, type_)
+        if shape is None:
+            return None
+        # For some rows, all bytes between them are read.
+        most = min(max_page_bytes(shape, num_rows), context.coalesce_gap)
+        return GroupKey(shape, most, shape.is_copied)
+    if context.version in (FileVersion.V2_1, FileVersion.V2_2):
+        from lance_core.encodings.v2_1.read.column_group import group_fingerprint
+
+        fingerprint = group_fingerprint(encoding, type_)
+        return GroupKey(fingerprint) if fingerprint else None
+    return None
+
+
+def decode_columns(
+    field: Field, joined: Column, key: GroupKey, rows: AnyRows, context: DecodeContext
+) -> Decoding[list[list[pa.Array]]]:
+    """Decode the same rows, at least one, of several columns of the type of ``field``.
+
+    Each page of ``joined`` is all of a column; all have the same rows and the `group_key` ``key``.
+    Returns what `decode_field` returns for each column. Raises `CorruptFileError` that does not
+    name the column.
+    """
+    if context.version is FileVersion.V2_0:
+        from lance_core.encodings.v2_0.column_group import decode_pages
+
+        return decode_pages(
+            PageArrays.of(joined.pages), key.value, field.storage_type, rows, context
+        )
+    from lance_core.encodings.v2_1.read.column_group import decode_columns as decode_2_1
+
+    return decode_2_1(field, joined, rows, context)
 
 
 def find_integers(

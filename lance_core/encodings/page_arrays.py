@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.page import ForeignEncoding, Page
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
@@ -69,6 +70,22 @@ class PageArrays(Sequence[Page]):
 
     def __iter__(self) -> Iterator[Page]:
         return (self[number] for number in range(len(self)))
+
+    def taken(self, pages: Int64Array) -> PageArrays:
+        """Some of the pages, in the order of ``pages``."""
+        used, kinds = np.unique(self.kinds[pages], return_inverse=True)
+        firsts, stops = self.edges[pages], self.edges[pages + 1]
+        buffers = spans_index(firsts, stops)
+        edges = np.zeros(len(pages) + 1, np.int64)
+        np.cumsum(stops - firsts, out=edges[1:])
+        return PageArrays(
+            [self.encodings[kind] for kind in used.tolist()],
+            kinds,
+            self.num_rows[pages],
+            edges,
+            self.starts[buffers],
+            self.stops[buffers],
+        )
 
     def buffers(self, pages: Int64Array, number: int) -> tuple[Int64Array, Int64Array]:
         """The starts and stops of buffer ``number`` of each of ``pages``, which all have it."""

@@ -15,7 +15,6 @@ from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
 from lance_core.datafile.binary_copy.pieces import EncodedRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
-from lance_core.datafile.column_groups import split_columns
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
 from lance_core.datafile.joined_ranges import GAP
 from lance_core.datafile.varints import Ints, edges_of
@@ -80,7 +79,7 @@ class _Group(NamedTuple):
             if len(rows) < total:
                 wanted = packed_rows(np.add.outer(firsts, rows.numbers).ravel())
         arrays = yield from decode_field(self.field, self.places, self.columns, wanted, context)
-        return split_columns(arrays, self.num_fields, len(rows))
+        return _split(arrays, self.num_fields, len(rows))
 
 
 def _alike(layouts: Sequence[FieldLayout]) -> list[list[int]]:
@@ -210,6 +209,24 @@ class JoinedPages:
             if len(raw) <= _MAX_SHARED_BYTES:
                 self._encodings[raw] = found
         return found
+
+
+def _split(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
+    """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``."""
+    found: list[list[pa.Array]] = [[]]
+    missing = length
+    for array in arrays:
+        start = 0
+        while start < len(array):
+            if not missing:
+                found.append([])
+                missing = length
+            part = array.slice(start, missing)
+            found[-1].append(part)
+            start += len(part)
+            missing -= len(part)
+    assert len(found) == count
+    return found
 
 
 def _one(chunks: list[pa.Array]) -> pa.Array:

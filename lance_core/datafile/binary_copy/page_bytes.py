@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lance_core.datafile.binary_copy.source_pages import PAGE_OFFSETS, PAGE_PRIORITY, SourcePages
+from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import COLUMN_PAGES_TAG
+from lance_core.datafile.page_messages import PAGE_OFFSETS, PAGE_PRIORITY
 from lance_core.datafile.varints import Ints, concatenated, encode, tagged
 from lance_core.datafile.varints import merged as merge_items
 

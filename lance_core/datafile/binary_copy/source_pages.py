@@ -15,30 +15,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.column_metadata import (
-    COLUMN_ENCODING_TAG,
-    COLUMN_PAGES_TAG,
-    MAX_PAGE_ROWS,
-)
+from lance_core.datafile.column_metadata import COLUMN_ENCODING_TAG, COLUMN_PAGES_TAG
 from lance_core.datafile.footer import TABLE_ENTRY
-from lance_core.datafile.varints import (
-    Bytes,
-    Ints,
-    edges_of,
-    packed_varints,
-    varints_at,
-)
+from lance_core.datafile.page_messages import SLACK, PageMessages, single_pages
+from lance_core.datafile.varints import Bytes, Ints, edges_of
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
 _COLUMN_BUFFERS = frozenset({0x1A, 0x22})
 """Tags of the fields of ``ColumnMetadata`` for buffers outside of pages."""
-
-PAGE_OFFSETS, _PAGE_SIZES, _PAGE_ROWS, _PAGE_ENCODING, PAGE_PRIORITY = 0x0A, 0x12, 0x18, 0x22, 0x28
-"""Tags of the fields of ``ColumnMetadata.Page``."""
-
-_SLACK = bytes(16)
-"""Padding after the metadata, so that a number at its end is read without checks of bounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +104,11 @@ def source_pages(files: Sequence[RawColumns], paths: Sequence[str]) -> SourcePag
 
 
 def _parse(files: Sequence[RawColumns]) -> SourcePages:
-    raw = b"".join([*(file.raw_metadata for file in files), _SLACK])
+    raw = b"".join([*(file.raw_metadata for file in files), SLACK])
     data = np.frombuffer(raw, np.uint8)
     begins, ends = _column_ranges(files)
-    columns = _single_pages(raw, begins, ends) or _columns(raw, begins, ends)
-    pages = _Pages(data, columns.starts, columns.stops)
+    columns = _single_pages(data, begins, ends) or _columns(raw, begins, ends)
+    pages = PageMessages(data, columns.starts, columns.stops)
     counts = [len(file.raw_table) // TABLE_ENTRY for file in files]
     first_column = tuple(accumulate(counts, initial=0))
     edges = columns.first_page[np.array(first_column)]
@@ -171,29 +156,16 @@ class _Columns(NamedTuple):
     stops: Ints
 
 
-def _single_pages(raw: bytes, begins: Ints, ends: Ints) -> _Columns | None:
+def _single_pages(data: Bytes, begins: Ints, ends: Ints) -> _Columns | None:
     """The columns in the byte ranges if all have one page and the same encoding; else None.
 
     So are the columns of small files, of which there are many.
     """
-    if not len(begins) or int((ends - begins).min()) < 2:
+    found = single_pages(data, begins, ends)
+    if not found.is_single.all():
         return None
-    data = np.frombuffer(raw, np.uint8)
-    first = int(begins[0])
-    size = 2 + raw[first + 1]
-    head = data[first : first + size]
-    if head[0] != COLUMN_ENCODING_TAG or size >= 0x82 or int((ends - begins).min()) < size + 2:
-        return None
-    if (data[begins[:, None] + np.arange(size)] != head).any():
-        return None
-    at = begins + size
-    if (data[at] != COLUMN_PAGES_TAG).any():
-        return None
-    lengths, starts = varints_at(data, at + 1)
-    if (starts + lengths != ends).any():
-        return None
-    encodings = (raw[first + 2 : first + size],) * len(begins)
-    return _Columns(encodings, np.arange(len(begins) + 1), starts, ends)
+    pages = np.arange(len(begins) + 1)
+    return _Columns((found.encoding,) * len(begins), pages, found.starts, ends)
 
 
 def _columns(raw: bytes, begins: Ints, ends: Ints) -> _Columns:
@@ -235,49 +207,6 @@ def _long_varint(raw: bytes, position: int) -> tuple[int, int]:
         shift += 7
         position += 1
     return value | byte << shift, position + 1
-
-
-class _Pages:
-    """Parses the ``Page`` messages in the byte ranges ``starts`` to ``stops`` of ``data``."""
-
-    def __init__(self, data: Bytes, starts: Ints, stops: Ints) -> None:
-        self._data = data
-        self._stops = stops
-        offsets, at = self._bytes_field(starts, PAGE_OFFSETS)
-        self.middle_starts = at
-        sizes, at = self._bytes_field(at, _PAGE_SIZES)
-        self.rows, at = self._number(at, _PAGE_ROWS)
-        (encodings, at) = self._bytes_field(at, _PAGE_ENCODING)
-        self.middle_stops = at
-        self.encoding_starts = encodings[0]
-        self.priorities, at = self._number(at, PAGE_PRIORITY)
-        if (at != stops).any():
-            raise UnsupportedFeatureError("pages with metadata that is unknown or in another order")
-        if (encodings[0] == encodings[1]).any():
-            raise CorruptFileError("the encoding of a page is missing")
-        if len(self.rows) and self.rows.max() > MAX_PAGE_ROWS:
-            raise CorruptFileError(f"a page cannot have {self.rows.max()} rows")
-        self.offsets, counts = packed_varints(data, *offsets)
-        self.sizes, others = packed_varints(data, *sizes)
-        if (counts != others).any():
-            raise CorruptFileError("a page has unequal numbers of buffer offsets and sizes")
-        self.first_buffer = edges_of(counts)
-
-    def _bytes_field(self, at: Ints, tag: int) -> tuple[tuple[Ints, Ints], Ints]:
-        """The range of each page's field with this tag, and the position after it."""
-        present = (self._data[at] == tag) & (at < self._stops)
-        lengths, starts = varints_at(self._data, at + 1)
-        stops = starts + lengths
-        if (present & ((stops > self._stops) | (stops < starts))).any():
-            raise CorruptFileError("a part of a page is outside of its metadata")
-        after = np.where(present, stops, at)
-        return (np.where(present, starts, at), after), after
-
-    def _number(self, at: Ints, tag: int) -> tuple[Ints, Ints]:
-        """The number in each page's field with this tag, and the position after it."""
-        present = (self._data[at] == tag) & (at < self._stops)
-        values, stops = varints_at(self._data, at + 1)
-        return np.where(present, values, 0), np.where(present, stops, at)
 
 
 def _check_inside(offsets: Ints, sizes: Ints, ends: Ints) -> None:

@@ -21,14 +21,8 @@ from lance_core.encodings.page_rows import (
 )
 from lance_core.encodings.plugin_values.value_encoding import unknown_page
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope, plan_array
-from lance_core.encodings.v2_0.page_run import (
-    MAX_PAGE_BYTES,
-    MAX_PAGE_ROWS,
-    MIN_PAGES,
-    ArrayRun,
-    Shape,
-    shape_of,
-)
+from lance_core.encodings.v2_0.page_run import MAX_PAGE_BYTES, MAX_PAGE_ROWS, MIN_PAGES, ArrayRun
+from lance_core.encodings.v2_0.page_shapes import Shape, shape_of
 from lance_core.errors import (
     CorruptFileError,
     PluginNotFoundError,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,6 +17,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema
+from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore, Objects
 from tests.sequences import sequence
 
@@ -39,17 +42,46 @@ def _column(number: int) -> pa.Array:
     return pa.array(values % 2 == 0) if number % 12 == 5 else pa.nulls(ROWS, pa.int64())
 
 
+def _other_column(number: int) -> pa.Array:
+    random = np.random.default_rng(number)
+    values = random.integers(0, 1 << (number % 20 + 1), ROWS)
+    mask = random.random(ROWS) < 0.2
+    if number % 5 == 0:
+        return pa.array(values % 2 == 0, mask=mask)
+    if number % 5 == 1:
+        return pa.array(values).cast(pa.decimal128(24, 2))
+    if number % 5 == 2:
+        return pa.array([f"text \u00e9 {value}" for value in values], mask=mask)
+    if number % 5 == 3:
+        return pa.array([f"word {value % 7}" for value in values], pa.large_string(), mask=mask)
+    return pa.array([b"x" * (value % 9) for value in values.tolist()], pa.binary())
+
+
 TABLE = pa.table({f"c{number}": _column(number) for number in range(COLUMNS)}).append_column(
     "list", pa.array([[number, None] for number in range(ROWS)])
 )
+OTHER = pa.table({f"c{number}": _other_column(number) for number in range(COLUMNS)})
+VERSIONS = [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2]
 
 
-def _written(table: pa.Table, version: FileVersion) -> bytes:
+class Remote(MemoryStore):
+    """A store that returns a buffer of its own for each range."""
+
+    coalesce_gap = 1 << 14
+    has_views = False
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
+        # One byte more before each: the buffers are not aligned.
+        found = super().get_ranges(path, ranges)
+        return [pa.py_buffer(b" " + one.to_pybytes()).slice(1) for one in found]
+
+
+def _written(table: pa.Table, version: FileVersion, max_page_bytes: int | None = None) -> bytes:
     objects = Objects()
     writer = FileWriter(
         MemoryStore(objects).open_writer(PATH),
         Schema.from_arrow(table.schema),
-        FileOptions(version),
+        FileOptions(version, max_page_bytes=max_page_bytes),
         registry=get_manager().encodings,
     )
     for batch in table.combine_chunks().to_batches():
@@ -58,8 +90,8 @@ def _written(table: pa.Table, version: FileVersion) -> bytes:
     return MemoryStore(objects).get(PATH).to_pybytes()
 
 
-def _opened(data: bytes) -> FileReader:
-    store = MemoryStore(Objects())
+def _opened(data: bytes, store: MemoryStore | None = None) -> FileReader:
+    store = MemoryStore(Objects()) if store is None else store
     store.put(PATH, data)
     return FileReader.open(store, PATH, registry=get_manager().encodings)
 
@@ -70,9 +102,20 @@ def _read(reader: FileReader, rows: AnyRows, names: list[str] | None = None) -> 
     return pa.table(dict(zip([field.name for field in fields], columns, strict=True)))
 
 
-@pytest.mark.parametrize("version", [FileVersion.V2_1, FileVersion.V2_2])
-def test_columns_that_are_decoded_together_have_their_own_values(version: FileVersion) -> None:
-    reader = _opened(_written(TABLE, version))
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("table", [TABLE, OTHER], ids=["common", "other"])
+@pytest.mark.parametrize("store", [MemoryStore, Remote])
+def test_columns_that_are_decoded_together_have_their_own_values(
+    version: FileVersion,
+    table: pa.Table,
+    store: type[MemoryStore],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def decode_field(*_: object) -> None:
+        raise AssertionError("columns of a group are decoded alone")
+
+    monkeypatch.setattr(column_groups, "decode_field", decode_field)
+    reader = _opened(_written(table, version), store(Objects()))
     some = RowIndices(np.array([0, 3, 4, 1023, 1024, 1499]))
     wanted: list[AnyRows] = [
         RowRange(0, ROWS),
@@ -87,48 +130,84 @@ def test_columns_that_are_decoded_together_have_their_own_values(version: FileVe
         for rows in wanted:
             numbers = rows.numbers if not isinstance(rows, RowRange) else None
             expected = (
-                TABLE.slice(rows.first, len(rows)) if numbers is None else TABLE.take(numbers)
+                table.slice(rows.first, len(rows)) if numbers is None else table.take(numbers)
             )
-            assert _read(reader, rows).equals(expected)
-            some_names = TABLE.column_names[3:50]
+            found = _read(reader, rows)
+            found.validate(full=True)
+            assert found.equals(expected)
+            some_names = table.column_names[3:50]
             assert _read(reader, rows, some_names).equals(expected.select(some_names))
 
 
-def test_equal_encodings_are_decoded_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pa.table({f"c{n}": pa.array(np.arange(n, n + 900)) for n in range(200)})
-    reader = _opened(_written(table, FileVersion.V2_1))
+@pytest.mark.parametrize("version", VERSIONS)
+def test_equal_encodings_are_decoded_in_one_pass(
+    version: FileVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.arange(900)
+    table = pa.table({f"c{n}": pa.array(rows + n, mask=rows == n) for n in range(200)})
+    reader = _opened(_written(table, version))
     calls: list[str] = []
-    decode = column_groups.decode_field
+    decode = column_groups.decode_columns
 
     def counted(field: object, *rest: object) -> object:
         calls.append(str(field))
         return decode(field, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(column_groups, "decode_field", counted)
+    monkeypatch.setattr(column_groups, "decode_columns", counted)
     assert _read(reader, RowRange(0, 900)).equals(table)
     assert len(calls) == 1
     monkeypatch.setattr(column_groups, "_MAX_ROWS", 50 * 900)
-    reader = _opened(_written(table, FileVersion.V2_1))
+    reader = _opened(_written(table, version))
     assert _read(reader, RowRange(0, 900)).equals(table)
     assert len(calls) == 5
+    assert not reader.metadata.columns.parsed
 
 
-def test_a_narrow_read_and_2_0_files_have_no_groups() -> None:
-    reader = _opened(_written(TABLE, FileVersion.V2_0))
+def test_numbers_of_2_0_files_in_memory_are_not_copied() -> None:
+    table = pa.table({f"c{n}": pa.array(np.arange(n, n + 900)) for n in range(200)})
+    reader = _opened(_written(table, FileVersion.V2_0))
+    before = pa.total_allocated_bytes()
+    found = _read(reader, RowRange(100, 900))
+    assert pa.total_allocated_bytes() - before < table.nbytes // 10
+    assert found.equals(table.slice(100))
+
+
+def test_large_pages_of_2_0_files_are_decoded_alone_if_they_are_copied() -> None:
+    columns = {f"c{n}": pa.array(np.arange(70_000), mask=np.arange(70_000) == n) for n in range(40)}
+    reader = _opened(_written(pa.table(columns), FileVersion.V2_0))
+    assert _groups(reader) == ([], list(range(40)))
+
+
+def _groups(reader: FileReader) -> tuple[list[column_groups.ColumnGroup], list[int]]:
     columns = column_of(reader.schema.fields, reader.version)
-    groups, rest = column_groups.column_groups(
-        reader.schema.fields, columns, reader.metadata.columns, reader.version
-    )
-    assert (groups, len(rest)) == ([], COLUMNS + 1)
+    fields, context = reader.schema.fields, reader._context
+    return column_groups.column_groups(fields, columns, reader.metadata, context)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_columns_with_several_pages_are_in_no_group(version: FileVersion) -> None:
+    random = np.random.default_rng(1)
+    types = [np.int8 if n % 2 else np.int64 for n in range(40)]
+    columns = {f"c{n}": random.integers(-99, 99, 900, type_) for n, type_ in enumerate(types)}
+    table = pa.table(columns)
+    reader = _opened(_written(table, version, 1 << 12))
+    (group,), rest = _groups(reader)
+    assert group.numbers == tuple(range(1, 40, 2))
+    assert rest == list(range(0, 40, 2))
+    assert _read(reader, RowRange(3, 900)).equals(table.slice(3))
+
+
+def test_a_narrow_read_has_no_groups() -> None:
     reader = _opened(_written(TABLE, FileVersion.V2_1))
     names = TABLE.column_names[: column_groups.MIN_FIELDS - 1]
     assert _read(reader, RowRange(0, ROWS), names).equals(TABLE.select(names))
     assert len(reader.metadata.columns.parsed) <= len(names)
 
 
-def test_an_error_names_the_damaged_column() -> None:
-    table = pa.table({f"c{n}": pa.array(np.arange(900) % 300) for n in range(60)})
-    data = bytearray(_written(table, FileVersion.V2_1))
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_error_names_the_damaged_column(version: FileVersion) -> None:
+    table = pa.table({f"c{n}": pa.array(list(map(str, range(n, n + 900)))) for n in range(60)})
+    data = bytearray(_written(table, version))
     reader = _opened(bytes(data))
     chunks = reader.metadata.columns[41].pages[0].buffers[0]
     data[chunks.start : chunks.stop] = b"\xff" * chunks.length
