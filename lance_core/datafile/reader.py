@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from operator import is_
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 
 T = TypeVar("T")
+
+MAX_INTERLEAVED = 64
+MAX_INTERLEAVED_ROWS = 1 << 13
+"""Maximum decodings, and rows of each, that run concurrently if their bytes are in memory."""
 
 _Groups: TypeAlias = tuple[
     tuple[Field, ...], Mapping[int, int], Sequence[ColumnGroup], Sequence[int]
@@ -194,7 +198,7 @@ class FileReader:
                 (self._alone(fields[place], column_of, rows) for place in rest),
             )
             places = chain.from_iterable([*(group.places for group in groups), rest])
-            arrays = chain.from_iterable(self._decoded(decodings))
+            arrays = chain.from_iterable(self._decoded(decodings, len(rows)))
             found = dict(zip(places, arrays, strict=True))
             return [_chunked(field, found[place], len(rows)) for place, field in enumerate(fields)]
         except CorruptFileError as error:
@@ -286,14 +290,20 @@ class FileReader:
         """The arrays of one field."""
         return [(yield from self._content.decode_field(field, column_of, rows, self._context))]
 
-    def _decoded(self, decodings: Iterable[Decoding[T]]) -> list[T]:
-        """The results of ``decodings``: one after another if their bytes are in memory.
+    def _decoded(self, decodings: Iterable[Decoding[T]], num_rows: int) -> list[T]:
+        """The results of ``decodings`` of ``num_rows`` rows each.
 
-        Then there are no requests to combine, and each result is complete before the next decoding
-        starts: thousands of unfinished ones would slow down Python's garbage collector.
+        Many rows or columns are decoded one after the other if their bytes are in memory: then each
+        result is complete before the next decoding starts, which saves memory, and thousands of
+        unfinished ones would slow down Python's garbage collector. Otherwise, each call of the
+        store gets the requests of all.
         """
         if self._whole is not None or (self._source is self._store and self._store.has_views):
-            return [run_decoding(decoding, self._get) for decoding in decodings]
+            most = MAX_INTERLEAVED if num_rows <= MAX_INTERLEAVED_ROWS else 0
+            some = list(islice(decodings, most + 1))
+            if len(some) > most:
+                return [run_decoding(decoding, self._get) for decoding in chain(some, decodings)]
+            decodings = some
         return run_decoding(run_interleaved(list(decodings)), self._get)
 
     def _get(self, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:

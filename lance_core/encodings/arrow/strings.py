@@ -77,11 +77,13 @@ def variable_arrays(
 def _array(type_: pa.DataType, spans: Spans, data: pa.Buffer, validate_utf8: bool) -> pa.Array:
     begin, ends, valid = spans
     offsets = empty(len(ends) + 1, offset_dtype(type_))
-    offsets[0] = 0
     if begin:
         np.subtract(ends, begin, out=offsets[1:], casting="unsafe")
     else:
         offsets[1:] = ends
+    # The last to be set: the first access to new memory, which the system clears then, takes long,
+    # and an assignment of one item holds the interpreter lock.
+    offsets[0] = 0
     if (offsets[1:] < offsets[:-1]).any():
         raise CorruptFileError("the ends of values do not ascend", field="Binary.indices")
     if validate_utf8 and is_text(type_):

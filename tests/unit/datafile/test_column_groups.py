@@ -197,6 +197,31 @@ def test_columns_with_several_pages_are_in_no_group(version: FileVersion) -> Non
     assert _read(reader, RowRange(3, 900)).equals(table.slice(3))
 
 
+class Counting(MemoryStore):
+    """Counts the calls for ranges."""
+
+    calls = 0
+
+    def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
+        self.calls += 1
+        return super().get_ranges(path, ranges)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_few_rows_of_few_columns_are_requested_together(version: FileVersion) -> None:
+    numbers = np.arange(70_000)
+    table = pa.table({f"c{n}": numbers + n for n in range(20)})
+    store = Counting(Objects())
+    reader = _opened(_written(table, version), store)
+    some = RowIndices(np.array([3, 5]))
+    _read(reader, some)
+    store.calls = 0
+    assert _read(reader, some).equals(table.take([3, 5]))
+    assert store.calls == 1
+    assert _read(reader, RowRange(0, len(numbers))).equals(table)
+    assert store.calls > 20
+
+
 def test_a_narrow_read_has_no_groups() -> None:
     reader = _opened(_written(TABLE, FileVersion.V2_1))
     names = TABLE.column_names[: column_groups.MIN_FIELDS - 1]
