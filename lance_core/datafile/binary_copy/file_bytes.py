@@ -66,7 +66,7 @@ class FileBytes:
     @cached_property
     def _views(self) -> list[pa.Buffer]:
         """The data of each file, as views of memory."""
-        found = []
+        found: list[pa.Buffer] = []
         for file, end in zip(self._files, self._table.data_ends.tolist(), strict=True):
             found += file.store.get_ranges(file.path, [ByteRange(0, end)])
         return found
