@@ -71,7 +71,9 @@ def in_order(
             else:
                 ahead.popleft()
                 begin()
-            yield from ((number, item) for item in made)
+            del future
+            while made:
+                yield number, made.pop(0)
     finally:
         if process == os.getpid():  # no thread computes items in a forked child
             for _, _, future in ahead:

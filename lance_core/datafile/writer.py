@@ -20,6 +20,7 @@ from lance_core.datafile.file_output import (
 )
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
+from lance_core.encodings.arrow.memory_pool import low_retention_pool
 from lance_core.encodings.context import BlobPlaces, FieldEncoder
 from lance_core.encodings.dispatch import field_encoder, flush_together, small_columns
 from lance_core.encodings.page import EncodedPage
@@ -144,6 +145,7 @@ class FileWriter(FileOutput):
             with closing(in_order(sources, at_once=1)) as found:
                 for _, pages in found:
                     self._write(pages)
+                    del pages
             self.num_rows = rows[0]
             if any(count != rows[0] for count in rows):
                 raise CorruptFileError(
@@ -160,18 +162,29 @@ class FileWriter(FileOutput):
         numbers = group.numbers
         schema = Schema(tuple([self.schema.fields[number] for number in numbers]))
         small = small_columns(schema, self._context, _MIN_SHARED)
-        for batch in group.batches():
+
+        def encoded(batch: pa.RecordBatch) -> list[tuple[int, EncodedPage]]:
             rows[place] += batch.num_rows
-            for i, parts in _without_small(small, batch).items():
-                encoder = self._encoder(numbers[i])
-                for array in parts:
-                    yield from ([(numbers[i], page)] for page in encoder.write(array))
+            with low_retention_pool():
+                return [
+                    (numbers[i], page)
+                    for i, parts in _without_small(small, batch).items()
+                    for array in parts
+                    for page in self._encoder(numbers[i]).write(array)
+                ]
+
+        # While a page waits for the writer, nothing else of its batch is in memory.
+        yield from filter(None, map(encoded, group.batches()))
         if small is None:
-            for number in numbers:
-                yield from ([(number, page)] for page in self._encoder(number).flush())
+            yield from filter(None, map(self._flushed, numbers))
             return
         for pages in flush_together(small, lambda i: self._encoder(numbers[i]), self._context):
             yield [(numbers[i], page) for i, page in pages]
+
+    def _flushed(self, number: int) -> Sequence[tuple[int, EncodedPage]]:
+        """The pages of the rows of a field that still wait."""
+        with low_retention_pool():
+            return [(number, page) for page in self._encoder(number).flush()]
 
     def _write_arrays(self, arrays: Mapping[int, Sequence[pa.Array]]) -> None:
         """Append arrays to fields, and write the pages that are full."""

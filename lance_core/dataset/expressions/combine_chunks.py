@@ -7,6 +7,7 @@ import contextlib
 import pyarrow as pa
 
 from lance_core.encodings.arrow.dictionary_items import has_dictionaries, with_used_items
+from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.errors import ResultTooLargeError
 from lance_core.schema.empty_arrays import empty_array
 
@@ -25,7 +26,7 @@ def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 0:
         return empty_array(column.type)
     try:
-        return column.combine_chunks()
+        return column.combine_chunks(memory_pool())
     except pa.ArrowInvalid as error:
         if has_dictionaries(column.type):
             with contextlib.suppress(pa.ArrowInvalid):

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order, num_threads
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 from lance_core.dataset.read.batches import BatchSizes, ScannedRows, in_batches
 from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
@@ -142,15 +141,15 @@ def scan_windows(
 ) -> Iterator[pa.RecordBatch]:
     """The result as a stream of batches with the rows of one window each.
 
-    For writers: it takes less time and memory than batches of a chosen size. ``plan`` has neither
-    an order nor a filter. ``sizer``: chooses the windows; by default they are as small as their
-    fixed cost allows.
+    For writers: it takes less time and memory than batches of a chosen size, and the iterator does
+    not keep the batches that it returns. ``plan`` has no order, filter or limit. ``sizer``: chooses
+    the windows; by default they are as small as their fixed cost allows.
     """
-    sizers = _stream_sizers if sizer is None else lambda _: Sizers(sizer, sizer)
-    for rows in _found(snapshot, plan, sizers, is_stream=True):
-        if rows.table.num_rows:
-            columns = [combine_chunks(column) for column in rows.table.columns]
-            yield pa.RecordBatch.from_arrays(columns, schema=plan.projection.schema)
+    sizer = _stream_sizers(plan).read if sizer is None else sizer
+    window = Window(snapshot, plan, sizer, low_retention=True)
+    windows = _read_windows(snapshot, plan, sizer, may_end=True)
+    batches = _of_windows(snapshot, plan, window.batch, windows, is_stream=True)
+    return filter(lambda batch: batch.num_rows, batches)
 
 
 def _streamed(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:

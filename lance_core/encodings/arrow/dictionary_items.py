@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.schema.rebuild import visible_children, with_children
 
 
@@ -33,7 +34,7 @@ def copied(array: pa.Array) -> pa.Array:
         return pa.DictionaryArray.from_arrays(
             indices, array.dictionary, ordered=type_.ordered, safe=False
         )
-    return pa.concat_arrays([array, array.slice(0, 0)])
+    return pa.concat_arrays([array, array.slice(0, 0)], memory_pool())
 
 
 def with_used_items(column: pa.ChunkedArray) -> pa.ChunkedArray:

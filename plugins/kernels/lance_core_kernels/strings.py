@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
-from lance_core.encodings.arrow.memory_pool import allocate, empty
+from lance_core.encodings.arrow.memory_pool import allocate, empty, memory_pool
 from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels.numpy.dictionary_codes import Codes
 from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables, check_tables
@@ -62,7 +62,7 @@ def fsst_encode(
     data, starts, stops = contiguous(data), aligned(starts), aligned(stops)
     with INVALID:
         total = _native.spans_total(data, starts, stops)
-        codes = pa.allocate_buffer(2 * total + 2, resizable=True)
+        codes = pa.allocate_buffer(2 * total + 2, memory_pool(), resizable=True)
         offsets = np.empty(len(starts) + 1, np.int64)
         size = _native.fsst_encode(data, starts, stops, symbols, lengths, codes, offsets)
     codes.resize(size, shrink_to_fit=True)

@@ -102,9 +102,12 @@ class _Passes:
         schema = replace(schema, fields=tuple(schema.fields[number] for number in numbers))
         fields = schema.fields
         plan = rows_plan(schema, in_long_runs(self._snapshot, self._spans, fields))
-        for batch in scan_windows(self._snapshot, plan, _sizer(fields, self._rows)):
-            yield align_batch(batch, schema)
+
+        def aligned(batch: pa.RecordBatch) -> pa.RecordBatch:
             self._report(batch.num_rows * len(numbers))
+            return align_batch(batch, schema)
+
+        return map(aligned, scan_windows(self._snapshot, plan, _sizer(fields, self._rows)))
 
     def _report(self, values: int) -> None:
         """Report the share of all values that were read as rows."""
@@ -114,7 +117,7 @@ class _Passes:
             rows = self._read // fields - self._reported
             self._reported += rows
         self._advance(rows)
-        # Threads decode what others free, and the pool would retain it for each of them.
+        # Some functions of Arrow have no other pool; it would retain memory for each thread.
         pa.default_memory_pool().release_unused()
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import Dictionary
+from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.encodings.v2_1.codecs.base import Codec
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.errors import UnsupportedFeatureError
@@ -56,12 +57,14 @@ def distinct(
 
     Raises `UnsupportedFeatureError` for values that do not have whole bytes.
     """
+    import pyarrow.compute as pc
+
     if isinstance(values, FixedWidth) and values.bits == 64:
         # Arrow dictionary-encodes integers much faster than bytes.
         array = values.to_arrow(pa.uint64())
     else:
         array = as_binary(values)
-    encoded = array.dictionary_encode()
+    encoded = pc.dictionary_encode(array, memory_pool=memory_pool())
     indices = np.frombuffer(encoded.indices.buffers()[1], np.int32, len(array)).view(np.uint32)
     items = encoded.dictionary
     _, *buffers = items.buffers()

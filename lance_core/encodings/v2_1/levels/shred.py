@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, ItemLayer, Layer, ListLayer
@@ -45,7 +46,7 @@ def joined(leaves: Sequence[Leaf]) -> Leaf:
     """Concatenate ``leaves`` of the same field into one leaf."""
     if len(leaves) == 1:
         return leaves[0]
-    values = pa.concat_arrays([leaf.values for leaf in leaves])
+    values = pa.concat_arrays([leaf.values for leaf in leaves], memory_pool())
     layers = zip(*(leaf.layers for leaf in leaves), strict=True)
     return Leaf(values, tuple(_joined_layers(parts) for parts in layers))
 
