@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import field as dataclass_field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -215,6 +216,7 @@ class FileCopy:
                 else:
                     for rows_of_page, page in found_pages:
                         self._write(rows_of_page, page)
+                del found_pages
         while copies_more():
             pass
         return found
@@ -288,13 +290,15 @@ def _encoded_pages(
         with low_retention_pool():
             return [(one, page) for one, array in pairs for page in one.encoder.write(array)]
 
-    yield from filter(None, map(written, read()))
-    with low_retention_pool():
-        rest = [(one, page) for one in rows for page in one.encoder.flush()]
-    # Arrow's pool retains memory for each of the threads, of which the writer frees the pages.
-    pa.default_memory_pool().release_unused()
-    if rest:
-        yield rest
+    def flushed(rows: Sequence[_EncodedField]) -> _PagesOfRows:
+        with low_retention_pool():
+            rest = [(one, page) for one in rows for page in one.encoder.flush()]
+        # Some functions of Arrow have no other pool; it would retain memory for each thread.
+        pa.default_memory_pool().release_unused()
+        return rest
+
+    # While pages wait for the writer, nothing else is in memory.
+    yield from filter(None, chain(map(written, read()), map(flushed, [rows])))
 
 
 def _named(
