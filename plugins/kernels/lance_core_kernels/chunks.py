@@ -64,7 +64,7 @@ def split_variable(
     check_strings(octets, offsets, width, limit)
     octets, offsets = contiguous(octets), aligned(offsets)
     with INVALID:
-        edges = np.empty(len(offsets) + 1, np.int64)
+        edges: Int64Array = empty(len(offsets) + 1, np.int64)
         found = _native.variable_edges(octets, offsets, width, limit, edges)
         edges = edges[: found + 1]
         sizes, counts = chunk_sizes(offsets, edges, width)

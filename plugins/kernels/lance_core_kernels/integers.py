@@ -59,7 +59,7 @@ def pack_fastlanes(values: Words, width: int) -> Bytes:
     if len(values) % CHUNK:
         raise InvalidInputError(f"{len(values)} values are not whole chunks of {CHUNK}")
     chunks = len(values) // CHUNK
-    packed = np.empty(chunks * CHUNK * width // 8, np.uint8)
+    packed: Bytes = empty(chunks * CHUNK * width // 8, np.uint8)
     with INVALID:
         _native.pack_fastlanes(np.ascontiguousarray(values), width, bits, chunks, packed)
     return packed
@@ -227,7 +227,7 @@ def join_streams(
 
 def split_streams(octets: Bytes, width: int, per_chunk: int) -> Bytes:
     """See `lance_core.encodings.kernels.Kernels.split_streams`."""
-    streams = np.empty(len(octets), np.uint8)
+    streams: Bytes = empty(len(octets), np.uint8)
     with INVALID:
         _native.split_streams(contiguous(octets), width, per_chunk, streams)
     return streams

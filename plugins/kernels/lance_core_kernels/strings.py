@@ -63,7 +63,7 @@ def fsst_encode(
     with INVALID:
         total = _native.spans_total(data, starts, stops)
         codes = pa.allocate_buffer(2 * total + 2, memory_pool(), resizable=True)
-        offsets = np.empty(len(starts) + 1, np.int64)
+        offsets: Int64Array = empty(len(starts) + 1, np.int64)
         size = _native.fsst_encode(data, starts, stops, symbols, lengths, codes, offsets)
     codes.resize(size, shrink_to_fit=True)
     return codes, offsets

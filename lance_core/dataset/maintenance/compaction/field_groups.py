@@ -32,16 +32,21 @@ from lance_core.schema import Field, Schema
 from lance_core.schema.align import align_batch
 from lance_core.table.fragments.fragment import Fragment
 
-GROUP_BYTES = 3 << 20
-"""Maximum bytes of a window of a group in memory, of a group with several fields, and of the rows
-of a field that wait for their page.
+GROUP_BYTES = 4 << 20
+"""Maximum bytes of a window of a group in memory, and of a group with several fields.
 
-A group that fits has one window and one page for each column. Threads have few groups at a time, so
-this bounds the memory to about 60 MB. Larger pages would not be read faster, and a window of half
-as many bytes becomes a page without a copy.
+Each thread has one window and what its pages are made of, and each group under way one page, so
+this bounds the memory to about 55 MB. Two huge pages hold a window; 3 MiB take a quarter longer.
 """
 
-FIRST_ROWS = 1 << 16
+GROUP_PAGE_BYTES = GROUP_BYTES // 2
+"""Bytes of the rows of a field that wait for their page. Most windows have more than half of that,
+so that they become pages without a copy."""
+
+MAX_ROWS = 1 << 18
+"""Maximum rows of a window: encoders and filters need 8 bytes for each, also of narrow fields."""
+
+FIRST_ROWS = 1 << 14
 """Maximum rows of the first window of fields of unknown width."""
 
 
@@ -139,4 +144,6 @@ def _sizer(fields: Sequence[Field], rows: int) -> WindowSizer:
     """The windows of a group: as few as `GROUP_BYTES` allows."""
     width = fixed_bytes(fields)
     first = min(rows, FIRST_ROWS) if width is None else GROUP_BYTES // width
-    return WindowSizer(max(1, first), max(1, rows), 1, WindowBytes(GROUP_BYTES, GROUP_BYTES))
+    return WindowSizer(
+        max(1, first), max(1, min(rows, MAX_ROWS)), 1, WindowBytes(GROUP_BYTES, GROUP_BYTES)
+    )

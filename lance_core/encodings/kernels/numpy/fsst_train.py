@@ -56,11 +56,10 @@ def fsst_sample(data: pa.Buffer, starts: Int64Array, stops: Int64Array) -> list[
     Takes at most 128 bytes of each string, so that many strings contribute: a long piece of
     repetitive text adds little. Pieces begin at multiples of 128 bytes.
     """
-    lengths = stops - starts
-    full = np.flatnonzero(lengths)
+    full = np.flatnonzero(stops != starts)
     if not len(full):
         return []
-    total = int(lengths.sum())
+    total = int(stops.sum() - starts.sum())
     wanted = min(_SAMPLE_BYTES, max(_MIN_SAMPLE_BYTES, total // _SAMPLE_SHARE))
     average = min(_PIECE, max(1, total // len(full)))
     count = -(-wanted // average)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.encodings.arrow.take import take_rows
@@ -108,7 +109,7 @@ def _valid(array: pa.Array) -> BoolArray | None:
         return np.asarray(found)
     if not array.null_count:
         return None
-    return np.asarray(array.is_valid())
+    return np.asarray(pc.is_valid(array, memory_pool=memory_pool()))
 
 
 def _items(array: pa.Array, valid: BoolArray | None) -> tuple[Int64Array, pa.Array]:
