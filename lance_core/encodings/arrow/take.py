@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.dictionary_items import has_dictionaries, with_used_items
+from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.errors import ResultTooLargeError
 
 Data = TypeVar("Data", pa.Array, pa.Table)
@@ -27,15 +28,21 @@ def take_rows(data: Data, rows: pa.Array) -> Data:
     several dictionaries than the index type can address.
     """
     try:
-        return _each(data, lambda some: some.take(rows))
+        return _each(data, lambda some: _take(some, rows))
     except pa.ArrowInvalid as error:
         if isinstance(data, pa.Table) and any(map(has_dictionaries, data.schema.types)):
             used, places = _cut_to(data, rows)
             with contextlib.suppress(pa.ArrowInvalid):
-                return _each(used, lambda some: some.take(places))
+                return _each(used, lambda some: _take(some, places))
             if places.equals(pa.array(np.arange(used.num_rows))):
                 return used
         raise ResultTooLargeError(f"{len(rows)} rows do not fit one array: {error}") from error
+
+
+def _take(data: Data, rows: pa.Array) -> Data:
+    import pyarrow.compute as pc
+
+    return pc.take(data, rows, memory_pool=memory_pool())
 
 
 def filter_rows(data: Data, mask: pa.Array) -> Data:

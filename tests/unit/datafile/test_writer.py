@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import weakref
 
 import numpy as np
 import pyarrow as pa
@@ -100,6 +101,22 @@ def test_groups_of_fields_are_written_one_after_the_other(
     result = writer.finish_groups(groups_of(table, list(range(36)), [36, 37, 38, 39], [42], last))
     assert read(store).combine_chunks() == table.combine_chunks()
     assert result.num_rows == writer.num_rows == 1000
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])  # pages of 2.0 are the given values
+def test_a_group_keeps_no_batch_after_its_pages(store: MemoryStore, version: FileVersion) -> None:
+    values: list[weakref.ref[np.ndarray]] = []
+
+    def batch(number: int) -> pa.RecordBatch:
+        assert all(one() is None for one in values)
+        new = np.arange(1 << 16) % (number + 2)
+        values.append(weakref.ref(new))
+        return pa.record_batch({"a": pa.array(new)})
+
+    writer = writer_of(store, pa.schema({"a": pa.int64()}), version, data_cache_bytes=1 << 18)
+    writer.finish_groups([FieldGroup([0], lambda: map(batch, range(5)))])
+    expected = np.concatenate([np.arange(1 << 16) % (number + 2) for number in range(5)])
+    assert np.array_equal(read(store)["a"].to_numpy(), expected)
 
 
 def test_groups_with_different_numbers_of_rows_are_refused(store: MemoryStore) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from lance_core.datafile.parallel import num_threads
 from lance_core.datafile.writer import FieldGroup
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read.fragment_run import in_long_runs
@@ -32,19 +33,19 @@ from lance_core.schema import Field, Schema
 from lance_core.schema.align import align_batch
 from lance_core.table.fragments.fragment import Fragment
 
-GROUP_BYTES = 4 << 20
-"""Maximum bytes of a window of a group in memory, and of a group with several fields.
+WINDOWS_BYTES = 12 << 20
+"""Bytes of the windows of all groups that are under way at once, one for each.
 
-Each thread has one window and what its pages are made of, and each group under way one page, so
-this bounds the memory to about 55 MB. Two huge pages hold a window; 3 MiB take a quarter longer.
+A thread needs about four times its window, with what its pages are made of. So this bounds the
+memory to about 55 MB.
 """
 
-GROUP_PAGE_BYTES = GROUP_BYTES // 2
-"""Bytes of the rows of a field that wait for their page. Most windows have more than half of that,
-so that they become pages without a copy."""
+HUGE_PAGE = 2 << 20
+"""Windows have a multiple of this size: other sizes take a quarter longer to allocate."""
 
-MAX_ROWS = 1 << 18
-"""Maximum rows of a window: encoders and filters need 8 bytes for each, also of narrow fields."""
+ROW_BYTES = 16
+"""Minimum bytes that a row of a window counts: encoders and filters need as many for narrow fields.
+"""
 
 FIRST_ROWS = 1 << 14
 """Maximum rows of the first window of fields of unknown width."""
@@ -72,6 +73,23 @@ def write_by_groups(
         write_field_groups(snapshot.root, passes.groups(), snapshot.schema, options, done)
 
 
+def group_bytes() -> int:
+    """Maximum bytes of a window of a group in memory, and of a group with several fields.
+
+    Fewer threads have larger windows.
+    """
+    share = WINDOWS_BYTES // (num_threads() + 1)
+    return max(HUGE_PAGE, share - share % HUGE_PAGE)
+
+
+def page_bytes() -> int:
+    """Bytes of the rows of a field that wait for their page.
+
+    Most windows have more than half of that, so that they become pages without a copy.
+    """
+    return group_bytes() // 2
+
+
 class _Passes:
     """The groups of one new file, which has ``rows`` rows: the live rows of ``spans``."""
 
@@ -90,13 +108,13 @@ class _Passes:
         self._read = self._reported = 0
 
     def groups(self) -> list[FieldGroup]:
-        """All fields in groups of at most `GROUP_BYTES`, or of one field."""
+        """All fields in groups of at most `group_bytes`, or of one field."""
         fields = self._snapshot.schema.fields
         groups: list[list[int]] = []
-        size = 0
+        size, most = 0, group_bytes()
         for number, width in enumerate(_widths(fields, self._spans)):
             size += width * self._rows
-            if not groups or size > GROUP_BYTES:
+            if not groups or size > most:
                 groups.append([])
                 size = width * self._rows
             groups[-1].append(number)
@@ -141,9 +159,8 @@ def _widths(fields: Sequence[Field], spans: Sequence[Span]) -> list[int]:
 
 
 def _sizer(fields: Sequence[Field], rows: int) -> WindowSizer:
-    """The windows of a group: as few as `GROUP_BYTES` allows."""
-    width = fixed_bytes(fields)
-    first = min(rows, FIRST_ROWS) if width is None else GROUP_BYTES // width
-    return WindowSizer(
-        max(1, first), max(1, min(rows, MAX_ROWS)), 1, WindowBytes(GROUP_BYTES, GROUP_BYTES)
-    )
+    """The windows of a group: as few as `group_bytes` allows."""
+    width, most = fixed_bytes(fields), group_bytes()
+    first = min(rows, FIRST_ROWS) if width is None else most // width
+    rows = min(rows, most // ROW_BYTES)
+    return WindowSizer(max(1, first), max(1, rows), 1, WindowBytes(most, most))

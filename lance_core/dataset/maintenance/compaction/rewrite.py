@@ -14,10 +14,7 @@ from lance_core.datafile.binary_copy.file_copy import CopyCounts
 from lance_core.datafile.file_output import FileOptions
 from lance_core.dataset.maintenance.compaction import binary_copy
 from lance_core.dataset.maintenance.compaction.binary_copy import RewrittenFragments
-from lance_core.dataset.maintenance.compaction.field_groups import (
-    GROUP_PAGE_BYTES,
-    write_by_groups,
-)
+from lance_core.dataset.maintenance.compaction.field_groups import page_bytes, write_by_groups
 from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read.live_rows import live
@@ -150,7 +147,7 @@ def _encoded(
     check_storable(snapshot.schema, version.value)
     if _may_group(snapshot, fragments, settings):
         options = WriteOptions(
-            FileOptions(version, data_cache_bytes=GROUP_PAGE_BYTES * len(snapshot.schema.fields)),
+            FileOptions(version, data_cache_bytes=page_bytes() * len(snapshot.schema.fields)),
             max_rows_per_file=_file_rows(snapshot, fragments, settings),
             progress=progress,
         )

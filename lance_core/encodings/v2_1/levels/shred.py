@@ -109,7 +109,10 @@ def _valid(array: pa.Array) -> BoolArray | None:
         return np.asarray(found)
     if not array.null_count:
         return None
-    return np.asarray(pc.is_valid(array, memory_pool=memory_pool()))
+    valid = pc.is_valid(array, memory_pool=memory_pool())
+    octets, start = np.frombuffer(valid.buffers()[1], np.uint8), valid.offset
+    bits = np.unpackbits(octets, count=start + len(array), bitorder="little")
+    return bits[start:].view(np.bool_)
 
 
 def _items(array: pa.Array, valid: BoolArray | None) -> tuple[Int64Array, pa.Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset import ColumnOrdering
+from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read import scan, scan_window
+from lance_core.dataset.read.window_sizing import WindowSizer
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
 from tests.table_surgery import delete_rows
@@ -429,3 +432,18 @@ def test_with_one_processor_only_a_stream_is_read_in_another_thread(
     monkeypatch.setattr(scan, "num_threads", lambda: 1)
     assert sum(batch.num_rows for batch in sample.dataset.to_batches()) == sample.live.num_rows
     assert len(handed) == 2
+
+
+def test_windows_for_writers_have_all_live_rows_and_are_not_kept(sample: Sample) -> None:
+    snapshot = sample.dataset.snapshot
+    fragments = list(snapshot.manifest.fragments)
+    plan = rows_plan(snapshot.schema, all_rows(snapshot, fragments))
+    parts = []
+    windows = scan.scan_windows(snapshot, plan, WindowSizer(7, 7))
+    for batch in windows:
+        parts.append(pa.Table.from_batches([batch.slice(0)]))
+        last = weakref.ref(batch)
+        del batch
+        assert last() is None
+    assert len(parts) > 2
+    assert pa.concat_tables(parts).equals(sample.live)

@@ -97,7 +97,7 @@ def test_columns_that_a_fragment_lacks_become_nulls(uri: str) -> None:
 def test_groups_of_columns_have_the_same_rows(
     uri: str, version: str, group_bytes: int, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(field_groups, "GROUP_BYTES", group_bytes)
+    monkeypatch.setattr(field_groups, "group_bytes", lambda: group_bytes)
     monkeypatch.setattr(field_groups, "FIRST_ROWS", 7)
     rows = some_rows(100)
     for number in range(40):
@@ -111,6 +111,15 @@ def test_groups_of_columns_have_the_same_rows(
     assert len(dataset.get_fragments()) == 2
     assert dataset.to_table(with_row_id=True) == before
     dataset.validate()
+
+
+@each_case("threads, megabytes", [(1, 6), (2, 4), (3, 2), (4, 2)])
+def test_many_threads_have_small_windows(
+    threads: int, megabytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(field_groups, "num_threads", lambda: threads)
+    assert field_groups.group_bytes() == megabytes << 20
+    assert field_groups.page_bytes() == megabytes << 19
 
 
 @pytest.mark.parametrize("target", ["2.0", "2.1", "2.2"])
