@@ -119,7 +119,7 @@ def test_many_threads_have_small_windows(
 ) -> None:
     monkeypatch.setattr(field_groups, "num_threads", lambda: threads)
     assert field_groups.group_bytes() == megabytes << 20
-    assert field_groups.page_bytes() == megabytes << 19
+    assert field_groups.page_bytes() == megabytes * 384 << 10
 
 
 @pytest.mark.parametrize("target", ["2.0", "2.1", "2.2"])
