@@ -89,6 +89,7 @@ class PageCopies:
         self._edges = [0]
         self._serialized: PageBytes | None = None
         self._merged: list[MergedPages] = []
+        self._read: list[MergedPages] = []
         self._messages: dict[int, bytes] = {}
 
     @property
@@ -133,26 +134,27 @@ class PageCopies:
             return []
         pages, read = self._all_pages, self._merges.read
         self._merged = self._merges.find(pages, self._edges)
+        self._read = [one for one in self._merged if one.ranges is None]
         return [
             lambda one=one: [read(pages[one.first : one.stop], one)]  # type: ignore[misc]
-            for one in self._merged
+            for one in self._read
         ]
 
     def write_merged(self, output: AlignedOutput, number: int, found: MergedBuffers) -> None:
         """Write the page that function ``number`` of `merged` gave."""
-        one = self._merged[number]
         ranges = [output.write_parts(parts) for parts in found.buffers]
-        priority = int(self._priorities[one.first])
-        url = self._version.page_encoding_url
-        message = serialize_page(ranges, one.num_rows, url, found.encoding, priority)
-        self._messages[one.first] = message
+        self._add_message(self._read[number], ranges, found.encoding)
 
     def copy(self, output: AlignedOutput) -> Iterator[int]:
-        """Copy all pages that do not merge, in steps of a file; yields the number of each file.
+        """Copy all pages that are not read, in steps; yields the number of each step.
 
         Between the steps, the caller may write to the same output.
         """
         table, pages = self._table, self._all_pages
+        for number, one in enumerate(self._merged):
+            if one.ranges is not None:
+                self._copy_merged(output, pages[one.first : one.stop], one)
+                yield number
         is_alone = np.ones(len(pages), np.bool_)
         for one in self._merged:
             is_alone[one.first : one.stop] = False
@@ -175,6 +177,30 @@ class PageCopies:
                 found.append(self._messages[one.first])
                 at = one.stop
         return found + list(self._serialized.chunks(at, stop))
+
+    def _copy_merged(self, output: AlignedOutput, pages: Ints, merged: MergedPages) -> None:
+        """Copy the ranges of merged pages without padding between them."""
+        assert self._merges is not None
+        assert merged.ranges is not None
+        owners = np.searchsorted(self._table.file_pages, pages, "right") - 1
+        cuts = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(owners)]
+        output.align(ALIGNMENT)
+        start = output.position
+        for first, stop in pairwise(cuts):
+            file = self._files[int(owners[first])]
+            output.append_from(file.store, file.path, merged.ranges[first:stop], file.batch_bytes)
+        copied = ByteRange(start, output.position)
+        output.align(ALIGNMENT)
+        self._add_message(merged, [copied], self._merges.encoding(pages, merged))
+
+    def _add_message(
+        self, merged: MergedPages, ranges: Sequence[ByteRange], encoding: bytes
+    ) -> None:
+        """Serialize a merged page whose buffers are at ``ranges`` of the new file."""
+        priority = int(self._priorities[merged.first])
+        url = self._version.page_encoding_url
+        message = serialize_page(ranges, merged.num_rows, url, encoding, priority)
+        self._messages[merged.first] = message
 
     @cached_property
     def _all_pages(self) -> Ints:

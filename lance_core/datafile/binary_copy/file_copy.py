@@ -208,11 +208,12 @@ class FileCopy:
         def copies_more() -> bool:
             return next(steps, None) is not None
 
-        sources: list[Callable[[], Iterable[Any]]] = [*merges, *groups]
+        # Groups take longer than merges.
+        sources: list[Callable[[], Iterable[Any]]] = [*groups, *merges]
         with closing(in_order(sources, at_once=1, meanwhile=copies_more)) as pages:
             for number, found_pages in pages:
-                if number < len(merges):
-                    copies.write_merged(self._output, number, found_pages)
+                if number >= len(groups):
+                    copies.write_merged(self._output, number - len(groups), found_pages)
                 else:
                     for rows_of_page, page in found_pages:
                         self._write(rows_of_page, page)

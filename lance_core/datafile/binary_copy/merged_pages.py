@@ -42,7 +42,7 @@ from lance_core.encodings.v2_1.pages.mini_block.number_pages import (
 )
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import BytesLike
+from lance_core.store.base import ByteRange, BytesLike, byte_ranges
 from lance_core.store.range_arrays import BufferSlices
 
 MIN_READ_BYTES = 128 << 10
@@ -60,8 +60,8 @@ scan of such a page takes 10 to 30 µs more than one of its numbers in a large p
 make up for it.
 """
 
-_MAX_UNPACKED_BYTES = 2 << 20
-"""Maximum bytes of the unpacked numbers of a merged page, which stay in the processor's cache."""
+_MAX_UNPACKED_BYTES = 8 << 20
+"""Maximum bytes of the unpacked numbers of a merged page, as of pages that are written."""
 
 _MAX_ENCODING_BYTES = 512
 """Maximum bytes of the encoding of a page that merges. Larger ones have the symbols of strings; to
@@ -74,13 +74,15 @@ _NUMBER_BUFFERS = 2
 class MergedPages(NamedTuple):
     """The pages at positions ``first`` to ``stop`` of a list, which have ``num_rows`` rows.
 
-    ``forms`` are those of its pages.
+    ``forms`` are those of its pages. ``ranges`` is given if the bytes of one range of the file of
+    each page, one after the other, are the only buffer, and large enough to be copied by the store.
     """
 
     first: int
     stop: int
     num_rows: int
     forms: list[PageForm | NumberForm]
+    ranges: Sequence[ByteRange] | None = None
 
     @property
     def is_packed(self) -> bool:
@@ -152,7 +154,26 @@ class PageMerges:
             else:
                 found.append(run)
                 run, run_bytes = MergedPages(place, place + 1, rows, [form]), own
-        return [one for one in (*found, run) if len(one.forms) > 1]
+        return [
+            one._replace(ranges=self._ranges(pages[one.first : one.stop], one.forms))
+            for one in (*found, run)
+            if len(one.forms) > 1
+        ]
+
+    def _ranges(
+        self, pages: Ints, forms: Sequence[PageForm | NumberForm]
+    ) -> Sequence[ByteRange] | None:
+        """See `MergedPages`."""
+        form = forms[0]
+        if not isinstance(form, PageForm) or form.adjustment or len(form.bits) != 1:
+            return None
+        table = self._table
+        bits = table.rows[pages] * (form.bits[0] or 0)
+        sizes = (bits + 7) // 8
+        if int(sizes.min()) < MIN_READ_BYTES or (bits[:-1] % 8).any():
+            return None
+        starts = table.offsets[table.first_buffer[pages]]
+        return byte_ranges(starts.tolist(), (starts + sizes).tolist())
 
     def _form(self, page: int, rows: int) -> PageForm | NumberForm | None:
         """None for a page that does not merge with others."""
@@ -177,7 +198,7 @@ class PageMerges:
         format, or if the ends of strings do not ascend.
         """
         try:
-            with low_retention_pool():
+            with low_retention_pool(keeps_large=True):
                 return self._read(pages, merged)
         except CorruptFileError:
             owners = np.searchsorted(self._table.file_pages, pages, "right") - 1
@@ -193,11 +214,15 @@ class PageMerges:
     def _read(self, pages: Ints, merged: MergedPages) -> MergedBuffers:
         if merged.is_packed:
             return self._packed(pages, merged)
-        encoding = self._parser.page_encoding(self._raw(int(pages[0])))
-        assert not isinstance(encoding, ForeignEncoding)
         forms = [form for form in merged.forms if isinstance(form, PageForm)]
         buffers, adjustment = self._joined(pages, forms)
-        return MergedBuffers(buffers, merged_encoding(encoding, merged.num_rows, adjustment))
+        return MergedBuffers(buffers, self.encoding(pages, merged, adjustment))
+
+    def encoding(self, pages: Ints, merged: MergedPages, adjustment: int = 0) -> bytes:
+        """The encoding of the merged page; ``adjustment``: what is added to the ends of nulls."""
+        encoding = self._parser.page_encoding(self._raw(int(pages[0])))
+        assert not isinstance(encoding, ForeignEncoding)
+        return merged_encoding(encoding, merged.num_rows, adjustment)
 
     def _packed(self, pages: Ints, merged: MergedPages) -> MergedBuffers:
         """Numbers, which are unpacked and packed again."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.durability import Durability
@@ -21,6 +23,15 @@ _NO_KERNEL_COPY = frozenset(
     {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
 )
 """Errors of a copy by the kernel after which reading and writing may still succeed."""
+
+_MIN_MAPPED, _BLOCK = 512 << 10, 4 << 10
+"""Minimum bytes of a copy to map them; the bytes of a block of most file systems."""
+
+_MAX_MAPPED = 16 << 20
+"""Maximum bytes that are mapped at once: all of them are in memory."""
+
+_Copy: TypeAlias = Callable[[int, int, int, int], int]
+"""Copies from a position of a file to the end of another; arguments of `_copy_file_range`."""
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -79,10 +90,15 @@ class Disk:
     def copy_bytes(self, source: int, target: int, start: int, length: int) -> None:
         """Append ``length`` bytes from position ``start`` of an open file to another.
 
-        The kernel copies them where it can; a file system that supports it shares the blocks.
+        The kernel copies them where it can; a file system that supports it shares the blocks. If
+        the bytes move within a block, nothing can be shared, and writing mapped memory takes a
+        quarter less time.
         """
         position, stop = start, start + length
-        for copy in (_copy_file_range, _sendfile, self._copy_chunk):
+        ways: tuple[_Copy, ...] = (_copy_file_range, _sendfile, self._copy_chunk)
+        if length >= _MIN_MAPPED and (start - os.lseek(target, 0, os.SEEK_CUR)) % _BLOCK:
+            ways = (_write_mapped, *ways)
+        for copy in ways:
             try:
                 while position < stop:
                     done = copy(source, target, position, stop - position)
@@ -137,6 +153,27 @@ class Disk:
     def remove_folder(self, path: str) -> None:
         """Remove an empty folder."""
         os.rmdir(path)
+
+
+def _write_mapped(source: int, target: int, position: int, length: int) -> int:
+    before = position % mmap.ALLOCATIONGRANULARITY
+    with (
+        _mapped(source, position - before, before + min(length, _MAX_MAPPED)) as mapped,
+        memoryview(mapped) as view,
+        view[before:] as wanted,
+    ):
+        return os.write(target, wanted)
+
+
+def _mapped(source: int, start: int, size: int) -> mmap.mmap:
+    """A range of a file, whose pages are mapped at once."""
+    if not hasattr(mmap, "MAP_POPULATE"):
+        raise OSError(errno.ENOSYS, "no mapping with pages")
+    flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+    try:
+        return mmap.mmap(source, size, flags, mmap.PROT_READ, offset=start)
+    except (OSError, ValueError) as error:  # ValueError: the file is shorter
+        raise OSError(errno.ENOSYS, f"the file cannot be mapped: {error}") from error
 
 
 def _copy_file_range(source: int, target: int, position: int, length: int) -> int:

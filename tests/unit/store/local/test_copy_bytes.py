@@ -41,6 +41,32 @@ def test_ranges_are_copied_in_each_way_that_the_system_offers(
     assert store.get("new").to_pybytes() == wanted
 
 
+@each_case("error", [OSError(errno.ENODEV, "x"), ValueError("shorter")])
+def test_ranges_that_move_within_a_block_are_copied_even_if_they_cannot_be_mapped(
+    tmp_path: Path, error: Exception
+) -> None:
+    store = LocalStore(tmp_path)
+    store.put("source", CONTENT)
+    with (
+        mock.patch("lance_core.store.local.disk.mmap.mmap", side_effect=error) as mapping,
+        store.open_writer("new") as writer,
+    ):
+        store.append_from(writer, "source", [ByteRange(5, 2_500_000)])
+    assert mapping.called
+    assert store.get("new").to_pybytes() == CONTENT[5:2_500_000]
+
+
+def test_few_bytes_are_mapped_at_once(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.put("source", CONTENT)
+    with (
+        mock.patch("lance_core.store.local.disk._MAX_MAPPED", 1_000_000),
+        store.open_writer("new") as writer,
+    ):
+        store.append_from(writer, "source", [ByteRange(4097, len(CONTENT))])
+    assert store.get("new").to_pybytes() == CONTENT[4097:]
+
+
 def test_a_copy_that_stops_in_the_middle_continues_in_the_next_way(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     store.put("source", CONTENT)
