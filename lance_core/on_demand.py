@@ -37,10 +37,16 @@ class Part(enum.Enum):
     )
     """Reading data files."""
 
-    FILES_2_0 = ("lance_core.encodings.v2_0.fields",)
+    FILES_2_0 = (
+        "lance_core.encodings.v2_0.fields",
+        "lance_core.encodings.v2_0.column_group",
+    )
     """Reading data files of version 2.0."""
 
-    FILES_2_1 = ("lance_core.encodings.v2_1.read.fields",)
+    FILES_2_1 = (
+        "lance_core.encodings.v2_1.read.fields",
+        "lance_core.encodings.v2_1.read.column_group",
+    )
     """Reading data files of versions 2.1 and 2.2."""
 
     NEW_FILES = ("lance_core.encodings.plugin_values.value_encoding",)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @contextmanager
-def running_keys() -> Iterator[tuple[str, list[str]]]:
-    """Its address, and whom it trusted: the header of each request. Keys are key1, key2, …"""
+def running_keys(
+    before: Callable[[int], object] = lambda _: None,
+) -> Iterator[tuple[str, list[str]]]:
+    """Its address, and whom it trusted: the header of each request. Keys are key1, key2, …
+
+    ``before`` is called with the number of each before it is handed out.
+    """
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked.append(self.headers.get("Authorization", ""))
+            before(len(asked))
             until = datetime.now(UTC) + timedelta(hours=6)
             keys = {
                 "AccessKeyId": f"key{len(asked)}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -92,7 +93,11 @@ def test_public_buckets_need_none(moto: Moto, bucket: str) -> None:
 
 
 def test_expired_credentials_are_renewed_once_for_all_threads(moto: Moto, bucket: str) -> None:
-    with FaultProxy(moto.endpoint) as proxy, running_keys() as (address, asked):
+    def refuse_all(key: int) -> None:
+        while key > 1 and proxy.struck < 4:  # no thread sends its first request with the new key
+            time.sleep(0.01)
+
+    with FaultProxy(moto.endpoint) as proxy, running_keys(refuse_all) as (address, asked):
         options = {
             "aws_endpoint": proxy.url,
             "allow_http": "true",
