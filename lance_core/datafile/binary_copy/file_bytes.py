@@ -12,6 +12,7 @@ from lance_core.datafile.joined_ranges import JoinedRanges
 from lance_core.datafile.varints import Ints
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.local.libc import populate
 from lance_core.store.range_arrays import BufferSlices, RangeArrays
 
 
@@ -57,7 +58,7 @@ class FileBytes:
         if not self.has_views:
             starts = starts + self.ranges.bases[files]
             return self.get(RangeArrays(starts, starts + sizes))
-        return BufferSlices(self._views, files, starts, starts + sizes)
+        return BufferSlices(self._read_views, files, starts, starts + sizes)
 
     def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         file = self._files[number]
@@ -70,3 +71,10 @@ class FileBytes:
         for file, end in zip(self._files, self._table.data_ends.tolist(), strict=True):
             found += file.store.get_ranges(file.path, [ByteRange(0, end)])
         return found
+
+    @cached_property
+    def _read_views(self) -> list[pa.Buffer]:
+        """The same views, of which much is read."""
+        for view in self._views:
+            populate(view)
+        return self._views

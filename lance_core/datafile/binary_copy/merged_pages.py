@@ -49,8 +49,11 @@ MIN_READ_BYTES = 128 << 10
 """Minimum bytes of pages to merge that must be read; more requests for smaller ones cost more than
 pages that stay small."""
 
-MAX_BYTES = 16 << 20
-"""Maximum bytes of a merged page."""
+MAX_PAGE_BYTES, MAX_BYTES = 1 << 20, 8 << 20
+"""Maximum bytes of a page that merges, and of a merged page.
+
+A larger page has little to gain; and readers that decode pages in threads would have fewer of them.
+"""
 
 MAX_NUMBER_BYTES = 128 << 10
 """Maximum bytes of the unpacked numbers of a mini-block page that merges.
@@ -123,7 +126,7 @@ class PageMerges:
         """
         table = self._table
         sizes = table.byte_ends[pages + 1] - table.byte_ends[pages]
-        may_merge = sizes < MAX_BYTES
+        may_merge = sizes < MAX_PAGE_BYTES
         may_merge &= table.middle_stops[pages] - table.encoding_starts[pages] <= _MAX_ENCODING_BYTES
         if not self._content.has_views:
             is_single = table.first_buffer[pages + 1] - table.first_buffer[pages] == 1
