@@ -96,7 +96,7 @@ class Disk:
         """
         position, stop = start, start + length
         ways: tuple[_Copy, ...] = (_copy_file_range, _sendfile, self._copy_chunk)
-        if length >= _MIN_MAPPED and (start - os.lseek(target, 0, os.SEEK_CUR)) % _BLOCK:
+        if length >= _MIN_MAPPED and _moves_within_block(start, target):
             ways = (_write_mapped, *ways)
         for copy in ways:
             try:
@@ -153,6 +153,16 @@ class Disk:
     def remove_folder(self, path: str) -> None:
         """Remove an empty folder."""
         os.rmdir(path)
+
+
+def _moves_within_block(start: int, target: int) -> bool:
+    """True if bytes from position ``start`` get another place within a block of the file.
+
+    False in file systems with larger blocks: those of networks, whose servers may copy.
+    """
+    if getattr(os.fstat(target), "st_blksize", _BLOCK + 1) > _BLOCK:
+        return False
+    return bool((start - os.lseek(target, 0, os.SEEK_CUR)) % _BLOCK)
 
 
 def _write_mapped(source: int, target: int, position: int, length: int) -> int:
