@@ -98,7 +98,10 @@ def _keep(freed: weakref.ref[memoryview]) -> None:
     pages = len(mapped) // _HUGE
     if pages > most:
         return
-    mapped.madvise(mmap.MADV_FREE)
+    try:
+        mapped.madvise(mmap.MADV_FREE)
+    except OSError:  # the system cannot: it gets all of it back
+        return
     _kept.setdefault(pages, deque()).append(mapped)
     sizes = list(_kept)
     kept = sum(size * len(_kept[size]) for size in sizes)

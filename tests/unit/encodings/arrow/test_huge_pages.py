@@ -109,6 +109,13 @@ def test_nothing_is_kept_if_the_address_space_is_limited(monkeypatch: pytest.Mon
     assert not _kept_megabytes()
 
 
+def test_nothing_is_kept_if_the_system_could_not_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffer = huge_buffer(4 * MB, keeps=True)
+    monkeypatch.setattr("lance_core.encodings.arrow.huge_pages.mmap.MADV_FREE", -1)
+    del buffer
+    assert not _kept_megabytes()
+
+
 def test_kept_memory_is_given_back_before_an_allocation_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
