@@ -258,7 +258,8 @@ static void stream(decoded_t *decoded, int64_t size) {
     stage_t *stage = decoded->stage;
     const int64_t all = stage->partial + size, whole = all / LINE * LINE;
     stream_lines(decoded->text.at + decoded->filled - stage->partial, stage->text, whole);
-    memcpy(stage->text, stage->text + whole, (size_t)(all - whole));
+    if (whole)
+        memcpy(stage->text, stage->text + whole, (size_t)(all - whole));
     stage->partial = all - whole;
 }
 
