@@ -21,7 +21,7 @@ with suppress(ImportError):  # Windows has no limits, and no huge pages like the
 MAX_KEPT_BYTES = 512 << 20
 """Maximum bytes of the mappings that are kept, for the whole process."""
 
-_HUGE = 2 << 20
+HUGE_PAGE = 2 << 20
 """Size of a huge page."""
 
 _UNUSED = 8
@@ -45,8 +45,8 @@ def huge_bytes(size: int) -> int:
     """
     if not hasattr(mmap, "MADV_HUGEPAGE"):
         return 0
-    rounded = _pages(size) * _HUGE
-    return rounded if rounded - size <= size // _UNUSED else rounded - _HUGE
+    rounded = _pages(size) * HUGE_PAGE
+    return rounded if rounded - size <= size // _UNUSED else rounded - HUGE_PAGE
 
 
 def huge_buffer(size: int, *, keeps: bool) -> pa.Buffer:
@@ -72,10 +72,10 @@ def _mapped(size: int) -> mmap.mmap:
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     try:
         # Linux aligns mappings to huge pages if they have the size of some.
-        mapped = mmap.mmap(-1, _pages(size) * _HUGE, flags=flags)
+        mapped = mmap.mmap(-1, _pages(size) * HUGE_PAGE, flags=flags)
     except OSError:
         drop_kept()
-        mapped = mmap.mmap(-1, _pages(size) * _HUGE, flags=flags)
+        mapped = mmap.mmap(-1, _pages(size) * HUGE_PAGE, flags=flags)
     mapped.madvise(mmap.MADV_HUGEPAGE, 0, huge_bytes(size))
     return mapped
 
@@ -83,7 +83,7 @@ def _mapped(size: int) -> mmap.mmap:
 def _again(size: int) -> mmap.mmap | None:
     """The smallest kept mapping for ``size`` bytes; None if all are too small or too large."""
     least = _pages(size)
-    for pages in range(least, max(least, (size + size // _UNUSED) // _HUGE) + 1):
+    for pages in range(least, max(least, (size + size // _UNUSED) // HUGE_PAGE) + 1):
         try:
             return _kept[pages].pop()
         except LookupError:
@@ -94,8 +94,8 @@ def _again(size: int) -> mmap.mmap | None:
 def _keep(freed: weakref.ref[memoryview]) -> None:
     """Keep the mapping of a freed buffer, rather than mappings of other sizes."""
     _, mapped = _lent.pop(id(freed))
-    most = _most_kept() // _HUGE
-    pages = len(mapped) // _HUGE
+    most = _most_kept() // HUGE_PAGE
+    pages = len(mapped) // HUGE_PAGE
     if pages > most:
         return
     try:
@@ -128,4 +128,4 @@ def _most_kept() -> int:
 
 def _pages(size: int) -> int:
     """The number of huge pages for ``size`` bytes."""
-    return -(-size // _HUGE)
+    return -(-size // HUGE_PAGE)

@@ -29,6 +29,7 @@ from lance_core.dataset.read.window_sizing import (
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.fragment_writer import WriteOptions, write_field_groups
+from lance_core.encodings.arrow.huge_pages import HUGE_PAGE
 from lance_core.schema import Field, Schema
 from lance_core.schema.align import align_batch
 from lance_core.table.fragments.fragment import Fragment
@@ -39,9 +40,6 @@ WINDOWS_BYTES = 12 << 20
 A thread needs about four times its window, with what its pages are made of. So this bounds the
 memory to about 55 MB.
 """
-
-HUGE_PAGE = 2 << 20
-"""Windows have a multiple of this size: other sizes take a quarter longer to allocate."""
 
 ROW_BYTES = 16
 """Minimum bytes that a row of a window counts: encoders and filters need as many for narrow fields.
@@ -81,7 +79,8 @@ def write_by_groups(
 def group_bytes() -> int:
     """Maximum bytes of a window of a group in memory, and of a group with several fields.
 
-    Fewer threads have larger windows.
+    Fewer threads have larger windows, all of whole huge pages: other sizes take a quarter longer to
+    allocate.
     """
     share = WINDOWS_BYTES // (num_threads() + 1)
     return max(HUGE_PAGE, share - share % HUGE_PAGE)
