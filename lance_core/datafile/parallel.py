@@ -32,13 +32,13 @@ def num_threads() -> int:
 def in_order(
     sources: Sequence[Made[T]],
     at_once: int = _AT_ONCE,
-    meanwhile: Callable[[], bool] = lambda: False,
+    while_waiting: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, T], None, None]:
     """Pairs of a source's number and an item, one source after the other.
 
     Threads compute ``at_once`` items ahead for the first ``num_threads() + 1`` unfinished sources.
-    ``meanwhile`` is called while the next item is not ready, until it returns False: a step of the
-    caller's own work, if there is more.
+    ``while_waiting`` is called while the next item is not ready, until it returns False: it does a
+    step of the caller's own work, if there is more.
 
     An error of a source is raised at the position of its item or of the item before. After an
     error, and after the iterator is closed, no thread computes items. In a thread of a pool, the
@@ -63,7 +63,7 @@ def in_order(
         begin()
         while ahead:
             number, iterator, future = ahead[0]
-            while not future.done() and meanwhile():
+            while not future.done() and while_waiting():
                 pass
             made = future.result()
             if len(made) == at_once:

@@ -16,7 +16,6 @@ from lance_core.datafile.binary_copy.pieces import CopiedPages
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import serialize_page
 from lance_core.datafile.footer import ALIGNMENT
-from lance_core.datafile.joined_ranges import JoinedRanges
 from lance_core.datafile.varints import Ints
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.context import EncodeContext
@@ -73,17 +72,17 @@ class PageCopies:
     def __init__(
         self,
         table: SourcePages,
-        files: Sequence[SourceFile],
+        content: FileBytes,
         context: EncodeContext,
         *,
         merges: bool,
     ) -> None:
         self._table = table
-        self._files = files
+        self._content = content
         self._version = version = context.version
         self._merges: PageMerges | None = None
         if merges:
-            self._merges = PageMerges(table, FileBytes(table, files), version, context.registry)
+            self._merges = PageMerges(table, content, version, context.registry)
         self._pages: list[Ints] = []
         self._shifts: list[Ints] = []
         self._edges = [0]
@@ -182,12 +181,12 @@ class PageCopies:
         """Copy the ranges of merged pages without padding between them."""
         assert self._merges is not None
         assert merged.ranges is not None
-        owners = np.searchsorted(self._table.file_pages, pages, "right") - 1
+        owners = self._table.files_of(pages)
         cuts = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(owners)]
         output.align(ALIGNMENT)
         start = output.position
         for first, stop in pairwise(cuts):
-            file = self._files[int(owners[first])]
+            file = self._content.files[int(owners[first])]
             output.append_from(file.store, file.path, merged.ranges[first:stop], file.batch_bytes)
         copied = ByteRange(start, output.position)
         output.align(ALIGNMENT)
@@ -210,9 +209,7 @@ class PageCopies:
     @cached_property
     def _sizes(self) -> Ints:
         """The bytes of the buffers of each page."""
-        table, pages = self._table, self._all_pages
-        found: Ints = table.byte_ends[pages + 1] - table.byte_ends[pages]
-        return found
+        return self._table.sizes_of(self._all_pages)
 
     @cached_property
     def _priorities(self) -> Ints:
@@ -224,11 +221,11 @@ class PageCopies:
         self, output: AlignedOutput, buffers: Ints, page_of: Ints
     ) -> Generator[int, None, Ints]:
         """Copy ``buffers``, of which each belongs to a page; returns their new positions."""
-        table, files = self._table, self._files
-        file_of = np.searchsorted(table.file_pages, page_of, "right") - 1
+        table, files = self._table, self._content.files
+        file_of = table.files_of(page_of)
         # The runs of all files are computed at once. No run has buffers of two files, because the
         # bases leave a gap between them.
-        bases = JoinedRanges(table.data_ends).bases
+        bases = self._content.ranges.bases
         offsets = table.offsets[buffers]
         runs = copy_runs(offsets + bases[file_of], table.sizes[buffers])
         owners = bases.searchsorted(runs.starts, "right") - 1

@@ -36,13 +36,13 @@ class FileBytes:
 
     def __init__(self, table: SourcePages, files: Sequence[SourceFile]) -> None:
         self._table = table
-        self._files = files
+        self.files = files
         self.ranges = JoinedRanges(table.data_ends)
         self.has_views = all(file.store.has_views for file in files)
 
     def path(self, number: int) -> str:
         """The path of a file."""
-        return self._files[number].path
+        return self.files[number].path
 
     def get(self, ranges: Sequence[ByteRange]) -> BufferSlices:
         """The bytes of ``ranges``; see `JoinedRanges.get`."""
@@ -61,14 +61,14 @@ class FileBytes:
         return BufferSlices(self._read_views, files, starts, starts + sizes)
 
     def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
-        file = self._files[number]
+        file = self.files[number]
         return file.store.get_ranges(file.path, ranges)
 
     @cached_property
     def _views(self) -> list[pa.Buffer]:
         """The data of each file, as views of memory."""
         found: list[pa.Buffer] = []
-        for file, end in zip(self._files, self._table.data_ends.tolist(), strict=True):
+        for file, end in zip(self.files, self._table.data_ends.tolist(), strict=True):
             found += file.store.get_ranges(file.path, [ByteRange(0, end)])
         return found
 

@@ -15,7 +15,7 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, SimpleStruct
 from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
 from lance_core.datafile.binary_copy.copied_pages import PageCopies
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.file_bytes import SourceFile
+from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
 from lance_core.datafile.binary_copy.joined_pages import MAX_FIELDS, JoinedPages, value_bytes
 from lance_core.datafile.binary_copy.pieces import CopiedPages, EncodedRows, Piece, SourceRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
@@ -142,14 +142,16 @@ class FileCopy:
         ``read`` reads the rows of pages that are not copied. The caller aborts the writer after an
         error.
         """
-        copies = PageCopies(source.table, source.files, self._context, merges=self._merges)
+        content = FileBytes(source.table, source.files)
+        copies = PageCopies(source.table, content, self._context, merges=self._merges)
         places = {
             (field, number): copies.add(piece)
             for field, of_field in enumerate(pieces)
             for number, piece in enumerate(of_field)
             if isinstance(piece, CopiedPages)
         }
-        encoded = self._write_pages(copies, source, read, pieces)
+        joined = JoinedPages(source.table, content, self._version, self._context.registry)
+        encoded = self._write_pages(copies, joined, read, pieces)
         columns: list[_Column] = []
         for field, (layout, of_field) in enumerate(zip(self._layouts, pieces, strict=True)):
             added = [_Column() for _ in layout.columns]
@@ -178,7 +180,7 @@ class FileCopy:
     def _write_pages(
         self,
         copies: PageCopies,
-        source: CopyInput,
+        joined: JoinedPages,
         read: RowReader,
         pieces: Sequence[Sequence[Piece]],
     ) -> dict[tuple[int, int], _EncodedField]:
@@ -189,7 +191,6 @@ class FileCopy:
         """
         found: dict[tuple[int, int], _EncodedField] = {}
         groups: list[Callable[[], Iterable[_PagesOfRows]]] = []
-        joined = JoinedPages(source.table, source.files, self._version, self._context.registry)
         for (parts, joins), wanted in self._jobs(pieces).items():
             for group in self._groups(wanted, JOINED_BYTES if joins else GROUP_BYTES):
                 rows = [self._start(field, piece) for field, _, piece in group]
@@ -210,7 +211,7 @@ class FileCopy:
 
         # Groups take longer than merges.
         sources: list[Callable[[], Iterable[Any]]] = [*groups, *merges]
-        with closing(in_order(sources, at_once=1, meanwhile=copies_more)) as pages:
+        with closing(in_order(sources, at_once=1, while_waiting=copies_more)) as pages:
             for number, found_pages in pages:
                 if number >= len(groups):
                     copies.write_merged(self._output, number - len(groups), found_pages)

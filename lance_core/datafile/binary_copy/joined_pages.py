@@ -12,7 +12,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
+from lance_core.datafile.binary_copy.file_bytes import FileBytes
 from lance_core.datafile.binary_copy.pieces import EncodedRows
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
@@ -103,13 +103,13 @@ class JoinedPages:
     def __init__(
         self,
         table: SourcePages,
-        files: Sequence[SourceFile],
+        content: FileBytes,
         version: FileVersion,
         registry: EncodingRegistry,
     ) -> None:
         self._table = table
-        self._content = FileBytes(table, files)
-        end = self._content.ranges.span * MAX_FIELDS
+        self._content = content
+        end = content.ranges.span * MAX_FIELDS
         self._context = DecodeContext(GAP, end, version, registry)
         self._parser = ColumnParser(version, end)
         self._encodings: dict[bytes, PageEncoding] = {}
@@ -162,7 +162,7 @@ class JoinedPages:
                 continue
             stored = 0
             for pages in piece.pages or ():
-                stored += int((table.byte_ends[pages + 1] - table.byte_ends[pages]).sum())
+                stored += int(table.sizes_of(pages).sum())
             size += max(stored * _MAX_EXPANSION, total * value_bytes(layout.field))
         return max(1, total // max(1, size // WINDOW_BYTES))
 
@@ -174,7 +174,7 @@ class JoinedPages:
         messages, kinds = self._messages(pages)
         counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
-        owners = np.searchsorted(table.file_pages, np.repeat(pages, counts), "right") - 1
+        owners = np.repeat(table.files_of(pages), counts)
         begins = table.offsets[buffers] + self._content.ranges.bases[owners]
         begins += np.repeat(copies, counts) * self._content.ranges.span
         rows = table.rows[pages]

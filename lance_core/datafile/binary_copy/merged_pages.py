@@ -125,7 +125,7 @@ class PageMerges:
         ``lists``: the positions at which the pages of another column or other rows begin.
         """
         table = self._table
-        sizes = table.byte_ends[pages + 1] - table.byte_ends[pages]
+        sizes = table.sizes_of(pages)
         may_merge = sizes < MAX_PAGE_BYTES
         may_merge &= table.middle_stops[pages] - table.encoding_starts[pages] <= _MAX_ENCODING_BYTES
         if not self._content.has_views:
@@ -204,7 +204,7 @@ class PageMerges:
             with low_retention_pool(keeps_large=True):
                 return self._read(pages, merged)
         except CorruptFileError:
-            owners = np.searchsorted(self._table.file_pages, pages, "right") - 1
+            owners = self._table.files_of(pages)
             for number, owner in enumerate(owners.tolist()):
                 own = pages[number : number + 1]
                 rows, form = int(self._table.rows[own[0]]), merged.forms[number]
@@ -285,7 +285,7 @@ class PageMerges:
         """The first ``sizes`` bytes, or all, of buffer ``number`` of each page."""
         table = self._table
         at = table.first_buffer[pages] + number
-        owners = np.searchsorted(table.file_pages, pages, "right") - 1
+        owners = table.files_of(pages)
         return self._content.slices(
             owners, table.offsets[at], table.sizes[at] if sizes is None else sizes
         )

@@ -57,6 +57,16 @@ class SourcePages:
         pages: Ints = self.first_page[np.array(self.first_column)]
         return pages
 
+    def files_of(self, pages: Ints) -> Ints:
+        """The number of the file of each of ``pages``."""
+        files: Ints = np.searchsorted(self.file_pages, pages, "right") - 1
+        return files
+
+    def sizes_of(self, pages: Ints) -> Ints:
+        """The bytes of the buffers of each of ``pages``."""
+        sizes: Ints = self.byte_ends[pages + 1] - self.byte_ends[pages]
+        return sizes
+
     @cached_property
     def row_ends(self) -> Ints:
         """The total rows of all pages before each page, and of all pages; one more than pages."""

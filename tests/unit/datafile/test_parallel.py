@@ -85,13 +85,13 @@ def test_the_caller_works_while_no_item_is_ready() -> None:
         assert done.wait(60)
         yield "item"
 
-    def meanwhile() -> bool:
+    def work() -> bool:
         steps.append(threading.current_thread().name)
         if len(steps) == 3:
             done.set()
         return len(steps) < 3
 
-    assert list(in_order([slow], meanwhile=meanwhile)) == [(0, "item")]
+    assert list(in_order([slow], while_waiting=work)) == [(0, "item")]
     assert steps == [threading.current_thread().name] * 3
 
 
