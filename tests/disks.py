@@ -32,13 +32,13 @@ class RecordingDisk(Disk):
         self._note("create", path)
         return descriptor
 
-    def write(self, descriptor: int, views: Sequence[memoryview]) -> None:
+    def write(self, descriptor: int, views: Sequence[memoryview], place: int) -> None:
         self._note("write", self._names[descriptor])
-        super().write(descriptor, views)
+        super().write(descriptor, views, place)
 
-    def copy_bytes(self, source: int, target: int, start: int, length: int) -> None:
+    def copy_bytes(self, source: int, target: int, start: int, length: int, place: int) -> None:
         self._note("copy_bytes", self._names[target])
-        super().copy_bytes(source, target, start, length)
+        super().copy_bytes(source, target, start, length, place)
 
     def sync_file(self, descriptor: int) -> None:
         self._note("sync_file", self._names[descriptor])

@@ -1,9 +1,10 @@
 """The thread pools of the process, and functions that submit work to them.
 
-| pool | threads | tasks | |---|---|---| | `COMPUTE` | `num_threads()` | decode and filter rows,
-encode pages: processors are busy | | `IO` | `IO_THREADS` | the same and small writes, if a task
-mostly waits for a service | | ``requests``, one per remote store | option of the store | one
-request each | | ``cleanup``, one per cleanup | option of the cleanup | one call of the store each |
+- `COMPUTE`, `num_threads()` threads: decode and filter rows, encode pages; processors are busy.
+- `IO`, `IO_THREADS` threads: the same and small writes, if a task mostly waits for a service.
+- ``requests``, one pool per remote store, whose option is its size: one request each.
+- ``cleanup``, one pool per cleanup, whose option is its size: one call of the store each.
+- ``copies``, two threads: copies from local file to local file.
 
 Kernels release the global interpreter lock, and so does waiting for a service.
 
@@ -11,8 +12,8 @@ Kernels release the global interpreter lock, and so does waiting for a service.
 memory: with ``ahead``, or by waiting for the first task before it submits another.
 
 *Deadlocks.* (1) A task never waits for a task of the same pool: called by a thread of any pool,
-`in_order` does all work itself. (2) Tasks of the other pools may wait for requests; a request never
-waits for a task. (3) Creating an item for which other threads wait (`LruCache` with ``made_once``)
+`in_order` does all work itself. (2) Tasks of the other pools may wait for requests; requests and copies
+never wait for a task. (3) Creating an item for which other threads wait (`LruCache` with ``made_once``)
 uses no tasks except requests.
 
 *Forks.* Threads do not survive a fork. A child creates its own executors and does not use futures

@@ -134,6 +134,9 @@ class PageCopies:
         pages, read = self._all_pages, self._merges.read
         self._merged = self._merges.find(pages, self._edges)
         self._read = [one for one in self._merged if one.ranges is None]
+        self._content.expect(
+            sum(int(self._sizes[one.first : one.stop].sum()) for one in self._read)
+        )
         return [
             lambda one=one: [read(pages[one.first : one.stop], one)]  # type: ignore[misc]
             for one in self._read

@@ -14,6 +14,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.local.libc import populate
 from lance_core.store.range_arrays import BufferSlices, RangeArrays
+from lance_core.store.ranges import slice_ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,13 @@ class SourceFile:
     """A data file from which pages are copied.
 
     ``batch_bytes``: maximum bytes that are read at once if the store does not copy them itself.
+    ``content``: the bytes of the file, if they are a view that was read before.
     """
 
     store: ObjectStore
     path: str
     batch_bytes: int
+    content: pa.Buffer | None = None
 
 
 class FileBytes:
@@ -38,6 +41,7 @@ class FileBytes:
         self._table = table
         self.files = files
         self.ranges = JoinedRanges(table.data_ends)
+        self._expected = 0
         self.has_views = all(file.store.has_views for file in files)
 
     def path(self, number: int) -> str:
@@ -60,6 +64,10 @@ class FileBytes:
             return self.get(RangeArrays(starts, starts + sizes))
         return BufferSlices(self._read_views, files, starts, starts + sizes)
 
+    def expect(self, size: int) -> None:
+        """Prepare for reads of ``size`` bytes in total by `slices`."""
+        self._expected = size
+
     def _read(self, number: int, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         file = self.files[number]
         return file.store.get_ranges(file.path, ranges)
@@ -69,12 +77,17 @@ class FileBytes:
         """The data of each file, as views of memory."""
         found: list[pa.Buffer] = []
         for file, end in zip(self.files, self._table.data_ends.tolist(), strict=True):
-            found += file.store.get_ranges(file.path, [ByteRange(0, end)])
+            wanted = [ByteRange(0, end)]
+            if file.content is None:
+                found += file.store.get_ranges(file.path, wanted)
+            else:
+                found += slice_ranges(file.content, wanted, file.path)
         return found
 
     @cached_property
     def _read_views(self) -> list[pa.Buffer]:
-        """The same views, of which much is read."""
-        for view in self._views:
-            populate(view)
+        """The same views; all their pages are mapped at once if much of the files is expected."""
+        if self._expected >= self.ranges.end // 2:
+            for view in self._views:
+                populate(view)
         return self._views

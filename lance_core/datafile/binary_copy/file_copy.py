@@ -26,7 +26,7 @@ from lance_core.datafile.column_metadata import (
 )
 from lance_core.datafile.file_output import FileWriteResult
 from lance_core.datafile.page_limits import page_limits
-from lance_core.datafile.parallel import in_order
+from lance_core.datafile.parallel import as_ready
 from lance_core.encodings.arrow.memory_pool import low_retention_pool
 from lance_core.encodings.context import FieldEncoder
 from lance_core.encodings.dispatch import field_encoder
@@ -186,7 +186,7 @@ class FileCopy:
     ) -> dict[tuple[int, int], _EncodedField]:
         """Write all pages: the copied ones and those of `EncodedRows`.
 
-        The kernel copies while threads encode, and whenever a page is encoded, it is written.
+        The store copies while threads encode, and whenever a page is encoded, it is written.
         Returns what was encoded, by the numbers of field and piece.
         """
         found: dict[tuple[int, int], _EncodedField] = {}
@@ -211,7 +211,7 @@ class FileCopy:
 
         # Groups take longer than merges.
         sources: list[Callable[[], Iterable[Any]]] = [*groups, *merges]
-        with closing(in_order(sources, at_once=1, while_waiting=copies_more)) as pages:
+        with closing(as_ready(sources, copies_more)) as pages:
             for number, found_pages in pages:
                 if number >= len(groups):
                     copies.write_merged(self._output, number - len(groups), found_pages)

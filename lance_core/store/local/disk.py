@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-import mmap
+import fcntl
 import os
-import sys
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -24,14 +24,20 @@ _NO_KERNEL_COPY = frozenset(
 )
 """Errors of a copy by the kernel after which reading and writing may still succeed."""
 
-_MIN_MAPPED, _BLOCK = 512 << 10, 4 << 10
-"""Minimum bytes of a copy to map them; the bytes of a block of most file systems."""
+_BLOCK = 4 << 10
+"""The bytes of a block of most file systems."""
 
-_MAX_MAPPED = 16 << 20
-"""Maximum bytes that are mapped at once: all of them are in memory."""
+_BUFFER_BYTES = 512 << 10
+"""Bytes to read at once: they are still in the cache of a processor when they are written."""
 
-_Copy: TypeAlias = Callable[[int, int, int, int], int]
-"""Copies from a position of a file to the end of another; arguments of `_copy_file_range`."""
+_MAX_SPARE = 4
+"""Maximum number of buffers that are kept for the next copy."""
+
+_SHARE_BLOCKS = 0x4020940D
+"""``FICLONERANGE`` of Linux, on most processors."""
+
+_Copy: TypeAlias = Callable[[int, int, int, int, int], int]
+"""Copies bytes; arguments and result of `_copy_file_range`."""
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -55,26 +61,26 @@ class Disk:
 
     Paths are absolute. Every method raises only `OSError`. ``exclusive_moves``: the method of
     exclusive moves for each device, by number, and for each folder, by path, as chosen by
-    `lance_core.store.local.exclusive`.
+    `lance_core.store.local.exclusive`. ``shared_blocks``: False for each device, by number, whose
+    files cannot share blocks.
     """
 
-    __slots__ = ("exclusive_moves",)
+    __slots__ = ("exclusive_moves", "shared_blocks")
 
     def __init__(self) -> None:
         self.exclusive_moves: dict[int | str, Callable[[Disk, str, str], None]] = {}
+        self.shared_blocks: dict[int, bool] = {}
 
     def create(self, path: str) -> int:
         """Create a file and return its descriptor; `FileExistsError` if ``path`` exists."""
         return os.open(path, _CREATE, 0o666)
 
-    def write(self, descriptor: int, views: Sequence[memoryview]) -> None:
-        """Write all bytes of ``views`` without copying them."""
+    def write(self, descriptor: int, views: Sequence[memoryview], place: int) -> None:
+        """Write all bytes of ``views`` from position ``place`` on, without copying them."""
         pending = list(views)
-        if len(pending) == 1:
-            rest = pending[0][os.write(descriptor, pending[0]) :]
-            pending = [rest] if rest.nbytes else []
         while pending:
-            written = os.writev(descriptor, pending[:_MAX_VIEWS])
+            written = os.pwritev(descriptor, pending[:_MAX_VIEWS], place)
+            place += written
             done = 0
             while done < len(pending) and written >= pending[done].nbytes:
                 written -= pending[done].nbytes
@@ -87,36 +93,44 @@ class Disk:
         """Allocate space for ``size`` bytes that will be written from ``start`` on, if possible."""
         reserve_blocks(descriptor, start, size)
 
-    def copy_bytes(self, source: int, target: int, start: int, length: int) -> None:
-        """Append ``length`` bytes from position ``start`` of an open file to another.
+    def copy_bytes(self, source: int, target: int, start: int, length: int, place: int) -> None:
+        """Copy ``length`` bytes from position ``start`` of an open file to ``place`` of another.
 
-        The kernel copies them where it can; a file system that supports it shares the blocks. If
-        the bytes move within a block, nothing can be shared, and writing mapped memory takes a
-        quarter less time.
+        The kernel copies them where the file system may share blocks, and where they are few. Else
+        they are read and written, which takes two threads half the time of one: the next bytes are
+        read while others are written. The kernel does both at once, and only one thread can write
+        to a file.
         """
-        position, stop = start, start + length
-        ways: tuple[_Copy, ...] = (_copy_file_range, _sendfile, self._copy_chunk)
-        if length >= _MIN_MAPPED and _moves_within_block(start, target):
-            ways = (_write_mapped, *ways)
+        done = 0
+        ways: tuple[_Copy, ...] = (_copy_file_range, _copy_chunk)
+        if length >= _BUFFER_BYTES and not self._may_share(source, target, start, place):
+            ways = (_copy_chunk,)
         for copy in ways:
             try:
-                while position < stop:
-                    done = copy(source, target, position, stop - position)
-                    if not done:
-                        raise OSError(
-                            errno.EIO, f"the file ended after {position - start} of {length} bytes"
-                        )
-                    position += done
+                while done < length:
+                    more = copy(source, target, start + done, length - done, place + done)
+                    if not more:
+                        raise OSError(errno.EIO, f"the file ended after {done} of {length} bytes")
+                    done += more
             except OSError as error:
-                if error.errno in _NO_KERNEL_COPY and copy != self._copy_chunk:
+                if error.errno in _NO_KERNEL_COPY and copy != _copy_chunk:
                     continue
                 raise
             return
 
-    def _copy_chunk(self, source: int, target: int, position: int, length: int) -> int:
-        chunk = os.pread(source, min(1 << 20, length), position)
-        self.write(target, [memoryview(chunk)])
-        return len(chunk)
+    def _may_share(self, source: int, target: int, start: int, place: int) -> bool:
+        """False if the copy of more than a block cannot share blocks with its source.
+
+        True in file systems with larger blocks: those of networks, whose servers may copy.
+        """
+        status = os.fstat(target)
+        if getattr(status, "st_blksize", _BLOCK + 1) > _BLOCK:
+            return True
+        if (start - place) % _BLOCK:
+            return False
+        if status.st_dev not in self.shared_blocks:
+            self.shared_blocks[status.st_dev] = _can_share(source, target, start, place)
+        return self.shared_blocks[status.st_dev]
 
     def sync_file(self, descriptor: int) -> None:
         """Sync the content of a file to disk."""
@@ -155,47 +169,36 @@ class Disk:
         os.rmdir(path)
 
 
-def _moves_within_block(start: int, target: int) -> bool:
-    """True if bytes from position ``start`` get another place within a block of the file.
-
-    False in file systems with larger blocks: those of networks, whose servers may copy.
-    """
-    if getattr(os.fstat(target), "st_blksize", _BLOCK + 1) > _BLOCK:
-        return False
-    return bool((start - os.lseek(target, 0, os.SEEK_CUR)) % _BLOCK)
-
-
-def _write_mapped(source: int, target: int, position: int, length: int) -> int:
-    before = position % mmap.ALLOCATIONGRANULARITY
-    with (
-        _mapped(source, position - before, before + min(length, _MAX_MAPPED)) as mapped,
-        memoryview(mapped) as view,
-        view[before:] as wanted,
-    ):
-        return os.write(target, wanted)
-
-
-def _mapped(source: int, start: int, size: int) -> mmap.mmap:
-    """A range of a file, whose pages are mapped at once."""
-    if not hasattr(mmap, "MAP_POPULATE"):
-        raise OSError(errno.ENOSYS, "no mapping with pages")
-    flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+def _can_share(source: int, target: int, start: int, place: int) -> bool:
+    """Share one block at or after ``start``; False if the file system has no shared blocks."""
+    before = -start % _BLOCK
+    block = struct.pack("qQQQ", source, start + before, _BLOCK, place + before)
     try:
-        return mmap.mmap(source, size, flags, mmap.PROT_READ, offset=start)
-    except (OSError, ValueError) as error:  # ValueError: the file is shorter
-        raise OSError(errno.ENOSYS, f"the file cannot be mapped: {error}") from error
+        fcntl.ioctl(target, _SHARE_BLOCKS, block)
+    except OSError as error:
+        return error.errno != errno.EOPNOTSUPP
+    return True
 
 
-def _copy_file_range(source: int, target: int, position: int, length: int) -> int:
+def _copy_file_range(source: int, target: int, start: int, length: int, place: int) -> int:
     if not hasattr(os, "copy_file_range"):
         raise OSError(errno.ENOSYS, "no copy_file_range")
-    return os.copy_file_range(source, target, length, position)
+    return os.copy_file_range(source, target, length, start, place)
 
 
-def _sendfile(source: int, target: int, position: int, length: int) -> int:
-    if sys.platform != "linux":  # elsewhere, only to sockets
-        raise OSError(errno.ENOSYS, "no sendfile to files")
-    return os.sendfile(target, source, position, length)
+_spare: list[bytearray] = []
+"""Buffers that no thread uses."""
+
+
+def _copy_chunk(source: int, target: int, start: int, length: int, place: int) -> int:
+    buffer = _spare.pop() if _spare else bytearray(_BUFFER_BYTES)
+    with memoryview(buffer) as whole, whole[:length] as wanted:
+        count = os.preadv(source, [wanted], start)
+        with wanted[:count] as found:
+            written = os.pwrite(target, found, place)
+    if len(_spare) < _MAX_SPARE:
+        _spare.append(buffer)
+    return written
 
 
 REAL_DISK = Disk()

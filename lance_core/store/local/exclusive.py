@@ -119,7 +119,7 @@ def works(disk: Disk, candidate: Move, folder: str) -> bool:
         for path, content in ((first, b"1"), (second, b"2")):
             descriptor = disk.create(path)
             try:
-                disk.write(descriptor, [memoryview(content)])
+                disk.write(descriptor, [memoryview(content)], 0)
             finally:
                 os.close(descriptor)
         return _gives_name_once(disk, candidate, first, second, name)

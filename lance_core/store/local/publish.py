@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lance_core.errors import (
     InvalidInputError,
@@ -12,11 +12,12 @@ from lance_core.errors import (
     ObjectNotFoundError,
     OutcomeUnknownError,
 )
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core.store.durability import Durability
 from lance_core.store.local.disk import Disk
 from lance_core.store.local.exclusive import Traces, move, traces
 from lance_core.store.local.failures import preparing, publishing, settling
+from lance_core.store.local.opened_file import OpenedFile
 from lance_core.store.local.root import Root, folder_of
 from lance_core.store.local.temporary import temporary_path
 
@@ -24,17 +25,17 @@ from lance_core.store.local.temporary import temporary_path
 class UnpublishedFile:
     """A temporary file that is to become the object at ``path``.
 
-    `Publisher.finish` or `Publisher.discard` closes ``descriptor``.
+    ``opened``: None after `Publisher.finish` and `Publisher.discard`.
     """
 
-    __slots__ = ("descriptor", "folder", "full_path", "path", "temporary")
+    __slots__ = ("folder", "full_path", "opened", "path", "temporary")
 
     def __init__(self, path: str, full_path: str) -> None:
         self.path = path
         self.full_path = full_path
         self.folder = folder_of(full_path)
         self.temporary = temporary_path(self.folder)
-        self.descriptor: int | None = None
+        self.opened: OpenedFile | None = None
 
 
 class Publisher:
@@ -52,34 +53,44 @@ class Publisher:
         draft = UnpublishedFile(path, self.root.file(path))
         with preparing(path, self.root.path):
             try:
-                draft.descriptor = self.disk.create(draft.temporary)
+                draft.opened = OpenedFile(self.disk.create(draft.temporary))
             except FileNotFoundError:
                 self._make_folders(draft.folder)
                 self.root.file(path)  # the new folder may be below a link
-                draft.descriptor = self.disk.create(draft.temporary)
+                draft.opened = OpenedFile(self.disk.create(draft.temporary))
         return draft
 
-    def append(self, draft: UnpublishedFile, views: Sequence[memoryview]) -> None:
-        """Write all bytes of ``views``."""
+    def write(self, draft: UnpublishedFile, views: Sequence[memoryview], place: int) -> None:
+        """Write all bytes of ``views`` from position ``place`` on."""
         with preparing(draft.path, self.root.path):
-            self.disk.write(_open(draft), views)
+            self.disk.write(_open(draft).fileno(), views, place)
 
     def reserve(self, draft: UnpublishedFile, start: int, size: int) -> None:
         """Expect ``size`` more bytes, from ``start`` on."""
-        self.disk.reserve(_open(draft), start, size)
+        self.disk.reserve(_open(draft).fileno(), start, size)
 
-    def append_file(self, draft: UnpublishedFile, source: int, wanted: ByteRange) -> None:
-        """Write a range of an open file."""
-        with preparing(draft.path, self.root.path):
-            self.disk.copy_bytes(source, _open(draft), wanted.start, wanted.length)
+    def copying(self, draft: UnpublishedFile) -> Callable[[OpenedFile, int, int, int], None]:
+        """A function that writes a range of an open file to the draft.
+
+        Its arguments are the file, the start and the length of the range, and its place in the
+        draft. Several threads may call it, also after the draft is discarded.
+        """
+        target, path = _open(draft), draft.path
+
+        def copy(source: OpenedFile, start: int, length: int, place: int) -> None:
+            with preparing(path, self.root.path):
+                self.disk.copy_bytes(source.fileno(), target.fileno(), start, length, place)
+
+        return copy
 
     def finish(self, draft: UnpublishedFile) -> None:
         """Sync the file if it must be durable, and close it."""
         with preparing(draft.path, self.root.path):
+            opened = _open(draft)
             if self.durability is Durability.durable:
-                self.disk.sync_file(_open(draft))
-            descriptor, draft.descriptor = _open(draft), None
-            os.close(descriptor)
+                self.disk.sync_file(opened.fileno())
+            draft.opened = None
+            opened.close()
 
     def publish(self, draft: UnpublishedFile, mode: PutMode) -> None:
         """Move a finished file to its path."""
@@ -92,10 +103,7 @@ class Publisher:
 
     def discard(self, draft: UnpublishedFile) -> None:
         """Close and remove a temporary file, as far as possible."""
-        with contextlib.suppress(OSError):
-            if draft.descriptor is not None:
-                descriptor, draft.descriptor = draft.descriptor, None
-                os.close(descriptor)
+        draft.opened = None
         with contextlib.suppress(OSError):
             self.disk.remove(draft.temporary)
 
@@ -169,7 +177,7 @@ class Publisher:
                     self.disk.sync_folder(folder)
 
 
-def _open(draft: UnpublishedFile) -> int:
-    if draft.descriptor is None:
+def _open(draft: UnpublishedFile) -> OpenedFile:
+    if draft.opened is None:
         raise InvalidInputError(f"the writer of {draft.path!r} is closed")
-    return draft.descriptor
+    return draft.opened

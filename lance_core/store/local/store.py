@@ -30,6 +30,7 @@ from lance_core.store.local.open_files import (
     open_for_reading,
     regular_file_size,
 )
+from lance_core.store.local.opened_file import OpenedFile
 from lance_core.store.local.publish import Publisher, UnpublishedFile
 from lance_core.store.local.root import Root
 from lance_core.store.local.walk import meta_of, names, walk
@@ -125,7 +126,7 @@ class LocalStore(ObjectStore):
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         views = byte_views(data)
-        self._write_whole(path, mode, lambda draft: self._publisher.append(draft, views))
+        self._write_whole(path, mode, lambda draft: self._publisher.write(draft, views, 0))
 
     def open_writer(self, path: str) -> ObjectWriter:
         self._files.forget(path)
@@ -143,14 +144,14 @@ class LocalStore(ObjectStore):
             return
         with reading(source, self._root.path):
             full_path = self._root.file(source)
-            opened = open_for_reading(self._root, full_path)
+            opened = OpenedFile(open_for_reading(self._root, full_path))
         try:
             with reading(source, self._root.path):
-                check_ranges(ranges, regular_file_size(opened, full_path), source)
-            for wanted in ranges:
-                writer.append_file(opened, wanted)
-        finally:
-            os.close(opened)
+                check_ranges(ranges, regular_file_size(opened.fileno(), full_path), source)
+        except BaseException:
+            opened.close()
+            raise
+        writer.append_ranges(opened, ranges)
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         with reading(prefix, self._root.path):
@@ -170,17 +171,15 @@ class LocalStore(ObjectStore):
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         with reading(source, self._root.path):
             full_path = self._root.file(source)
-            opened = open_for_reading(self._root, full_path)
+            opened = OpenedFile(open_for_reading(self._root, full_path))
         try:
             with reading(source, self._root.path):
-                size = regular_file_size(opened, full_path)
+                size = regular_file_size(opened.fileno(), full_path)
             self._write_whole(
-                target,
-                mode,
-                lambda draft: self._publisher.append_file(draft, opened, ByteRange(0, size)),
+                target, mode, lambda draft: self._publisher.copying(draft)(opened, 0, size, 0)
             )
         finally:
-            os.close(opened)
+            opened.close()
 
     def rename_if_absent(self, source: str, target: str) -> None:
         self._publisher.move_if_absent(source, target)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange, ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
+from lance_core.store.local.opened_file import OpenedFile
 from lance_core.store.local.publish import Publisher, UnpublishedFile
+from lance_core.store.local.range_copies import RangeCopies
 
 FLUSH_BYTES = 1 << 20
 """Total bytes of buffers after which they are written by one call."""
@@ -23,7 +26,8 @@ MIN_RESERVED_BYTES = 4 << 20
 class LocalWriter(ObjectWriter):
     """Writes a temporary file, which `close` moves into place. One writer is for one thread.
 
-    Copies nothing; references buffers until they have `FLUSH_BYTES` bytes in total.
+    Copies nothing; references buffers until they have `FLUSH_BYTES` bytes in total. Ranges of other
+    files are copied by threads, until `close` at the latest.
     """
 
     def __init__(self, publisher: Publisher, path: str) -> None:
@@ -35,7 +39,8 @@ class LocalWriter(ObjectWriter):
         self._position = 0
         self._is_published = False
         self._process = os.getpid()
-        self._draft = publisher.start(path)
+        self._draft = draft = publisher.start(path)
+        self._copies = RangeCopies(publisher.copying(draft))
 
     def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
         draft = self._open_draft()
@@ -54,16 +59,17 @@ class LocalWriter(ObjectWriter):
         if size >= MIN_RESERVED_BYTES:
             self._publisher.reserve(self._open_draft(), self._position, size)
 
-    def append_file(self, source: int, wanted: ByteRange) -> None:
-        """Append a range of the open file ``source``."""
+    def append_ranges(self, source: OpenedFile, ranges: Sequence[ByteRange]) -> None:
+        """Append ranges of an open file; the error of a copy may also be raised by a later call."""
         draft = self._open_draft()
         try:
             self._flush(draft)
-            self._publisher.append_file(draft, source, wanted)
-        except BaseException:  # the file may contain a part of the range
+            for wanted in ranges:
+                self._copies.add(source, wanted, self._position)
+                self._position += wanted.length
+        except BaseException:  # the file may contain a part of the ranges
             self.abort()
             raise
-        self._position += wanted.length
 
     def tell(self) -> int:
         return self._position
@@ -74,6 +80,7 @@ class LocalWriter(ObjectWriter):
         draft = self._open_draft()
         try:
             self._flush(draft)
+            self._copies.finish()
             self._publisher.finish(draft)
             self._publisher.publish(draft, PutMode.overwrite)
         except BaseException:
@@ -86,6 +93,8 @@ class LocalWriter(ObjectWriter):
         draft, self._draft = self._draft, None
         if draft is not None and self._process == os.getpid():  # not a forked child's
             self._gathered.clear()
+            self._copies.cancel()
+            del self._copies  # it holds the file open
             self._publisher.discard(draft)
 
     def __del__(self) -> None:
@@ -101,6 +110,6 @@ class LocalWriter(ObjectWriter):
         return self._draft
 
     def _flush(self, draft: UnpublishedFile) -> None:
-        self._publisher.append(draft, self._gathered)
+        self._publisher.write(draft, self._gathered, self._position - self._gathered_bytes)
         self._gathered.clear()
         self._gathered_bytes = 0

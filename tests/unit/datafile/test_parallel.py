@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ import pytest
 from lance_core.concurrency import pools
 from lance_core.datafile import FileWriter, writer
 from lance_core.datafile.file_output import FileOptions
-from lance_core.datafile.parallel import in_order, num_threads
+from lance_core.datafile.parallel import as_ready, in_order, num_threads
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import ObjectNotFoundError
 from lance_core.plugins import get_manager
@@ -77,6 +79,50 @@ def test_few_items_are_made_ahead() -> None:
         assert len(sources.made) <= taken + 2 * (num_threads() + 2)
 
 
+def idle() -> bool:
+    return False
+
+
+@each_case("count", [0, 1, 2, 9])
+@each_case("items", [0, 1, 3])
+def test_all_that_sources_give_comes_when_it_is_ready(count: int, items: int) -> None:
+    sources = Sources(count, items)
+    found = list(as_ready(sources.all(), idle))
+    assert all(number == item[0] for number, item in found)
+    for number in range(count):
+        assert [item for _, item in found if item[0] == number] == [
+            (number, item) for item in range(items)
+        ]
+    assert all(name.startswith("lance-core-compute") for name in sources.threads)
+
+
+def test_a_slow_source_lets_others_pass() -> None:
+    others = threading.Event()
+
+    def slow() -> Iterator[str]:
+        assert others.wait(60)
+        yield "slow"
+
+    def quick(number: int) -> list[str]:
+        return [f"{number} first", f"{number} second"]
+
+    found = []
+    for _, item in as_ready([slow, *(partial(quick, number) for number in range(8))], idle):
+        found.append(item)
+        if len(found) == 16:
+            others.set()
+    assert found == [
+        f"{number} {place}" for number in range(8) for place in ("first", "second")
+    ] + ["slow"]
+
+
+def test_few_sources_are_asked_ahead() -> None:
+    sources = Sources(30, 3)
+    for taken, _ in enumerate(as_ready(sources.all(), idle), 1):
+        time.sleep(0.002)
+        assert len(sources.made) <= taken + num_threads() + 2
+
+
 def test_the_caller_works_while_no_item_is_ready() -> None:
     done = threading.Event()
     steps: list[str] = []
@@ -91,8 +137,21 @@ def test_the_caller_works_while_no_item_is_ready() -> None:
             done.set()
         return len(steps) < 3
 
-    assert list(in_order([slow], while_waiting=work)) == [(0, "item")]
+    assert list(as_ready([slow], work)) == [(0, "item")]
     assert steps == [threading.current_thread().name] * 3
+
+
+def test_nothing_goes_on_after_an_error_or_a_close_of_what_is_ready() -> None:
+    for fails, wanted in ((4, pytest.raises(ValueError, match="source 4")), (None, nullcontext())):
+        sources = Sources(9, 2, fails=fails)
+        with wanted, closing(as_ready(sources.all(), idle)) as ready:
+            for taken, _ in enumerate(ready):
+                if fails is None and taken == 3:
+                    break
+        made = list(sources.made)
+        assert len(made) < 18
+        time.sleep(0.02)
+        assert sources.made == made
 
 
 def test_an_error_comes_in_the_place_of_its_source_and_nothing_goes_on_after_it() -> None:

@@ -173,8 +173,7 @@ def test_a_local_writer_publishes_nothing_once_a_write_failed(
     store = LocalStore(tmp_path, Durability.fast)
     writer = store.open_writer("object")
     with monkeypatch.context() as full:
-        full.setattr(os, "writev", _no_space, raising=False)
-        full.setattr(os, "write", _no_space)
+        full.setattr(os, "pwritev", _no_space)
         with pytest.raises(StoreError):
             writer.write(bytes(2 << 20))
     with pytest.raises(InvalidInputError):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lance_core.concurrency.pools import IO_THREADS, in_order
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
@@ -61,18 +62,19 @@ def copy_inputs(
         gone = np.empty(0, np.int64) if deleted is None else deleted.astype(np.int64)
         count = snapshot.physical_rows(fragment)
         rows.append(SourceRows(count, gone, columns, f"fragment {fragment.id}"))
-    files = [
-        SourceFile(snapshot.store_of(snapshot.base(file.base_id)), found[file].path, batch_bytes)
-        for file in kept
-    ]
+    files = []
+    for file in kept:
+        store, source = snapshot.store_of(snapshot.base(file.base_id)), found[file]
+        files.append(SourceFile(store, source.path, batch_bytes, source.content))
     return CopyInput(files, table, rows)
 
 
 class _Source(NamedTuple):
-    """A file from which pages can be copied."""
+    """A file from which pages can be copied; ``content`` is that of a `SourceFile`."""
 
     path: str
     columns: RawColumns
+    content: pa.Buffer | None = None
 
 
 def _sources(
@@ -115,8 +117,9 @@ def _alike_sources(
     is_known = all(known.of(file) == found.num_columns for file in files)
     if found.version is not version or (found.num_buffers != 1).any() or not is_known:
         return None
-    columns = zip(files, parts, found.files, strict=True)
-    return {file: _Source(part.path, own) for file, part, own in columns}
+    contents = found.contents or [None] * len(parts)
+    columns = zip(files, parts, found.files, contents, strict=True)
+    return {file: _Source(part.path, own, content) for file, part, own, content in columns}
 
 
 class _NumColumns:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
+import struct
+import threading
+import time
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from lance_core.errors import InvalidInputError, StoreError
 from lance_core.store.base import ByteRange
 from lance_core.store.functions import list_paths
 from lance_core.store.local import Disk, LocalStore
+from lance_core.store.local.range_copies import COPIES, MAX_RANGES, MAX_WAITING
 from lance_core.store.memory import MemoryStore
 from tests.disks import cannot
 from tests.each_case import each_case
@@ -27,13 +33,13 @@ def refuse(*names: str) -> mock._patch_dict:
     )
 
 
-@each_case(["refused"], [((),), (("copy_file_range",),), (("copy_file_range", "sendfile"),)])
-def test_ranges_are_copied_in_each_way_that_the_system_offers(
-    tmp_path: Path, refused: tuple[str, ...]
+@each_case("is_refused", [False, True])
+def test_ranges_are_copied_by_the_kernel_or_read_and_written(
+    tmp_path: Path, is_refused: bool
 ) -> None:
     store = LocalStore(tmp_path)
     store.put("source", CONTENT)
-    with refuse(*refused), store.open_writer("new") as writer:
+    with refuse(*["copy_file_range"] * is_refused), store.open_writer("new") as writer:
         writer.write(b"before")
         store.append_from(writer, "source", [ByteRange(5, 2_500_000), ByteRange(1, 4)])
         writer.write(b"after")
@@ -41,30 +47,60 @@ def test_ranges_are_copied_in_each_way_that_the_system_offers(
     assert store.get("new").to_pybytes() == wanted
 
 
-@each_case("error", [OSError(errno.ENODEV, "x"), ValueError("shorter")])
-def test_ranges_that_move_within_a_block_are_copied_even_if_they_cannot_be_mapped(
-    tmp_path: Path, error: Exception
+class Device(Disk):
+    """Notes how bytes are copied; ``error`` is that of sharing a block."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: int | None) -> None:
+        super().__init__()
+        self.copied, self.asked = 0, 0
+        real = os.copy_file_range
+
+        def share(file: int, request: int, block: bytes) -> int:
+            self.asked += 1
+            if error is not None:
+                raise cannot(error, "x")
+            source, start, size, place = struct.unpack("qQQQ", block)
+            assert (start % 4096, size, place % 4096) == (0, 4096, 0)
+            return os.pwrite(file, os.pread(source, size, start), place)
+
+        def copy(source: int, target: int, count: int, start: int, place: int) -> int:
+            done = real(source, target, count, start, place)
+            self.copied += done
+            return done
+
+        monkeypatch.setattr("lance_core.store.local.disk.fcntl.ioctl", share)
+        monkeypatch.setattr(os, "copy_file_range", copy)
+
+
+@each_case("error", [None, errno.EOPNOTSUPP, errno.EINVAL])
+def test_the_kernel_copies_what_a_file_system_may_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int | None
 ) -> None:
-    store = LocalStore(tmp_path)
+    if tmp_path.stat().st_blksize > 4096:
+        pytest.fail("this test needs a file system with blocks of 4 KiB")
+    disk = Device(monkeypatch, error)
+    store = LocalStore(tmp_path, disk=disk)
     store.put("source", CONTENT)
-    with (
-        mock.patch("lance_core.store.local.disk.mmap.mmap", side_effect=error) as mapping,
-        store.open_writer("new") as writer,
-    ):
-        store.append_from(writer, "source", [ByteRange(5, 2_500_000)])
-    assert mapping.called
-    assert store.get("new").to_pybytes() == CONTENT[5:2_500_000]
+    for name in ("new", "other"):
+        with store.open_writer(name) as writer:
+            writer.write(b"1" * 100)
+            store.append_from(writer, "source", [ByteRange(100, len(CONTENT)), ByteRange(0, 9)])
+        assert store.get(name).to_pybytes() == b"1" * 100 + CONTENT[100:] + CONTENT[:9]
+    large = 0 if error == errno.EOPNOTSUPP else len(CONTENT) - 100
+    assert disk.copied == 2 * (large + 9)
+    assert disk.asked == 1
 
 
-def test_few_bytes_are_mapped_at_once(tmp_path: Path) -> None:
-    store = LocalStore(tmp_path)
+def test_nothing_is_shared_if_bytes_move_within_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Device(monkeypatch, None)
+    store = LocalStore(tmp_path, disk=disk)
     store.put("source", CONTENT)
-    with (
-        mock.patch("lance_core.store.local.disk._MAX_MAPPED", 1_000_000),
-        store.open_writer("new") as writer,
-    ):
-        store.append_from(writer, "source", [ByteRange(4097, len(CONTENT))])
-    assert store.get("new").to_pybytes() == CONTENT[4097:]
+    with store.open_writer("new") as writer:
+        store.append_from(writer, "source", [ByteRange(7, len(CONTENT))])
+    assert store.get("new").to_pybytes() == CONTENT[7:]
+    assert (disk.copied, disk.asked) == (0, 0)
 
 
 def test_a_copy_that_stops_in_the_middle_continues_in_the_next_way(tmp_path: Path) -> None:
@@ -72,31 +108,111 @@ def test_a_copy_that_stops_in_the_middle_continues_in_the_next_way(tmp_path: Pat
     store.put("source", CONTENT)
     real, calls = os.copy_file_range, []
 
-    def some(source: int, target: int, count: int, start: int) -> int:
+    def some(source: int, target: int, count: int, start: int, place: int) -> int:
         calls.append(start)
         if len(calls) > 1:
             raise cannot(errno.EOPNOTSUPP, "x")
-        return real(source, target, min(count, 1_000_000), start)
+        return real(source, target, min(count, 100_000), start, place)
 
     with mock.patch("os.copy_file_range", some), store.open_writer("new") as writer:
-        store.append_from(writer, "source", [ByteRange(0, len(CONTENT))])
-    assert store.get("new").to_pybytes() == CONTENT
-    assert calls == [0, 1_000_000]
+        store.append_from(writer, "source", [ByteRange(0, 300_000)])
+    assert store.get("new").to_pybytes() == CONTENT[:300_000]
+    assert calls == [0, 100_000]
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+LARGE = os.urandom(1 << 20) * 24
+
+
+def test_many_ranges_are_copied_by_threads_in_any_order(tmp_path: Path) -> None:
+    names: set[str] = set()
+
+    class Watched(Disk):
+        def copy_bytes(self, source: int, target: int, start: int, length: int, place: int) -> None:
+            names.add(threading.current_thread().name)
+            super().copy_bytes(source, target, start, length, place)
+
+    store = LocalStore(tmp_path, disk=Watched())
+    store.put("source", LARGE)
+    rng = np.random.default_rng(1)
+    ends = [sorted(rng.integers(0, len(LARGE), 2).tolist()) for _ in range(6)]
+    ends += [(start, start + 100) for start in range(0, 400_000, 1000)]
+    with store.open_writer("new") as writer:
+        for number, (start, stop) in enumerate(ends):
+            writer.write(f"part {number}".encode())
+            store.append_from(writer, "source", [ByteRange(start, stop)])
+        size = writer.tell()
+    found = store.get("new").to_pybytes()
+    wanted = [f"part {number}".encode() + LARGE[a:b] for number, (a, b) in enumerate(ends)]
+    assert found == b"".join(wanted)
+    assert size == len(found)
+    copying = {name for name in names if name.startswith("lance-core-copies")}
+    assert copying
+    assert names <= copying | {threading.current_thread().name}
+
+
+def test_few_files_are_open_while_ranges_wait(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    for number in range(8):
+        store.put(f"source {number}", CONTENT)
+    before = open_files()
+    with store.open_writer("new") as writer:
+        for round_ in range(80):
+            store.append_from(writer, f"source {round_ % 8}", [ByteRange(0, 1_000_000)])
+            assert open_files() <= before + 1 + MAX_WAITING + MAX_RANGES
+    assert open_files() == before
+    assert store.head("new").size == 80_000_000
+
+
+class Full(Disk):
+    """Has space for nothing that is copied, and says so when it is asked to, or at once."""
+
+    def __init__(self, *, waits: bool = False) -> None:
+        super().__init__()
+        self.may_fail = threading.Event()
+        if not waits:
+            self.may_fail.set()
+
+    def copy_bytes(self, source: int, target: int, start: int, length: int, place: int) -> None:
+        assert self.may_fail.wait(60)
+        raise cannot(errno.ENOSPC, "target")
 
 
 def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
-    class Full(Disk):
-        def copy_bytes(self, source: int, target: int, start: int, length: int) -> None:
-            raise cannot(errno.ENOSPC, "target")
-
     store = LocalStore(tmp_path, disk=Full())
-    store.put("source", b"0123456789")
+    store.put("source", LARGE)
+    for size in (10, len(LARGE)):
+        writer = store.open_writer("target")
+        store.append_from(writer, "source", [ByteRange(0, size)])
+        with pytest.raises(StoreError, match=r"writing 'target' .* No space left"):
+            writer.close()
+        with pytest.raises(InvalidInputError, match="closed"):
+            writer.write(b"more")
+        assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+def test_an_aborted_writer_does_not_wait_for_its_copies(tmp_path: Path) -> None:
+    disk = Full(waits=True)
+    store = LocalStore(tmp_path, disk=disk)
+    store.put("source", LARGE)
+    gc.collect()
+    before = open_files()
     writer = store.open_writer("target")
-    with pytest.raises(StoreError, match="No space left"):
-        store.append_from(writer, "source", [ByteRange(0, 10)])
-    with pytest.raises(InvalidInputError, match="closed"):
-        writer.write(b"more")
+    store.append_from(writer, "source", [ByteRange(0, len(LARGE))])
+    writer.abort()
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
+    # The threads still use the files, so that their numbers cannot become those of others.
+    assert open_files() == before + 2
+    disk.may_fail.set()
+    for future in [COPIES.submit(int), COPIES.submit(int)]:
+        future.result()
+    deadline = time.monotonic() + 60
+    while open_files() > before and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert open_files() == before
 
 
 def test_ranges_of_another_store_are_read_and_written(tmp_path: Path) -> None:

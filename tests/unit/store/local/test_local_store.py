@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import pickle
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -156,9 +156,9 @@ def test_large_buffers_are_written_from_where_they_are(tmp_path: Path) -> None:
     seen: list[memoryview] = []
 
     class Watching(RecordingDisk):
-        def write(self, descriptor: int, views: object) -> None:
-            seen.extend(views)  # type: ignore[arg-type]
-            super().write(descriptor, views)  # type: ignore[arg-type]
+        def write(self, descriptor: int, views: Sequence[memoryview], place: int) -> None:
+            seen.extend(views)
+            super().write(descriptor, views, place)
 
     store = LocalStore(tmp_path, Durability.fast, Watching())
     data = bytearray(3 * FLUSH_BYTES)
@@ -181,6 +181,7 @@ def test_a_writer_holds_a_bounded_number_of_bytes(store: LocalStore) -> None:
 
 
 def test_a_forgotten_writer_removes_its_file(store: LocalStore) -> None:
+    gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir()))
     store.open_writer("x").write(b"1")
     gc.collect()
@@ -204,32 +205,31 @@ def test_a_forked_child_leaves_its_parents_writer_alone(store: LocalStore) -> No
 def test_a_write_goes_on_where_the_system_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[bytes]
 ) -> None:
-    write, writev = os.write, os.writev
-    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:3]))
-    monkeypatch.setattr(os, "writev", lambda file, data: writev(file, [b"".join(data)[:3]]))
+    write = os.pwritev
+    monkeypatch.setattr(os, "pwritev", lambda file, data, at: write(file, [b"".join(data)[:3]], at))
     disk = Disk()
     descriptor = disk.create(f"{tmp_path}/x")
-    disk.write(descriptor, [memoryview(piece) for piece in pieces])
+    disk.write(descriptor, [memoryview(b"ab")], 0)
+    disk.write(descriptor, [memoryview(piece) for piece in pieces], 2)
     os.close(descriptor)
-    assert (tmp_path / "x").read_bytes() == b"".join(pieces)
+    assert (tmp_path / "x").read_bytes() == b"ab" + b"".join(pieces)
 
 
-def test_one_write_takes_thousands_of_pieces_in_any_portions() -> None:
+def test_one_write_takes_thousands_of_pieces_in_any_portions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pieces = [memoryview(bytes([n % 256]) * (n % 5)) for n in range(5000)]
-    read, write = os.pipe()
-    received: list[bytes] = []
+    write, portions = os.pwritev, itertools.cycle([1, 7, 500, 4000])
 
-    def drain() -> None:
-        while chunk := os.read(read, 7):
-            received.append(chunk)
+    def some(file: int, data: Sequence[memoryview], at: int) -> int:
+        return write(file, [b"".join(data)[: next(portions)]], at)
 
-    reader = threading.Thread(target=drain)
-    reader.start()
-    Disk().write(write, [*pieces, memoryview(bytes(1_000_000))])
-    os.close(write)
-    reader.join()
-    os.close(read)
-    assert b"".join(received) == b"".join(pieces) + bytes(1_000_000)
+    disk = Disk()
+    descriptor = disk.create(f"{tmp_path}/x")
+    monkeypatch.setattr(os, "pwritev", some)
+    disk.write(descriptor, [*pieces, memoryview(bytes(10_000))], 0)
+    os.close(descriptor)
+    assert (tmp_path / "x").read_bytes() == b"".join(pieces) + bytes(10_000)
 
 
 def test_a_store_can_be_sent_to_another_process(store: LocalStore) -> None:

@@ -1,0 +1,34 @@
+"""An open file that several users share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+
+class OpenedFile:
+    """The descriptor of an open file, which is closed after its last use, if not before.
+
+    Whoever uses the descriptor must hold the object: the number may belong to another file later.
+    """
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor: int | None = descriptor
+
+    def fileno(self) -> int:
+        """The descriptor; `ValueError` after `close`."""
+        if self.descriptor is None:
+            raise ValueError("the file is closed")
+        return self.descriptor
+
+    def close(self) -> None:
+        """Close the file; raises `OSError`."""
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        if self.descriptor is not None:
+            close(self.descriptor)
