@@ -12,9 +12,9 @@ Kernels release the global interpreter lock, and so does waiting for a service.
 memory: with ``ahead``, or by waiting for the first task before it submits another.
 
 *Deadlocks.* (1) A task never waits for a task of the same pool: called by a thread of any pool,
-`in_order` does all work itself. (2) Tasks of the other pools may wait for requests; requests and copies
-never wait for a task. (3) Creating an item for which other threads wait (`LruCache` with ``made_once``)
-uses no tasks except requests.
+`in_order` does all work itself. (2) Tasks of the other pools may wait for requests and copies,
+which never wait for a task. (3) Creating an item for which other threads wait (`LruCache` with
+``made_once``) uses no tasks except requests.
 
 *Forks.* Threads do not survive a fork. A child creates its own executors and does not use futures
 of its parent: the thread that would complete a future does not exist, and its lock may stay locked
