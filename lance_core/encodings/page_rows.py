@@ -68,9 +68,13 @@ def pages_of(starts: Int64Array, rows: Rows) -> tuple[Int64Array, Int64Array]:
     ``cuts[i + 1]`` in ``rows``.
     """
     if isinstance(rows, RowIndices):
-        owners = starts[:-1].searchsorted(rows.values, "right") - 1
-        cuts = np.flatnonzero(np.diff(owners, prepend=-1))
-        return owners[cuts], np.append(cuts, len(rows))
+        if len(starts) > len(rows):
+            owners = starts[:-1].searchsorted(rows.values, "right") - 1
+            cuts = np.flatnonzero(np.diff(owners, prepend=-1))
+            return owners[cuts], np.append(cuts, len(rows))
+        edges = np.append(rows.values.searchsorted(starts[:-1]), len(rows))
+        pages = np.flatnonzero(np.diff(edges))
+        return pages, np.append(edges[pages], len(rows))
     first, last = starts[:-1].searchsorted([rows.start, rows.last], "right") - 1
     pages = np.arange(first, last + 1)
     pages = pages[starts[pages + 1] > starts[pages]]  # a page may have no rows
@@ -87,5 +91,6 @@ def rows_in_pages(column: Column, pages: Int64Array, rows: Rows) -> Rows:
         return rows.moved(-column.starts[int(pages[0])])
     starts = np.asarray(column.starts)
     firsts, counts = starts[pages], starts[pages + 1] - starts[pages]
-    owners = firsts.searchsorted(rows.values, "right") - 1
-    return packed_rows(rows.values - (firsts - (np.cumsum(counts) - counts))[owners])
+    edges = np.append(rows.values.searchsorted(firsts), len(rows))
+    moves = firsts - (np.cumsum(counts) - counts)
+    return packed_rows(rows.values - np.repeat(moves, np.diff(edges)))
