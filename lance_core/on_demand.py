@@ -61,6 +61,9 @@ class Part(enum.Enum):
     )
     """Writing data files of versions 2.1 and 2.2."""
 
+    COPIES = ("lance_core.store.local.range_copies",)
+    """Copying bytes between files."""
+
     SQL = ("lance_core.dataset.expressions.sql.expression",)
     """SQL expressions."""
 

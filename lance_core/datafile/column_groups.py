@@ -33,7 +33,7 @@ MIN_FIELDS = 32
 """Minimum number of fields of a read to form groups; with fewer, there is little to save."""
 
 _MIN_COLUMNS = 2
-_MAX_ROWS = 1 << 18
+_MAX_ROWS = 1 << 20
 _MAX_BYTES = 4 << 20
 """Maximum rows and stored bytes of a group: the arrays of its columns share memory."""
 

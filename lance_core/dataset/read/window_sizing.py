@@ -49,6 +49,10 @@ longer rows than before does not exceed its bytes much.
 """
 
 
+MIN_REST = 4
+"""A window gets the rest of its span if that has less than this part of the rows of a window."""
+
+
 class WindowBytes(NamedTuple):
     """The target bytes of a window, and the ceiling if the target has too few rows for a batch."""
 
@@ -87,7 +91,9 @@ class WindowSizer:
                 continue
             start = span.start
             while start < span.stop:
-                stop = min(start + self._rows, span.stop)
+                stop = start + self._rows
+                if span.stop - stop < self._rows // MIN_REST:
+                    stop = span.stop
                 yield replace(span, start=start, stop=stop)
                 start = stop
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -12,7 +13,9 @@ from lance_core.store.base import ByteRange, ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
 from lance_core.store.local.opened_file import OpenedFile
 from lance_core.store.local.publish import Publisher, UnpublishedFile
-from lance_core.store.local.range_copies import RangeCopies
+
+if TYPE_CHECKING:
+    from lance_core.store.local.range_copies import RangeCopies
 
 FLUSH_BYTES = 1 << 20
 """Total bytes of buffers after which they are written by one call."""
@@ -39,8 +42,8 @@ class LocalWriter(ObjectWriter):
         self._position = 0
         self._is_published = False
         self._process = os.getpid()
-        self._draft = draft = publisher.start(path)
-        self._copies = RangeCopies(publisher.copying(draft))
+        self._copies: RangeCopies | None = None
+        self._draft = publisher.start(path)
 
     def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
         draft = self._open_draft()
@@ -62,6 +65,10 @@ class LocalWriter(ObjectWriter):
     def append_ranges(self, source: OpenedFile, ranges: Sequence[ByteRange]) -> None:
         """Append ranges of an open file; the error of a copy may also be raised by a later call."""
         draft = self._open_draft()
+        if self._copies is None:
+            from lance_core.store.local.range_copies import RangeCopies
+
+            self._copies = RangeCopies(self._publisher.copying(draft))
         try:
             self._flush(draft)
             for wanted in ranges:
@@ -80,7 +87,9 @@ class LocalWriter(ObjectWriter):
         draft = self._open_draft()
         try:
             self._flush(draft)
-            self._copies.finish()
+            if self._copies is not None:
+                self._copies.finish()
+                self._copies = None
             self._publisher.finish(draft)
             self._publisher.publish(draft, PutMode.overwrite)
         except BaseException:
@@ -93,8 +102,9 @@ class LocalWriter(ObjectWriter):
         draft, self._draft = self._draft, None
         if draft is not None and self._process == os.getpid():  # not a forked child's
             self._gathered.clear()
-            self._copies.cancel()
-            del self._copies  # it holds the file open
+            if self._copies is not None:
+                self._copies.cancel()
+                self._copies = None  # it holds the file open
             self._publisher.discard(draft)
 
     def __del__(self) -> None:

@@ -120,6 +120,8 @@ def test_columns_that_are_decoded_together_have_their_own_values(
     wanted: list[AnyRows] = [
         RowRange(0, ROWS),
         RowRange(1000, 1100),
+        RowRange(3, ROWS // 5 - 9),
+        RowRange(ROWS // 3, ROWS),
         RowRange(7, 8),
         RowRange(5, 5),
         some,

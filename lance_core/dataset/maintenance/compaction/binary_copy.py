@@ -128,6 +128,7 @@ def copy_fragments(
     """
     load(Part.FILES)
     load(Part.NEW_FILES)
+    load(Part.COPIES)
     load(Part.NEW_FILES_2_0 if writing.version is FileVersion.V2_0 else Part.NEW_FILES_2_1)
     counts = CopyCounts()
     first = len(writing.done)

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
 
 
+MAX_WHOLE = 5
+"""Maximum ratio of all rows to those of a range to decode all rows.
+
+The rows of a range are not consecutive if columns are joined, so that each takes 5 times as long.
+"""
+
+
 def group_fingerprint(encoding: Any, type_: pa.DataType) -> bytes:
     """A key of pages that are decoded together; empty for others."""
     if isinstance(encoding, ForeignEncoding) or not _is_plain(type_):
@@ -39,12 +46,31 @@ def decode_columns(
 ) -> Decoding[list[list[pa.Array]]]:
     """See `lance_core.encodings.dispatch.decode_columns`."""
     count = len(joined.pages)
+    length = joined.num_rows // count
+    if isinstance(rows, RowRange) and len(rows) < length <= MAX_WHOLE * len(rows):
+        whole = RowRange(0, length)
+        found = yield from decode_columns(field, joined, whole, context)
+        return [_rows_of(arrays, rows) for arrays in found]
     distinct = rows.distinct if isinstance(rows, OrderedRows) else rows
     wanted = _rows_of_all(distinct, joined.num_rows, count)
     arrays = yield from decode_field(field, {field.id: 0}, [joined], wanted, context)
     if isinstance(rows, OrderedRows):
         arrays = [_reordered(array, rows) for array in arrays]
     return _split(arrays, count, len(rows))
+
+
+def _rows_of(arrays: Sequence[pa.Array], rows: RowRange) -> list[pa.Array]:
+    """A range of the rows of a column."""
+    found = []
+    start = rows.start
+    left = len(rows)
+    for array in arrays:
+        part = array.slice(min(start, len(array)), left)
+        start -= min(start, len(array))
+        left -= len(part)
+        if len(part):
+            found += split_array(part, len(part))
+    return found
 
 
 def _rows_of_all(rows: Rows, total: int, count: int) -> Rows:

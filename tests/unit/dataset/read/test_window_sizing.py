@@ -31,7 +31,13 @@ def test_windows_grow_to_the_bytes_that_they_may_take() -> None:
 
 def test_windows_shrink_to_single_rows() -> None:
     sizer = WindowSizer(64, 10_000, unit=8, bytes_=WindowBytes(1000, 1000))
-    assert sizes(sizer, 70, 5000) == [64, *[1] * 6]
+    assert sizes(sizer, 84, 5000) == [64, *[1] * 20]
+
+
+def test_a_window_gets_the_rest_of_a_span_if_it_is_small() -> None:
+    for rest in (0, 7, 8):
+        found = sizes(WindowSizer(32, 32), 64 + rest, 1)
+        assert found == ([32, 32 + rest] if rest < 8 else [32, 32, 8])
 
 
 def test_windows_have_no_more_rows_than_they_may() -> None:

@@ -197,11 +197,10 @@ def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> ValueP
         return slice(rows.start - first, rows.stop - first)
     if chunks[-1] - chunks[0] < len(chunks):  # no chunk is left out between them
         return rows.values - first
-    counts = table.counts[chunks]
-    local = np.cumsum(counts) - counts
-    chunk = np.searchsorted(table.values, rows.values, side="right") - 1
-    number = np.searchsorted(chunks, chunk)
-    where: Int64Array = rows.values - table.values[chunk] + local[number]
+    counts, firsts = table.counts[chunks], table.values[chunks]
+    edges = np.append(rows.values.searchsorted(firsts), len(rows))
+    moves = np.cumsum(counts) - counts - firsts
+    where: Int64Array = rows.values + np.repeat(moves, np.diff(edges))
     return where
 
 
