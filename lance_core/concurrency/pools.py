@@ -34,7 +34,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from lance_core.concurrency.cpu_count import VARIABLE, cpu_count
 from lance_core.concurrency.fork_safe import ForkSafeLock
@@ -76,6 +76,7 @@ class ThreadPool:
         self._size = size
         self._executor: ThreadPoolExecutor | None = None
         self._lock = ForkSafeLock()
+        self._unfinished: set[Future[Any]] = set()
         _pools.add(self)
 
     def __enter__(self) -> Self:
@@ -88,7 +89,10 @@ class ThreadPool:
     def submit(self, work: Callable[..., R], *args: object) -> Future[R]:
         """Run ``work(*args)`` in a thread, or in the calling thread while the process exits."""
         try:
-            return (self._executor or self._begin()).submit(work, *args)
+            future = (self._executor or self._begin()).submit(work, *args)
+            self._unfinished.add(future)
+            future.add_done_callback(self._unfinished.discard)
+            return future
         except RuntimeError:
             done: Future[R] = Future()
         try:
@@ -96,6 +100,11 @@ class ThreadPool:
         except BaseException as error:
             done.set_exception(error)
         return done
+
+    @property
+    def num_unfinished(self) -> int:
+        """The number of tasks that wait for a thread or have one."""
+        return len(self._unfinished)
 
     def _begin(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -153,6 +162,7 @@ class ThreadPool:
     def forget_threads(self) -> None:
         """Drop the executor after a fork, because its threads do not exist in the child."""
         self._executor = None
+        self._unfinished = set()
 
 
 _pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import NamedTuple
 
 from lance_core.concurrency.cpu_count import cpu_count
-from lance_core.concurrency.pools import ThreadPool
+from lance_core.concurrency.pools import COMPUTE, ThreadPool
 from lance_core.store.base import ByteRange
 from lance_core.store.local.opened_file import OpenedFile
 
@@ -39,7 +39,8 @@ class RangeCopies:
     """Copies ranges to one file, whose writer may write elsewhere in it at the same time.
 
     ``copy(source, start, length, place)`` copies ``length`` bytes from ``start`` of the open file
-    ``source`` to ``place`` of the new one. Less than `TASK_BYTES` are copied in the calling thread.
+    ``source`` to ``place`` of the new one. The calling thread copies less than `TASK_BYTES`, and
+    all that comes while other threads use the other processors.
     """
 
     __slots__ = ("_copy", "_next", "_running", "_waiting")
@@ -77,7 +78,8 @@ class RangeCopies:
 
     def _begin(self) -> None:
         copies, self._next = self._next, []
-        if cpu_count() == 1:
+        if 1 + COMPUTE.num_unfinished >= cpu_count():
+            # Threads would only wait for a processor, and for the interpreter lock.
             self._copy_all(copies)
             return
         while self._running and self._waiting + len(copies) > MAX_WAITING:

@@ -14,10 +14,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from lance_core.concurrency.pools import COMPUTE
 from lance_core.errors import InvalidInputError, StoreError
 from lance_core.store.base import ByteRange
 from lance_core.store.functions import list_paths
-from lance_core.store.local import Disk, LocalStore
+from lance_core.store.local import Disk, LocalStore, range_copies
 from lance_core.store.local.range_copies import COPIES, MAX_RANGES, MAX_WAITING
 from lance_core.store.memory import MemoryStore
 from tests.disks import cannot
@@ -132,7 +133,13 @@ def open_files(folder: Path) -> int:
 LARGE = os.urandom(1 << 20) * 24
 
 
-def test_many_ranges_are_copied_by_threads_in_any_order(tmp_path: Path) -> None:
+@each_case("num_free", [0, 1])
+def test_ranges_are_copied_by_free_processors_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_free: int
+) -> None:
+    monkeypatch.setattr(range_copies, "cpu_count", lambda: 2 + num_free)
+    wait = threading.Event()
+    busy = COMPUTE.submit(wait.wait, 60)
     names: set[str] = set()
 
     class Watched(Disk):
@@ -155,11 +162,17 @@ def test_many_ranges_are_copied_by_threads_in_any_order(tmp_path: Path) -> None:
     assert found == b"".join(wanted)
     assert size == len(found)
     copying = {name for name in names if name.startswith("lance-core-copies")}
-    assert copying
+    assert bool(copying) == bool(num_free)
     assert names <= copying | {threading.current_thread().name}
+    wait.set()
+    assert busy.result()
+    assert COMPUTE.num_unfinished == 0
 
 
-def test_few_files_are_open_while_ranges_wait(tmp_path: Path) -> None:
+def test_few_files_are_open_while_ranges_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(range_copies, "cpu_count", lambda: 8)
     store = LocalStore(tmp_path)
     for number in range(8):
         store.put(f"source {number}", CONTENT)
@@ -199,7 +212,10 @@ def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
         assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
-def test_an_aborted_writer_does_not_wait_for_its_copies(tmp_path: Path) -> None:
+def test_an_aborted_writer_does_not_wait_for_its_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(range_copies, "cpu_count", lambda: 8)
     disk = Full(waits=True)
     store = LocalStore(tmp_path, disk=disk)
     store.put("source", LARGE)
