@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.durability import Durability
-from lance_core.store.local.libc import rename_exclusive, reserve_blocks
+from lance_core.store.local.libc import rename_exclusive, reserve_blocks, share_blocks
 from lance_core.store.secret import Secret, plain
 
 VARIABLE = "LANCE_CORE_DURABILITY"
@@ -32,9 +30,6 @@ _BUFFER_BYTES = 512 << 10
 
 _MAX_SPARE = 4
 """Maximum number of buffers that are kept for the next copy."""
-
-_SHARE_BLOCKS = 0x4020940D
-"""``FICLONERANGE`` of Linux, on most processors."""
 
 _Copy: TypeAlias = Callable[[int, int, int, int, int], int]
 """Copies bytes; arguments and result of `_copy_file_range`."""
@@ -172,9 +167,8 @@ class Disk:
 def _can_share(source: int, target: int, start: int, place: int) -> bool:
     """Share one block at or after ``start``; False if the file system has no shared blocks."""
     before = -start % _BLOCK
-    block = struct.pack("qQQQ", source, start + before, _BLOCK, place + before)
     try:
-        fcntl.ioctl(target, _SHARE_BLOCKS, block)
+        share_blocks(source, target, start + before, _BLOCK, place + before)
     except OSError as error:
         return error.errno != errno.EOPNOTSUPP
     return True

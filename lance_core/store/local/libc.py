@@ -6,15 +6,22 @@ import ctypes
 import errno
 import mmap
 import os
+import struct
 from collections.abc import Callable
 
 import pyarrow as pa
+
+try:
+    from fcntl import ioctl
+except ImportError:  # Windows
+    ioctl = None  # type: ignore[assignment]
 
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _PROT_READ = 1
 _MAP_SHARED = 1
 _KEEP_SIZE = 1
+_CLONE_RANGE = 0x4020940D  # FICLONERANGE of Linux, on most processors
 _POPULATE_READ = 22
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
@@ -77,6 +84,18 @@ def reserve_blocks(descriptor: int, start: int, size: int) -> bool:
     Unlike `os.posix_fallocate`, it never writes zeros instead.
     """
     return _fallocate is not None and _fallocate(descriptor, _KEEP_SIZE, start, size) == 0
+
+
+def share_blocks(source: int, target: int, start: int, size: int, place: int) -> None:
+    """Let a range of the open file ``target`` share the blocks of one of ``source``.
+
+    ``start``, ``size`` and ``place`` are multiples of the size of a block, in bytes. Raises
+    `OSError`: with ``EOPNOTSUPP`` if the file system shares no blocks, with ``ENOSYS`` or
+    ``ENOTTY`` if it is unknown whether it does.
+    """
+    if ioctl is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    ioctl(target, _CLONE_RANGE, struct.pack("qQQQ", source, start, size, place))
 
 
 def populate(mapped: pa.Buffer) -> None:

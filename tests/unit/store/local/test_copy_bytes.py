@@ -69,7 +69,7 @@ class Device(Disk):
             self.copied += done
             return done
 
-        monkeypatch.setattr("lance_core.store.local.disk.fcntl.ioctl", share)
+        monkeypatch.setattr("lance_core.store.local.libc.ioctl", share)
         monkeypatch.setattr(os, "copy_file_range", copy)
 
 
