@@ -24,6 +24,7 @@ IMPORTS_IN_FUNCTIONS = {
     "lance_core_kernels.plugin": "the compiled library may be missing",
     "lance_core_spark.scan.reader": "only pushed filters need Arrow's functions",
     "lance_core_spark.source": "a process that plans a read needs nothing that writes",
+    "lance_core.store.local.writer": "only compactions copy ranges of files",
     "lance_core.table.indices.index_coverage": "each commit loads it, few tables need the module",
     "lance_core.table.manifest.manifest": "only the schemas of wide tables need the module",
     "pyspark_lance.data_source": "an error while it is imported would hide all data sources",
