@@ -52,7 +52,7 @@ def decode_columns(
         found = yield from decode_columns(field, joined, whole, context)
         return [_rows_of(arrays, rows) for arrays in found]
     distinct = rows.distinct if isinstance(rows, OrderedRows) else rows
-    wanted = _rows_of_all(distinct, joined.num_rows, count)
+    wanted = _rows_of_all(distinct, length, count)
     arrays = yield from decode_field(field, {field.id: 0}, [joined], wanted, context)
     if isinstance(rows, OrderedRows):
         arrays = [_reordered(array, rows) for array in arrays]
@@ -73,11 +73,10 @@ def _rows_of(arrays: Sequence[pa.Array], rows: RowRange) -> list[pa.Array]:
     return found
 
 
-def _rows_of_all(rows: Rows, total: int, count: int) -> Rows:
-    """``rows`` of each of ``count`` columns, as rows of all columns joined."""
-    length = total // count
+def _rows_of_all(rows: Rows, length: int, count: int) -> Rows:
+    """``rows`` of each of ``count`` columns of ``length`` rows, as rows of all columns joined."""
     if isinstance(rows, RowRange) and len(rows) == length:
-        return RowRange(0, total)
+        return RowRange(0, length * count)
     return RowIndices(np.add.outer(length * np.arange(count), rows.numbers).ravel())
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows, ValuePositions
+from lance_core.encodings.page_rows import places_in_parts
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import picked_levels
 from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, take_levels
@@ -197,11 +198,7 @@ def _values_of_rows(rows: Rows, chunks: Int64Array, table: ChunkTable) -> ValueP
         return slice(rows.start - first, rows.stop - first)
     if chunks[-1] - chunks[0] < len(chunks):  # no chunk is left out between them
         return rows.values - first
-    counts, firsts = table.counts[chunks], table.values[chunks]
-    edges = np.append(rows.values.searchsorted(firsts), len(rows))
-    moves = np.cumsum(counts) - counts - firsts
-    where: Int64Array = rows.values + np.repeat(moves, np.diff(edges))
-    return where
+    return places_in_parts(rows.values, table.values[chunks], table.counts[chunks])
 
 
 def _plain(levels: Levels, where: ValuePositions) -> tuple[Levels, ValuePositions]:
@@ -218,10 +215,9 @@ def _of_lists(
     levels = decoded.levels
     assert levels.rep is not None
     first, last = _rows_started(table, chunks)
-    chunk = np.searchsorted(first, rows.values, side="right") - 1
     # The index of each row among the rows that start in these chunks. The levels of a row extend
     # to the start of the next row, so look up both starts together.
-    number = (np.cumsum(last - first) - last).take(chunk) + rows.values
+    number = places_in_parts(rows.values, first, last - first)
     both = np.repeat(number, 2)
     both[1::2] += 1
     edges = decoded.kernels.select_levels(levels.rep, levels.kinds.max_rep, both)
