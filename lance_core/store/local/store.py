@@ -142,15 +142,8 @@ class LocalStore(ObjectStore):
         if not isinstance(writer, LocalWriter):
             super().append_from(writer, source, ranges, batch_bytes)
             return
-        with reading(source, self._root.path):
-            full_path = self._root.file(source)
-            opened = OpenedFile(open_for_reading(self._root, full_path))
-        try:
-            with reading(source, self._root.path):
-                check_ranges(ranges, regular_file_size(opened.fileno(), full_path), source)
-        except BaseException:
-            opened.close()
-            raise
+        opened, size = self._opened(source)
+        check_ranges(ranges, size, source)
         writer.append_ranges(opened, ranges)
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
@@ -169,12 +162,8 @@ class LocalStore(ObjectStore):
         self._publisher.remove_empty_folders(folder)
 
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
-        with reading(source, self._root.path):
-            full_path = self._root.file(source)
-            opened = OpenedFile(open_for_reading(self._root, full_path))
+        opened, size = self._opened(source)
         try:
-            with reading(source, self._root.path):
-                size = regular_file_size(opened.fileno(), full_path)
             self._write_whole(
                 target, mode, lambda draft: self._publisher.copying(draft)(opened, 0, size, 0)
             )
@@ -184,6 +173,13 @@ class LocalStore(ObjectStore):
     def rename_if_absent(self, source: str, target: str) -> None:
         self._publisher.move_if_absent(source, target)
         self._files.forget(source)
+
+    def _opened(self, path: str) -> tuple[OpenedFile, int]:
+        """The file of an object, and its size in bytes."""
+        with reading(path, self._root.path):
+            full_path = self._root.file(path)
+            opened = OpenedFile(open_for_reading(self._root, full_path))
+            return opened, regular_file_size(opened.fileno(), full_path)
 
     def _buffer(self, path: str) -> pa.Buffer | None:
         try:
