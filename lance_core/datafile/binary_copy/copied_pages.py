@@ -25,8 +25,7 @@ from lance_core.store.base import ByteRange, BytesLike
 BLOCK = 16 << 10
 """A large run starts at the same position modulo this number of bytes in both files.
 
-Then file systems that can share blocks (of 4 KiB) do so, and others copy in units of several pages,
-which takes a quarter less time.
+Then file systems that can share blocks of up to this size do so.
 """
 
 _LARGE_RUN = 512 << 10

@@ -9,7 +9,8 @@ from collections.abc import Callable
 class OpenedFile:
     """The descriptor of an open file, which is closed after its last use, if not before.
 
-    Whoever uses the descriptor must hold the object: the number may belong to another file later.
+    Keep a reference to the object while the descriptor is in use: once the file is closed, the
+    system gives the same number to the next file.
     """
 
     __slots__ = ("descriptor",)

@@ -102,7 +102,7 @@ class Publisher:
         self._sync_folders(draft.path, draft.folder)
 
     def discard(self, draft: UnpublishedFile) -> None:
-        """Close and remove a temporary file, as far as possible."""
+        """Remove a temporary file, as far as possible; it is closed after its last use."""
         draft.opened = None
         with contextlib.suppress(OSError):
             self.disk.remove(draft.temporary)
