@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from lance_core.datafile.varints import Ints
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.store.base import COPY_BYTES
+from lance_core.store.base import COPY_BYTES, ObjectStore
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 
@@ -42,31 +42,41 @@ def copy_inputs(
     `ObjectNotFoundError`.
     """
     named = [file for fragment in fragments for file in fragment.files]
-    found = _sources(snapshot, named, version, is_strict)
-    table, kept = _source_pages(found, is_strict)
-    number_of = {file: number for number, file in enumerate(kept)}
+    sources = _sources(snapshot, named, version, is_strict)
+    table, kept = _source_pages(sources, is_strict)
     is_standard = np.array([one == STANDARD_ENCODING for one in table.encodings], np.bool_)
     if is_strict and not is_standard.all():
         raise UnsupportedFeatureError("a column has an encoding of its own")
-    places = _Places(layouts)
-    rows = []
-    for fragment in fragments:
-        first = np.array(
-            [
-                table.first_column[number_of[f]] if f in number_of else NO_COPY
-                for f in fragment.files
-            ]
+    first_column = np.full(len(named) + 1, NO_COPY)
+    first_column[list(kept)] = table.first_column[:-1]
+    columns = _columns(fragments, layouts, first_column, is_standard)
+    rows = [
+        SourceRows(
+            snapshot.physical_rows(fragment),
+            _deleted(snapshot, fragment),
+            own,
+            f"fragment {fragment.id}",
         )
-        columns = places.columns(fragment, first, is_standard)
-        deleted = snapshot.deleted_offsets(fragment)
-        gone = np.empty(0, np.int64) if deleted is None else deleted.astype(np.int64)
-        count = snapshot.physical_rows(fragment)
-        rows.append(SourceRows(count, gone, columns, f"fragment {fragment.id}"))
-    files = []
-    for file in kept:
-        store, source = snapshot.store_of(snapshot.base(file.base_id)), found[file]
-        files.append(SourceFile(store, source.path, batch_bytes, source.content))
+        for fragment, own in zip(fragments, columns, strict=True)
+    ]
+    files = [
+        SourceFile(_store(snapshot, named[number]), source.path, batch_bytes, source.content)
+        for number, source in kept.items()
+    ]
     return CopyInput(files, table, rows)
+
+
+def _store(snapshot: Snapshot, file: DataFile) -> ObjectStore:
+    return snapshot.store_of(snapshot.base(file.base_id))
+
+
+_NO_ROWS = np.empty(0, np.int64)
+
+
+def _deleted(snapshot: Snapshot, fragment: Fragment) -> Ints:
+    """The ascending offsets of the deleted rows."""
+    found = snapshot.deleted_offsets(fragment)
+    return _NO_ROWS if found is None else found.astype(np.int64)
 
 
 class _Source(NamedTuple):
@@ -79,28 +89,27 @@ class _Source(NamedTuple):
 
 def _sources(
     snapshot: Snapshot, files: Sequence[DataFile], version: FileVersion, is_strict: bool
-) -> dict[DataFile, _Source]:
-    """The files without those from which no page can be copied."""
-    found = _alike_sources(snapshot, files, version)
-    if found is not None:
-        return found
+) -> list[_Source | None]:
+    """The files, with None for those from which no page can be copied."""
+    alike = _alike_sources(snapshot, files, version)
+    if alike is not None:
+        return alike
     readers: Iterator[FileReader] = map(snapshot.reader, files)
     if snapshot.is_io_bound:
         readers = in_order(snapshot.reader, files, IO_THREADS, is_io_bound=True)
-    found = {}
+    found: list[_Source | None] = []
     known = _NumColumns()
     for file, reader in zip(files, readers, strict=True):
         reason = _why_no_source(reader, version, known.of(file))
-        if reason is None:
-            found[file] = _Source(reader.path, reader.metadata.columns)
-        elif is_strict:
+        if reason is not None and is_strict:
             raise UnsupportedFeatureError(f"{reader.path!r} {reason}")
+        found.append(None if reason else _Source(reader.path, reader.metadata.columns))
     return found
 
 
 def _alike_sources(
     snapshot: Snapshot, files: Sequence[DataFile], version: FileVersion
-) -> dict[DataFile, _Source] | None:
+) -> list[_Source | None] | None:
     """All files, if they are local, alike, and pages of each can be copied; else None."""
     bases = {file.base_id for file in files}
     sizes = [file.trusted_size for file in files]
@@ -118,8 +127,8 @@ def _alike_sources(
     if found.version is not version or (found.num_buffers != 1).any() or not is_known:
         return None
     contents = found.contents or [None] * len(parts)
-    columns = zip(files, parts, found.files, contents, strict=True)
-    return {file: _Source(part.path, own, content) for file, part, own, content in columns}
+    columns = zip(parts, found.files, contents, strict=True)
+    return [_Source(part.path, own, content) for part, own, content in columns]
 
 
 class _NumColumns:
@@ -147,16 +156,17 @@ def _why_no_source(reader: FileReader, version: FileVersion, known: int) -> str 
 
 
 def _source_pages(
-    found: Mapping[DataFile, _Source], is_strict: bool
-) -> tuple[SourcePages, list[DataFile]]:
-    """The pages of the files, without files whose pages cannot be copied."""
+    sources: Sequence[_Source | None], is_strict: bool
+) -> tuple[SourcePages, dict[int, _Source]]:
+    """The pages of the files, and the files by number, without those that cannot be copied."""
+    found = {number: source for number, source in enumerate(sources) if source is not None}
     try:
-        return _pages_of(list(found.values())), list(found)
+        return _pages_of(list(found.values())), found
     except UnsupportedFeatureError:
         if is_strict:
             raise
-    kept = [file for file, source in found.items() if _can_parse(source)]
-    return _pages_of([found[file] for file in kept]), kept
+    kept = {number: source for number, source in found.items() if _can_parse(source)}
+    return _pages_of(list(kept.values())), kept
 
 
 def _pages_of(sources: Sequence[_Source]) -> SourcePages:
@@ -171,39 +181,51 @@ def _can_parse(source: _Source) -> bool:
     return True
 
 
-class _Places:
-    """Finds the columns of fields in fragments; most fragments have files with the same columns."""
+def _columns(
+    fragments: Sequence[Fragment],
+    layouts: Sequence[FieldLayout],
+    first_column: Ints,
+    is_standard: npt.NDArray[np.bool_],
+) -> Ints:
+    """A row for each fragment: the number in the page table of each column of the new file.
 
-    def __init__(self, layouts: Sequence[FieldLayout]) -> None:
-        self._layouts = layouts
-        self._kept: dict[object, tuple[Ints, Ints]] = {}
+    It is `NO_COPY` for columns that are not copied. ``first_column``: the number of the first
+    column of each file, or `NO_COPY`; its last item is `NO_COPY`.
+    """
+    known: dict[object, _Places] = {}  # most fragments have files with the same columns
+    places = []
+    for fragment in fragments:
+        key = tuple([(file.fields, file.column_indices) for file in fragment.files])
+        if key not in known:
+            known[key] = _places(fragment, layouts)
+        places.append(known[key])
+    edges = np.cumsum([0, *(len(fragment.files) for fragment in fragments)])
+    owners = np.array([one.files for one in places]) + edges[:-1, None]
+    columns = np.array([one.columns for one in places])
+    firsts = first_column[np.where(columns == NO_COPY, len(first_column) - 1, owners)]
+    numbers = np.where(firsts == NO_COPY, NO_COPY, firsts + columns)
+    return np.where((numbers >= 0) & is_standard[numbers], numbers, NO_COPY)
 
-    def columns(
-        self, fragment: Fragment, first_column: Ints, is_standard: npt.NDArray[np.bool_]
-    ) -> Ints:
-        """The numbers in the page table of all columns of the new file, or `NO_COPY`.
 
-        ``first_column``: the number of the first column of each file, or `NO_COPY`.
-        """
-        key = tuple((file.fields, file.column_indices) for file in fragment.files)
-        if key not in self._kept:
-            self._kept[key] = self._places(fragment)
-        files, columns = self._kept[key]
-        firsts = np.append(first_column, NO_COPY)[files]
-        numbers = np.where(firsts == NO_COPY, NO_COPY, firsts + columns)
-        return np.where((numbers >= 0) & is_standard[numbers], numbers, NO_COPY)
+class _Places(NamedTuple):
+    """For each column of the new file: the number of the file of a fragment, and the column in it.
 
-    def _places(self, fragment: Fragment) -> tuple[Ints, Ints]:
-        """The number of the file, or -1, and the column in it, for each column of the new file."""
-        home = fragment.file_of_field()
-        columns = [file.columns() for file in fragment.files]
-        places = []
-        for layout in self._layouts:
-            ids = [column.field_id for column in layout.columns]
-            (number, *others) = {home.get(id_, -1) for id_ in ids}
-            if others or number < 0 or not all(id_ in columns[number] for id_ in ids):
-                places += [(NO_COPY, 0)] * len(ids)
-            else:
-                places += [(number, columns[number][id_]) for id_ in ids]
-        files, found = np.array(places, np.int64).reshape(-1, 2).T
-        return files, found
+    The column is `NO_COPY` if no file of the fragment has it.
+    """
+
+    files: Ints
+    columns: Ints
+
+
+def _places(fragment: Fragment, layouts: Sequence[FieldLayout]) -> _Places:
+    home = fragment.file_of_field()
+    columns = [file.columns() for file in fragment.files]
+    places = []
+    for layout in layouts:
+        ids = [column.field_id for column in layout.columns]
+        (number, *others) = {home.get(id_, -1) for id_ in ids}
+        if others or number < 0 or not all(id_ in columns[number] for id_ in ids):
+            places += [(0, NO_COPY)] * len(ids)
+        else:
+            places += [(number, columns[number][id_]) for id_ in ids]
+    return _Places(*np.array(places, np.int64).reshape(-1, 2).T)
