@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy import merged_pages, pieces
+from lance_core.datafile.binary_copy import merge_groups, pieces
 from lance_core.dataset.maintenance.compaction.binary_copy import (
     CopyOptions,
     RewrittenFragments,
@@ -179,7 +179,7 @@ def test_only_pages_with_deleted_rows_are_encoded_again(
 ) -> None:
     uri = str(tmp_path / "t")
     monkeypatch.setattr(pieces, "MERGE_BYTES", 0)
-    monkeypatch.setattr(merged_pages, "MAX_NUMBER_BYTES", 0)
+    monkeypatch.setattr(merge_groups, "MAX_NUMBER_BYTES", 0)
     with monkeypatch.context() as patched:
         patched.setenv("LANCE_FILE_WRITER_MAX_PAGE_BYTES", str(PAGE_BYTES))
         write(uri, by, version)

@@ -10,7 +10,8 @@ import numpy as np
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.aligned_output import AlignedOutput
 from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
-from lance_core.datafile.binary_copy.merged_pages import MergedBuffers, MergedPages, PageMerges
+from lance_core.datafile.binary_copy.merge_groups import MergedPages
+from lance_core.datafile.binary_copy.merged_pages import MergedBuffers, PageMerges
 from lance_core.datafile.binary_copy.page_bytes import PageBytes
 from lance_core.datafile.binary_copy.pieces import CopiedPages
 from lance_core.datafile.binary_copy.source_pages import SourcePages

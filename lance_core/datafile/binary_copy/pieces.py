@@ -108,7 +108,7 @@ class _Units:
 
 
 class _Sources(NamedTuple):
-    """What all fields need of ``parts``: the columns and rows of each, and those to ``cut``.
+    """What all fields need of ``parts``: the columns, rows and deleted rows of each.
 
     ``spans`` has the parts of pieces that were found, because most fields have equal ones.
     """
@@ -116,15 +116,15 @@ class _Sources(NamedTuple):
     parts: Sequence[SourceRows]
     columns: Ints
     num_rows: Ints
-    cut: Sequence[int]
+    num_deleted: Ints
     spans: dict[bytes, Parts]
 
     @classmethod
     def of(cls, parts: Sequence[SourceRows]) -> _Sources:
         columns = np.array([one.columns for one in parts], np.int64).reshape(len(parts), -1)
         rows = np.array([one.num_rows for one in parts], np.int64)
-        cut = [number for number, one in enumerate(parts) if len(one.deleted)]
-        return cls(parts, columns, rows, cut, {})
+        deleted = np.array([len(one.deleted) for one in parts], np.int64)
+        return cls(parts, columns, rows, deleted, {})
 
     def span(self, units: _Units) -> Parts:
         """The physical rows of ``units``: the same object for the same rows."""
@@ -229,10 +229,15 @@ def _units(layout: FieldLayout, table: SourcePages, sources: _Sources) -> _Units
     _check_rows(
         layout, parts, np.where(is_copied, rows, -1), table.row_ends[last] - table.row_ends[first]
     )
-    numbers_of = np.arange(len(parts))
-    whole = _Units(numbers_of, np.zeros_like(rows), rows, rows, first, last, is_copied, is_copied)
+    deleted = sources.num_deleted
+    whole = _Units(
+        *(np.arange(len(parts)), np.zeros_like(rows), rows, rows - deleted, first, last),
+        is_copied & (deleted == 0),
+        is_copied,
+    )
+    has_several = (last - first)[:, layout.data_columns].max(axis=1, initial=0) > 1
     found, start = [], 0
-    for number in sources.cut:
+    for number in np.flatnonzero(is_copied & (deleted > 0) & has_several).tolist():
         found.append(whole.between(start, number))
         found.append(_cut(layout, table, whole, number, parts[number].deleted))
         start = number + 1
@@ -270,12 +275,13 @@ def _check_rows(
 def _cut(
     layout: FieldLayout, table: SourcePages, whole: _Units, source: int, deleted: Ints
 ) -> _Units:
-    """The units of one source, cut where its pages with deleted rows begin and end."""
+    """The units of one source with deleted rows, cut where its pages with such rows begin and end.
+
+    ``whole``: the units of all sources, of which this one's pages are known.
+    """
     at = slice(source, source + 1)
-    rows = int(whole.stop[source])
-    edges = np.array([0, rows])
-    can_cut = whole.is_copied[source] and all(c.scale is not None for c in layout.columns)
-    if can_cut and len(deleted):
+    edges = np.array([0, int(whole.stop[source])])
+    if all(column.scale is not None for column in layout.columns):
         edges = _common_edges(layout, table, whole.first[source], whole.last[source])
     gone = np.diff(np.searchsorted(deleted, edges))
     kept = np.ones(len(edges), np.bool_)
@@ -292,11 +298,10 @@ def _cut(
             starts = table.row_ends[pages] - table.row_ends[pages.start]
             places = np.searchsorted(starts, edges * scale) + pages.start
             first[:, number], last[:, number] = places[:-1], places[1:]
-    has_pages = np.full(len(live), whole.is_copied[source])
     return _Units(
         *(np.full(len(live), source), edges[:-1], edges[1:], live, first, last),
-        has_pages & (live == np.diff(edges)),
-        has_pages,
+        live == np.diff(edges),
+        np.ones(len(live), np.bool_),
     )
 
 

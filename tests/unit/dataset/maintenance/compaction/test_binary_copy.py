@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy import joined_pages, merged_pages, pieces
+from lance_core.datafile.binary_copy import joined_pages, merge_groups, pieces
 from lance_core.datafile.binary_copy.source_pages import source_pages
 from lance_core.dataset.maintenance.compaction.binary_copy import (
     CopyOptions,
@@ -247,7 +247,7 @@ def test_pages_without_deleted_rows_are_copied(tmp_path: Path, version: str) -> 
     ds.delete("id = 39000 OR id = 39001")
     with (
         mock.patch.object(pieces, "MERGE_BYTES", 0),
-        mock.patch.object(merged_pages, "MAX_NUMBER_BYTES", 0),
+        mock.patch.object(merge_groups, "MAX_NUMBER_BYTES", 0),
     ):
         copied = copy(snapshot_of(tmp_path / "t"))
     (fragment,) = copied.fragments

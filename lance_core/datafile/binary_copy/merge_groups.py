@@ -1,0 +1,219 @@
+"""Find the copied pages that become one page (`lance_core.encodings.mergeable_pages`).
+
+Every page of a column costs readers a fixed time. Pages whose buffers can follow each other become
+one page of the usual size without decoding. Mini-block pages of numbers do so only if they are
+small enough to be worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.datafile.binary_copy.source_pages import SourcePages
+from lance_core.datafile.column_metadata import ColumnParser
+from lance_core.datafile.varints import Ints
+from lance_core.encodings.mergeable_pages import NumberForm, PageForm, page_form
+from lance_core.store.base import ByteRange, byte_ranges
+
+MIN_READ_BYTES = 128 << 10
+"""Minimum bytes of pages to merge that must be read; more requests for smaller ones cost more than
+pages that stay small."""
+
+MAX_PAGE_BYTES, MAX_BYTES = 1 << 20, 8 << 20
+"""Maximum bytes of a page that merges, and of a merged page.
+
+A larger page has little to gain; and readers that decode pages in threads would have fewer of them.
+"""
+
+MAX_NUMBER_BYTES = 128 << 10
+"""Maximum bytes of the unpacked numbers of a mini-block page that merges.
+
+To read, unpack and pack them takes 2 to 4 ns a number, so about 50 µs for a page of this size. Each
+scan of such a page takes 10 to 30 µs more than one of its numbers in a large page, so a few scans
+make up for it.
+"""
+
+_MAX_UNPACKED_BYTES = 8 << 20
+"""Maximum bytes of the unpacked numbers of a merged page, as of pages that are written."""
+
+_MAX_ENCODING_BYTES = 512
+"""Maximum bytes of the encoding of a page that merges. Larger ones have the symbols of strings; to
+parse them for each page would take longer than the rest of the search."""
+
+NUMBER_BUFFERS = 2
+"""Buffers of a mini-block page without dictionary and lists: chunk words and chunks."""
+
+AnyForm = PageForm | NumberForm
+
+
+class MergedPages(NamedTuple):
+    """The pages at positions ``first`` to ``stop`` of a list, which have ``num_rows`` rows.
+
+    ``forms`` are those of its pages. ``ranges`` is given if the bytes of one range of the file of
+    each page, one after the other, are the only buffer, and large enough to be copied by the store.
+    """
+
+    first: int
+    stop: int
+    num_rows: int
+    forms: list[AnyForm]
+    ranges: Sequence[ByteRange] | None = None
+
+    @property
+    def is_packed(self) -> bool:
+        """True for numbers, which are unpacked and packed again."""
+        return isinstance(self.forms[0], NumberForm)
+
+
+def merge_groups(
+    table: SourcePages,
+    pages: Ints,
+    lists: Sequence[int],
+    parser: ColumnParser,
+    *,
+    must_copy: bool,
+) -> list[MergedPages]:
+    """The groups of two or more of ``pages`` that become one page each.
+
+    ``lists``: the positions at which the pages of another column or other rows begin.
+    ``must_copy``: True if only pages merge that have one buffer of `MIN_READ_BYTES`. Raises
+    `CorruptFileError` for an encoding that is not a message.
+    """
+    places = np.flatnonzero(_may_merge(table, pages, must_copy=must_copy))
+    forms, of_page = _forms_of(table, pages[places], parser)
+    places, of_page = places[of_page >= 0], of_page[of_page >= 0]
+    if not len(places):
+        return []
+    pages = pages[places]
+    numbers = np.array([isinstance(form, NumberForm) for form in forms])[of_page]
+    unpacked = np.array([form.codec.bits if isinstance(form, NumberForm) else 0 for form in forms])
+    rows = table.rows[pages]
+    sizes = np.where(numbers, rows * unpacked[of_page] // 8, table.sizes_of(pages))
+    found = []
+    for start, end in _runs(places, _keys(forms)[of_page], lists):
+        most = _MAX_UNPACKED_BYTES if numbers[start] else MAX_BYTES
+        for first, stop in _parts(sizes[start:end], most):
+            at = slice(start + first, start + stop)
+            own = [forms[number] for number in of_page[at].tolist()]
+            place, count = int(places[at.start]), int(rows[at].sum())
+            ranges = _ranges(table, pages[at], own)
+            found.append(MergedPages(place, place + len(own), count, own, ranges))
+    return found
+
+
+def _may_merge(table: SourcePages, pages: Ints, *, must_copy: bool) -> npt.NDArray[np.bool_]:
+    """False for pages that do not merge, whatever their form is."""
+    sizes = table.sizes_of(pages)
+    found = (sizes < MAX_PAGE_BYTES) & (table.rows[pages] > 0)
+    found &= table.middle_stops[pages] - table.encoding_starts[pages] <= _MAX_ENCODING_BYTES
+    if must_copy:
+        found &= (_num_buffers(table, pages) == 1) & (sizes >= MIN_READ_BYTES)
+    return found
+
+
+def _num_buffers(table: SourcePages, pages: Ints) -> Ints:
+    return table.first_buffer[pages + 1] - table.first_buffer[pages]
+
+
+def _forms_of(table: SourcePages, pages: Ints, parser: ColumnParser) -> tuple[list[AnyForm], Ints]:
+    """The forms of ``pages``, and for each page the number of its form.
+
+    The number is -1 for pages that do not merge. The pages of a form have the same encoding and
+    number of rows.
+    """
+    raw = table.raw
+    starts, stops = table.encoding_starts[pages].tolist(), table.middle_stops[pages].tolist()
+    rows = table.rows[pages].tolist()
+    kinds: dict[tuple[bytes, int], int] = {}
+    of_page = np.array(
+        [
+            kinds.setdefault((raw[start:stop], count), len(kinds))
+            for start, stop, count in zip(starts, stops, rows, strict=True)
+        ],
+        np.int64,
+    )
+    forms: list[AnyForm] = []
+    least = []
+    number_of = np.full(len(kinds), -1)
+    for kind, (encoding, count) in enumerate(kinds):
+        form = page_form(parser.page_encoding(encoding), count)
+        if form is not None and _is_small(form, count):
+            number_of[kind] = len(forms)
+            forms.append(form)
+            least.append(_min_sizes(form, count))
+    of_page = number_of[of_page] if kinds else of_page
+    chosen = np.flatnonzero(of_page >= 0)
+    is_wrong = ~_have_buffers(table, pages[chosen], of_page[chosen], least)
+    of_page[chosen[is_wrong]] = -1
+    return forms, of_page
+
+
+def _is_small(form: AnyForm, num_rows: int) -> bool:
+    return isinstance(form, PageForm) or num_rows * form.codec.bits <= 8 * MAX_NUMBER_BYTES
+
+
+def _min_sizes(form: AnyForm, num_rows: int) -> list[int]:
+    """The minimum bytes of each buffer of a page."""
+    if isinstance(form, NumberForm):
+        return [0] * NUMBER_BUFFERS
+    return form.buffer_bytes(num_rows)
+
+
+def _have_buffers(
+    table: SourcePages, pages: Ints, of_page: Ints, least: Sequence[Sequence[int]]
+) -> npt.NDArray[np.bool_]:
+    """True for pages with as many buffers, and as large ones, as those of their form have."""
+    counts = np.array(list(map(len, least)), np.int64)
+    found: npt.NDArray[np.bool_] = _num_buffers(table, pages) == counts[of_page]
+    for number in range(max(counts, default=0)):
+        # No file has more bytes than fit into 63 bits.
+        sizes = [min(one[number], (1 << 63) - 1) if number < len(one) else 0 for one in least]
+        chosen = np.flatnonzero(found & (number < counts[of_page]))
+        stored = table.sizes[table.first_buffer[pages[chosen]] + number]
+        found[chosen] = stored >= np.array(sizes, np.int64)[of_page[chosen]]
+    return found
+
+
+def _keys(forms: Sequence[AnyForm]) -> Ints:
+    """A number for each form, equal for forms whose pages merge."""
+    known: dict[bytes, int] = {}
+    return np.array([known.setdefault(form.key, len(known)) for form in forms], np.int64)
+
+
+def _runs(places: Ints, keys: Ints, lists: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Runs of two or more neighbouring pages with the same key, as spans of ``places``."""
+    is_first = np.ones(len(places), np.bool_)
+    is_first[1:] = (np.diff(places) != 1) | (np.diff(keys) != 0) | np.isin(places[1:], lists)
+    edges = np.append(np.flatnonzero(is_first), len(places))
+    for run in np.flatnonzero(np.diff(edges) > 1).tolist():
+        yield int(edges[run]), int(edges[run + 1])
+
+
+def _parts(sizes: Ints, most: int) -> Iterator[tuple[int, int]]:
+    """Spans of two or more pages with up to ``most`` bytes, in the order of ``sizes``."""
+    ends = np.cumsum(sizes)
+    first = before = 0
+    while first < len(sizes) - 1:
+        stop = max(first + 1, int(ends.searchsorted(before + most, "right")))
+        if stop > first + 1:
+            yield first, stop
+        first, before = stop, int(ends[stop - 1])
+
+
+def _ranges(
+    table: SourcePages, pages: Ints, forms: Sequence[AnyForm]
+) -> Sequence[ByteRange] | None:
+    """See `MergedPages`."""
+    form = forms[0]
+    if not isinstance(form, PageForm) or form.adjustment or len(form.bits) != 1:
+        return None
+    bits = table.rows[pages] * (form.bits[0] or 0)
+    sizes = (bits + 7) // 8
+    if int(sizes.min()) < MIN_READ_BYTES or (bits[:-1] % 8).any():
+        return None
+    starts = table.offsets[table.first_buffer[pages]]
+    return byte_ranges(starts.tolist(), (starts + sizes).tolist())
