@@ -228,10 +228,16 @@ class Snapshot:
 
     def fragment(self, fragment_id: int) -> Fragment:
         """The fragment with this id; raises `InvalidInputError` if there is none."""
-        place = self.fragment_positions.get(fragment_id)
-        if place is None:
-            raise InvalidInputError(f"version {self.version} has no fragment {fragment_id}")
-        return self.manifest.fragments[place]
+        return self.fragments([fragment_id])[0]
+
+    def fragments(self, ids: Sequence[int]) -> list[Fragment]:
+        """The fragments with these ids; raises `InvalidInputError` if there is none with one."""
+        positions = self.fragment_positions
+        places = [positions.get(id_, -1) for id_ in ids]
+        if -1 in places:
+            missing = ids[places.index(-1)]
+            raise InvalidInputError(f"version {self.version} has no fragment {missing}")
+        return list(self.manifest.fragments.at(places))
 
     @property
     def storage_version(self) -> FileVersion:

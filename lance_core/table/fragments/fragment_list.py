@@ -79,8 +79,12 @@ class FragmentList(Sequence[Fragment]):
 
     def between(self, first: int, stop: int) -> Iterator[Fragment]:
         """The fragments at the positions from ``first`` to ``stop`` (exclusive)."""
-        for start in range(first, stop, _BLOCK):
-            block = range(start, min(start + _BLOCK, stop))
+        return self.at(range(first, stop))
+
+    def at(self, positions: Sequence[int]) -> Iterator[Fragment]:
+        """The fragments at ``positions``."""
+        for start in range(0, len(positions), _BLOCK):
+            block = positions[start : start + _BLOCK]
             missing = [position for position in block if position not in self._decoded]
             if len(missing) > 1:
                 fragments = _decode_block([self._raw[position] for position in missing])

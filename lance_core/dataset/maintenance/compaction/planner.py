@@ -37,7 +37,7 @@ class _Candidate:
 def plan_tasks(snapshot: Snapshot, settings: CompactionSettings) -> list[list[Fragment]]:
     """The fragments of each task, in the order of their ids."""
     tasks = (
-        [snapshot.fragment(one.id) for one in task]
+        snapshot.fragments([one.id for one in task])
         for bin_ in _bins(snapshot, settings)
         for task in _split(bin_, settings.target_rows_per_fragment)
     )

@@ -135,6 +135,8 @@ class CompactionTask:
         """
         storage_options = hide_secrets(storage_options)
         snapshot = _snapshot_of(dataset, self.read_version, storage_options)
+        for fragment in self.fragments:
+            _check(snapshot, fragment)
         return self.execute_on(snapshot, progress)
 
     def execute_on(
@@ -143,8 +145,11 @@ class CompactionTask:
         progress: FragmentWriteProgress | None = None,
         advance: Advance = lambda _: None,
     ) -> RewriteResult:
-        """`execute` for an open version; ``advance`` is called with numbers of written rows."""
-        old = [self._fragment(snapshot, given) for given in self.fragments]
+        """`execute` for the open version that was planned for.
+
+        ``advance`` is called with numbers of written rows.
+        """
+        old = snapshot.fragments([fragment.id for fragment in self.fragments])
         made = rewrite(snapshot, old, self.settings, progress, advance)
         files = [file for one in made.fragments for file in one.files]
         removed = sum(len(one.files) + (one.deletion_file is not None) for one in old)
@@ -159,16 +164,6 @@ class CompactionTask:
         addresses = row_addresses(snapshot, old) if self.settings.defer_index_remap else None
         new = [FragmentMetadata.of(one, one.physical_rows or 0) for one in made.fragments]
         return RewriteResult(self.read_version, new, list(self.fragments), metrics, addresses)
-
-    def _fragment(self, snapshot: Snapshot, given: FragmentMetadata) -> Fragment:
-        """The fragment of ``snapshot`` that the task names."""
-        fragment = snapshot.manifest.fragments.by_id(given.id)
-        if fragment is None or given != metadata_of(snapshot, fragment):
-            raise InvalidInputError(
-                f"version {snapshot.version} of {snapshot.root.redacted_uri} does not have "
-                f"fragment {given.id} of this compaction task: it is of another table"
-            )
-        return fragment
 
     def json(self) -> str:
         """The task as JSON text, for `from_json`."""
@@ -244,6 +239,16 @@ def _plan(tree: Mapping[str, Any]) -> CompactionPlan:
 def metadata_of(snapshot: Snapshot, fragment: Fragment) -> FragmentMetadata:
     """The public value for a fragment of ``snapshot``."""
     return FragmentMetadata.of(fragment, snapshot.physical_rows(fragment))
+
+
+def _check(snapshot: Snapshot, given: FragmentMetadata) -> None:
+    """Raise `InvalidInputError` unless ``snapshot`` has the fragment of a task."""
+    fragment = snapshot.manifest.fragments.by_id(given.id)
+    if fragment is None or given != metadata_of(snapshot, fragment):
+        raise InvalidInputError(
+            f"version {snapshot.version} of {snapshot.root.redacted_uri} does not have "
+            f"fragment {given.id} of this compaction task: it is of another table"
+        )
 
 
 def _snapshot_of(

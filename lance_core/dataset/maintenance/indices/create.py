@@ -123,7 +123,7 @@ def create_uncommitted(
     ids = list(fragment_ids)
     if not all(isinstance(one, int) for one in ids):
         raise InvalidTypeError(f"fragment_ids are numbers of fragments, got {fragment_ids!r}")
-    fragments = [snapshot.fragment(id_) for id_ in sorted(set(ids))] if new.train else []
+    fragments = snapshot.fragments(sorted(set(ids))) if new.train else []
     with discard_on_failure(snapshot.root) as files:
         writer = SegmentWriter(snapshot, files, environment)
         return Index.of(_build(writer, new, request, name, fragments))

@@ -103,7 +103,7 @@ class _Change:
             covered |= covered_now(snapshot, one)
         uuid = writer.environment.new_uuid()
         draft = successor_draft(snapshot, spec, source, covered, uuid)
-        fragments = [snapshot.fragment(id_) for id_ in self.fragments]
+        fragments = snapshot.fragments(list(self.fragments))
         total = sum(map(snapshot.live_rows, fragments))
         lineage = snapshot.schema.lineage(snapshot.schema.path_of(source.fields[0]))
         with progress_bar(f"index {source.name}", total) as advance:

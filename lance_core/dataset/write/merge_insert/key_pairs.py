@@ -29,7 +29,7 @@ def key_pairs(snapshot: Snapshot, keys: pa.Table, fragment_ids: Iterable[int] | 
                 f"{'no such column' if stored is None else f'it as {stored}'}"
             )
     index = KeyIndex(keys.columns, snapshot.root.registry.kernels)
-    fragments = None if fragment_ids is None else [snapshot.fragment(one) for one in fragment_ids]
+    fragments = None if fragment_ids is None else snapshot.fragments(list(fragment_ids))
     found = find_keys(snapshot, keys.column_names, index, fragments)
     # The rows of the source by key: those of key k begin at starts[k], after the rows with a null.
     order = np.argsort(index.keys, kind="stable")

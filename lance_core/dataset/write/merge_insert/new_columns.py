@@ -89,7 +89,7 @@ class NewColumns:
         """Write the files, and return the operation."""
         snapshot, rows = self._snapshot, by_fragment(self._addresses)
         self._files.check()
-        fragments = [snapshot.fragment(id_) for id_ in rows]
+        fragments = snapshot.fragments(list(rows))
         written = self._files.write_all(fragments, self._values)
         offsets = {}
         if snapshot.manifest.uses_stable_row_ids:
