@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
 from functools import partial
@@ -126,6 +126,10 @@ class StoreCapabilities:
         return frozenset(f.name for f in fields(self) if getattr(self, f.name) is Guarantee.YES)
 
 
+CopyRanges: TypeAlias = Callable[[Sequence[tuple[int, int, int, int]], int], None]
+"""The kernel `lance_core.encodings.kernels.Kernels.copy_ranges`."""
+
+
 class ObjectWriter(ABC):
     """A streaming write of one object. Nothing is visible before `close` returns.
 
@@ -150,6 +154,12 @@ class ObjectWriter(ABC):
 
     def reserve(self, size: int) -> None:  # noqa: B027 - most stores need not know
         """Expect about ``size`` more bytes. A store may use it to allocate space at once."""
+
+    def copy_with(self, copy_ranges: CopyRanges | None) -> None:  # noqa: B027 - for local files
+        """Let ``copy_ranges`` copy the bytes of `ObjectStore.append_from` if it can.
+
+        Only stores of local files have a use for it. None: the store copies them itself.
+        """
 
     @abstractmethod
     def tell(self) -> int:

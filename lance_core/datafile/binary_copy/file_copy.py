@@ -128,6 +128,7 @@ class FileCopy:
         columns = len(schema.fields)
         self._limits = limits = page_limits(columns, PAGE_BYTES * columns, None)
         self._context = self._output.encode_context(registry, limits)
+        writer.copy_with(self._context.kernels.copy_ranges)
 
     def write(
         self,

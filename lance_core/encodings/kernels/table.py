@@ -398,9 +398,22 @@ class Kernels(Protocol):
         rows whose last value does not end at the end of the row.
         """
 
+    copy_ranges: Callable[[Sequence[tuple[int, int, int, int]], int], None] | None
+    """Copies ranges of open files to the open file of the last argument, without Python's lock.
+
+    A range is a tuple of the descriptor of its file, its start, its length, and its place in the
+    other file. Raises `OSError`, also if a file ends before a range. None if no plugin provides it:
+    numpy has nothing to offer, and a local store copies ranges itself.
+    """
+
 
 LOOPS = tuple(name for name in vars(Kernels) if not name.startswith("_"))
-"""The names of all kernels."""
+"""The names of all kernels that numpy provides too."""
+
+OPTIONAL_LOOPS = ("copy_ranges",)
+"""The names of the other kernels."""
+
+_ALL = (*LOOPS, *OPTIONAL_LOOPS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -421,7 +434,7 @@ class KernelSpec:
         loops = {
             loop: found
             for module in modules
-            for loop in LOOPS
+            for loop in _ALL
             if (found := getattr(module, loop, None)) is not None
             and found.__module__ == module.__name__
         }
@@ -431,10 +444,10 @@ class KernelSpec:
 class _Table:
     """One function per kernel. Immutable."""
 
-    __slots__ = LOOPS
+    __slots__ = _ALL
 
-    def __init__(self, loops: Mapping[str, Callable[..., Any]]) -> None:
-        for name in LOOPS:
+    def __init__(self, loops: Mapping[str, Callable[..., Any] | None]) -> None:
+        for name in _ALL:
             object.__setattr__(self, name, loops[name])
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -445,9 +458,9 @@ def kernel_table(offered: Iterable[tuple[str, KernelSpec]]) -> Kernels:
     """The kernel table for the specs of plugins, given as (provider's name, spec) pairs.
 
     A kernel with two providers of the same rank raises `PluginConflictError` when it is called; a
-    kernel without a provider raises `UnsupportedFeatureError`.
+    kernel without a provider raises `UnsupportedFeatureError`, or is None if it is optional.
     """
-    best: dict[str, list[tuple[str, KernelSpec]]] = {name: [] for name in LOOPS}
+    best: dict[str, list[tuple[str, KernelSpec]]] = {name: [] for name in _ALL}
     for provider, spec in offered:
         for name in spec.loops:
             rivals = best[name]
@@ -458,9 +471,11 @@ def kernel_table(offered: Iterable[tuple[str, KernelSpec]]) -> Kernels:
     return cast("Kernels", _Table({name: _only(name, rivals) for name, rivals in best.items()}))
 
 
-def _only(name: str, offers: Sequence[tuple[str, KernelSpec]]) -> Callable[..., Any]:
+def _only(name: str, offers: Sequence[tuple[str, KernelSpec]]) -> Callable[..., Any] | None:
     if len(offers) == 1:
         return offers[0][1].loops[name]
+    if name in OPTIONAL_LOOPS and not offers:
+        return None
 
     def refuse(*_: object, **__: object) -> None:
         if not offers:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.base import CopyRanges
 from lance_core.store.durability import Durability
 from lance_core.store.local.libc import rename_exclusive, reserve_blocks, share_blocks
 from lance_core.store.secret import Secret, plain
@@ -88,6 +89,27 @@ class Disk:
         """Allocate space for ``size`` bytes that will be written from ``start`` on, if possible."""
         reserve_blocks(descriptor, start, size)
 
+    def copy_ranges(
+        self,
+        ranges: Sequence[tuple[int, int, int, int]],
+        target: int,
+        copy_ranges: CopyRanges | None = None,
+    ) -> None:
+        """Copy ``ranges`` of open files to another: source, start, length and place of each.
+
+        ``copy_ranges`` copies those that cannot share blocks with their sources; None: so does
+        `copy_bytes`.
+        """
+        rest = []
+        for one in ranges:
+            source, start, length, place = one
+            if copy_ranges is None or self._may_share(source, target, start, length, place):
+                self.copy_bytes(source, target, start, length, place)
+            else:
+                rest.append(one)
+        if copy_ranges is not None and rest:
+            copy_ranges(rest, target)
+
     def copy_bytes(self, source: int, target: int, start: int, length: int, place: int) -> None:
         """Copy ``length`` bytes from position ``start`` of an open file to ``place`` of another.
 
@@ -98,7 +120,8 @@ class Disk:
         """
         done = 0
         ways: tuple[_Copy, ...] = (_copy_file_range, _copy_chunk)
-        if length >= _BUFFER_BYTES and not self._may_share(source, target, start, place):
+        is_large = length >= _BUFFER_BYTES
+        if is_large and not self._may_share(source, target, start, length, place):
             ways = (_copy_chunk,)
         for copy in ways:
             try:
@@ -113,8 +136,8 @@ class Disk:
                 raise
             return
 
-    def _may_share(self, source: int, target: int, start: int, place: int) -> bool:
-        """False if the copy of more than a block cannot share blocks with its source.
+    def _may_share(self, source: int, target: int, start: int, length: int, place: int) -> bool:
+        """False if a copy cannot share blocks with its source, or is too small to find that out.
 
         True in file systems with larger blocks: those of networks, whose servers may copy.
         """
@@ -124,6 +147,8 @@ class Disk:
         if (start - place) % _BLOCK:
             return False
         if status.st_dev not in self.shared_blocks:
+            if length < _BUFFER_BYTES:
+                return False
             self.shared_blocks[status.st_dev] = _can_share(source, target, start, place)
         return self.shared_blocks[status.st_dev]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import NamedTuple
 
 
 class OpenedFile:
@@ -33,3 +34,12 @@ class OpenedFile:
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         if self.descriptor is not None:
             close(self.descriptor)
+
+
+class FileRange(NamedTuple):
+    """``length`` bytes from position ``start`` of a file, for ``place`` of another one."""
+
+    source: OpenedFile
+    start: int
+    length: int
+    place: int

@@ -12,12 +12,12 @@ from lance_core.errors import (
     ObjectNotFoundError,
     OutcomeUnknownError,
 )
-from lance_core.store.base import PutMode
+from lance_core.store.base import CopyRanges, PutMode
 from lance_core.store.durability import Durability
 from lance_core.store.local.disk import Disk
 from lance_core.store.local.exclusive import Traces, move, traces
 from lance_core.store.local.failures import preparing, publishing, settling
-from lance_core.store.local.opened_file import OpenedFile
+from lance_core.store.local.opened_file import FileRange, OpenedFile
 from lance_core.store.local.root import Root, folder_of
 from lance_core.store.local.temporary import temporary_path
 
@@ -69,17 +69,20 @@ class Publisher:
         """Expect ``size`` more bytes, from ``start`` on."""
         self.disk.reserve(_open(draft).fileno(), start, size)
 
-    def copying(self, draft: UnpublishedFile) -> Callable[[OpenedFile, int, int, int], None]:
-        """A function that writes a range of an open file to the draft.
+    def copying(
+        self, draft: UnpublishedFile, copy_ranges: CopyRanges | None = None
+    ) -> Callable[[Sequence[FileRange]], None]:
+        """A function that writes parts of open files to the draft.
 
-        Its arguments are the file, the start and the length of the range, and its place in the
-        draft. Several threads may call it, also after the draft is discarded.
+        Several threads may call it, also after the draft is discarded. ``copy_ranges``: see
+        `Disk.copy_ranges`.
         """
         target, path = _open(draft), draft.path
 
-        def copy(source: OpenedFile, start: int, length: int, place: int) -> None:
+        def copy(parts: Sequence[FileRange]) -> None:
             with preparing(path, self.root.path):
-                self.disk.copy_bytes(source.fileno(), target.fileno(), start, length, place)
+                ranges = [(part.source.fileno(), *part[1:]) for part in parts]
+                self.disk.copy_ranges(ranges, target.fileno(), copy_ranges)
 
         return copy
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
 
 from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.concurrency.pools import COMPUTE, ThreadPool
 from lance_core.store.base import ByteRange
-from lance_core.store.local.opened_file import OpenedFile
+from lance_core.store.local.opened_file import FileRange, OpenedFile
 
 TASK_BYTES = 4 << 20
 """Bytes of the new file that one task writes."""
@@ -26,28 +25,20 @@ COPIES = ThreadPool("copies", 2)
 would only wait. Their tasks wait for nothing, so threads of any pool may wait for them."""
 
 
-class _Copy(NamedTuple):
-    """A range of a file, and its place in the new file."""
-
-    source: OpenedFile
-    start: int
-    length: int
-    place: int
-
-
 class RangeCopies:
     """Copies ranges to one file, whose writer may write elsewhere in it at the same time.
 
-    ``copy(source, start, length, place)`` copies ``length`` bytes from ``start`` of the open file
-    ``source`` to ``place`` of the new one. The calling thread copies less than `TASK_BYTES`, and
-    all that comes while other threads use the other processors.
+    ``copy`` copies parts of open files. The calling thread copies less than `TASK_BYTES`; and if
+    ``copy`` needs the interpreter lock, all that comes while other threads use the other
+    processors.
     """
 
-    __slots__ = ("_copy", "_next", "_running", "_waiting")
+    __slots__ = ("_copy", "_needs_lock", "_next", "_running", "_waiting")
 
-    def __init__(self, copy: Callable[[OpenedFile, int, int, int], None]) -> None:
+    def __init__(self, copy: Callable[[Sequence[FileRange]], None], *, needs_lock: bool) -> None:
         self._copy = copy
-        self._next: list[_Copy] = []
+        self._needs_lock = needs_lock
+        self._next: list[FileRange] = []
         self._running: deque[tuple[Future[None], int]] = deque()
         self._waiting = 0
 
@@ -56,7 +47,7 @@ class RangeCopies:
         at, stop = wanted
         while at < stop:
             length = min(stop - at, TASK_BYTES - place % TASK_BYTES)
-            self._next.append(_Copy(source, at, length, place))
+            self._next.append(FileRange(source, at, length, place))
             at += length
             place += length
             if place % TASK_BYTES == 0 or len(self._next) == MAX_RANGES:
@@ -64,8 +55,9 @@ class RangeCopies:
 
     def finish(self) -> None:
         """Copy the rest, and wait until all ranges are copied; raises the first error."""
-        copies, self._next = self._next, []
-        self._copy_all(copies)
+        parts, self._next = self._next, []
+        if parts:
+            self._copy(parts)
         while self._running:
             self._wait()
 
@@ -77,22 +69,18 @@ class RangeCopies:
         self._running.clear()
 
     def _begin(self) -> None:
-        copies, self._next = self._next, []
-        if 1 + COMPUTE.num_unfinished >= cpu_count():
-            # Threads would only wait for a processor, and for the interpreter lock.
-            self._copy_all(copies)
+        parts, self._next = self._next, []
+        if self._needs_lock and 1 + COMPUTE.num_unfinished >= cpu_count():
+            # Threads would only wait for a processor, and after each range for the lock.
+            self._copy(parts)
             return
-        while self._running and self._waiting + len(copies) > MAX_WAITING:
+        while self._running and self._waiting + len(parts) > MAX_WAITING:
             self._wait()
-        self._running.append((COPIES.submit(self._copy_all, copies), len(copies)))
-        self._waiting += len(copies)
+        self._running.append((COPIES.submit(self._copy, parts), len(parts)))
+        self._waiting += len(parts)
 
     def _wait(self) -> None:
         """Wait for the first task."""
         task, count = self._running.popleft()
         self._waiting -= count
         task.result()
-
-    def _copy_all(self, copies: Sequence[_Copy]) -> None:
-        for one in copies:
-            self._copy(*one)

@@ -30,7 +30,7 @@ from lance_core.store.local.open_files import (
     open_for_reading,
     regular_file_size,
 )
-from lance_core.store.local.opened_file import OpenedFile
+from lance_core.store.local.opened_file import FileRange, OpenedFile
 from lance_core.store.local.publish import Publisher, UnpublishedFile
 from lance_core.store.local.root import Root
 from lance_core.store.local.walk import meta_of, names, walk
@@ -164,9 +164,8 @@ class LocalStore(ObjectStore):
     def copy(self, source: str, target: str, mode: PutMode = PutMode.overwrite) -> None:
         opened, size = self._opened(source)
         try:
-            self._write_whole(
-                target, mode, lambda draft: self._publisher.copying(draft)(opened, 0, size, 0)
-            )
+            whole = [FileRange(opened, 0, size, 0)]
+            self._write_whole(target, mode, lambda draft: self._publisher.copying(draft)(whole))
         finally:
             opened.close()
 

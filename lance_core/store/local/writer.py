@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import ByteRange, ObjectWriter, PutMode
+from lance_core.store.base import ByteRange, CopyRanges, ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
 from lance_core.store.local.opened_file import OpenedFile
 from lance_core.store.local.publish import Publisher, UnpublishedFile
@@ -43,6 +43,7 @@ class LocalWriter(ObjectWriter):
         self._is_published = False
         self._process = os.getpid()
         self._copies: RangeCopies | None = None
+        self._copy_ranges: CopyRanges | None = None
         self._draft = publisher.start(path)
 
     def write(self, data: pa.Buffer | bytes | bytearray | memoryview) -> None:
@@ -62,13 +63,17 @@ class LocalWriter(ObjectWriter):
         if size >= MIN_RESERVED_BYTES:
             self._publisher.reserve(self._open_draft(), self._position, size)
 
+    def copy_with(self, copy_ranges: CopyRanges | None) -> None:
+        self._copy_ranges = copy_ranges
+
     def append_ranges(self, source: OpenedFile, ranges: Sequence[ByteRange]) -> None:
         """Append ranges of an open file; the error of a copy may also be raised by a later call."""
         draft = self._open_draft()
         if self._copies is None:
             from lance_core.store.local.range_copies import RangeCopies
 
-            self._copies = RangeCopies(self._publisher.copying(draft))
+            copy = self._publisher.copying(draft, self._copy_ranges)
+            self._copies = RangeCopies(copy, needs_lock=self._copy_ranges is None)
         try:
             self._flush(draft)
             for wanted in ranges:

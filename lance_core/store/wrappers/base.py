@@ -15,6 +15,7 @@ from lance_core.store.base import (
     COPY_BYTES,
     Buffers,
     ByteRange,
+    CopyRanges,
     ObjectMeta,
     ObjectStore,
     ObjectWriter,
@@ -162,6 +163,9 @@ class WrappedWriter(ObjectWriter):
 
     def reserve(self, size: int) -> None:
         self._inner.reserve(size)
+
+    def copy_with(self, copy_ranges: CopyRanges | None) -> None:
+        self._inner.copy_with(copy_ranges)
 
     def unwrapped(self, store: StoreWrapper) -> ObjectWriter:
         """The writer of the wrapped store if ``store`` is the wrapper, otherwise this one."""

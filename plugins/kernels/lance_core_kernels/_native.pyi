@@ -162,6 +162,7 @@ def locate_rows(
 def join_slices(
     buffers: list[pa.Buffer], owners: Buffer, starts: Buffer, stops: Buffer, out: Buffer, /
 ) -> int: ...
+def copy_ranges(ranges: Buffer, target: int, room: Buffer, /) -> int: ...
 def repack_chunks(
     buffers: list[pa.Buffer],
     owners: Buffer,

@@ -8,7 +8,7 @@ import pkgutil
 import zlib
 
 from lance_core.hookspecs import KernelSpec
-from lance_core_kernels import _native, chunks, integers, levels, strings
+from lance_core_kernels import _native, chunks, files, integers, levels, strings
 
 SIGNATURES = pkgutil.get_data("lance_core_kernels", "_native.pyi") or b""
 
@@ -17,4 +17,4 @@ if getattr(_native, "INTERFACE", None) != zlib.crc32(SIGNATURES):
         "the compiled kernels are not those of this lance-core-kernels; install it again"
     )
 
-COMPILED_KERNELS = KernelSpec.of("compiled", chunks, integers, levels, strings)
+COMPILED_KERNELS = KernelSpec.of("compiled", chunks, files, integers, levels, strings)

@@ -226,6 +226,7 @@ static inline PyObject *from_chunks(PyObject *args, const char *(*kernel)(chunks
 
 extern PyMethodDef dictionary_methods[];
 extern PyMethodDef fastlanes_methods[];
+extern PyMethodDef files_methods[];
 extern PyMethodDef fsst_decode_methods[];
 extern PyMethodDef fsst_encode_methods[];
 extern PyMethodDef fsst_train_methods[];

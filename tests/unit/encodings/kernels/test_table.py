@@ -46,6 +46,12 @@ def test_a_loop_that_nobody_has_is_an_error_when_it_is_used() -> None:
         kernel_table([("one", SPEC)]).fsst_decode()  # type: ignore[call-arg]  # never gets there
 
 
+def test_the_loop_that_numpy_lacks_is_none_without_a_provider() -> None:
+    assert NUMPY.copy_ranges is None
+    spec = KernelSpec("mine", {"copy_ranges": mine})
+    assert kernel_table([PLAIN, ("one", spec)]).copy_ranges is mine
+
+
 def test_a_table_cannot_be_changed() -> None:
     with pytest.raises(AttributeError, match="fsst_train"):
         NUMPY.fsst_train = mine  # type: ignore[method-assign]  # what must fail

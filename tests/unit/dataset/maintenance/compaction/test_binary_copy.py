@@ -26,8 +26,10 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, ObjectNotFoundError, StoreError
+from lance_core.plugins import get_manager
 from lance_core.store.local import LocalStore
 from lance_core.store.local.disk import Disk
+from lance_core.store.local.writer import LocalWriter
 from tests.each_case import each_case
 
 VERSIONS = ("2.0", "2.1", "2.2")
@@ -217,11 +219,11 @@ def test_damaged_pages_are_found_if_asked_for(tmp_path: Path) -> None:
 def test_a_full_disk_and_an_interruption_leave_nothing(tmp_path: Path) -> None:
     write(tmp_path / "t", "2.2")
     full = OSError(28, "No space left on device")
-    with mock.patch.object(Disk, "copy_bytes", side_effect=full):
+    with mock.patch.object(Disk, "copy_ranges", side_effect=full):
         check_fails(tmp_path / "t", StoreError, "No space left", is_strict=True)
     with mock.patch.object(Disk, "write", side_effect=full):
         check_fails(tmp_path / "t", StoreError, "No space left")
-    with mock.patch.object(Disk, "copy_bytes", side_effect=KeyboardInterrupt):
+    with mock.patch.object(Disk, "copy_ranges", side_effect=KeyboardInterrupt):
         check_fails(tmp_path / "t", KeyboardInterrupt, "^$", is_strict=True)
 
 
@@ -255,6 +257,16 @@ def test_pages_without_deleted_rows_are_copied(tmp_path: Path, version: str) -> 
     assert copied.counts.pages_copied > 20
     if version != "2.0":  # the lists of 2.0 files are encoded again as a whole
         assert copied.counts.pages_reencoded <= 6
+
+
+def test_a_compiled_kernel_copies_the_bytes_of_local_files(tmp_path: Path) -> None:
+    for start in (0, 1000):
+        lance_core.write_dataset(rows(start), str(tmp_path / "t"), mode="append")
+    kernel = get_manager().encodings.kernels.copy_ranges
+    with mock.patch.object(LocalWriter, "copy_with") as copy_with:
+        copy(snapshot_of(tmp_path / "t"))
+    assert kernel is not None
+    copy_with.assert_called_once_with(kernel)
 
 
 def columns_of_types(number: int) -> dict[str, pa.Array]:
