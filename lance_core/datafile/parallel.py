@@ -86,11 +86,11 @@ def as_ready(
         return
     numbers = iter(range(len(sources)))
     running: dict[Future[_Ready[T]], int] = {}
-    process = os.getpid()
+    process, at_most = os.getpid(), num_threads()
     has_work = True
 
     def begin() -> None:
-        while len(running) <= num_threads() and (number := next(numbers, None)) is not None:
+        while len(running) <= at_most and (number := next(numbers, None)) is not None:
             running[COMPUTE.submit(_first, sources[number])] = number
 
     try:

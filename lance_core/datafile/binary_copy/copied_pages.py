@@ -80,6 +80,7 @@ class PageCopies:
         self._table = table
         self._content = content
         self._version = version = context.version
+        self._join = context.kernels.join_slices
         self._merges: PageMerges | None = None
         if merges:
             self._merges = PageMerges(table, content, version, context.registry)
@@ -166,7 +167,7 @@ class PageCopies:
         new = np.zeros(len(buffers), np.int64)
         owners = np.repeat(pages, counts)[copied]
         new[copied] = yield from self._copy_buffers(output, buffers[copied], owners)
-        self._serialized = PageBytes(table, pages, new, self._priorities)
+        self._serialized = PageBytes(table, pages, new, self._priorities, self._join)
 
     def chunks(self, first: int, stop: int) -> list[BytesLike]:
         """The serialized pages, after `copy` and `write_merged`."""
@@ -175,10 +176,10 @@ class PageCopies:
         at = first
         for one in self._merged:
             if first <= one.first < stop:
-                found += self._serialized.chunks(at, one.first)
+                found.append(self._serialized.between(at, one.first))
                 found.append(self._messages[one.first])
                 at = one.stop
-        return found + list(self._serialized.chunks(at, stop))
+        return [*found, self._serialized.between(at, stop)]
 
     def _copy_merged(self, output: AlignedOutput, pages: Ints, merged: MergedPages) -> None:
         """Copy the ranges of merged pages without padding between them."""
