@@ -222,9 +222,10 @@ def _encoded(
 def _units(layout: FieldLayout, table: SourcePages, sources: _Sources) -> _Units:
     numbers = sources.columns[:, layout.first_column : layout.last_column]
     is_copied = (numbers != NO_COPY).all(axis=1)
-    numbers = np.where(is_copied[:, None], numbers, 0)
-    first, last = table.first_page[numbers], table.first_page[numbers + 1]
-    last = np.where(is_copied[:, None], last, first)
+    first = np.zeros_like(numbers)
+    last = first.copy()
+    first[is_copied] = table.first_page[numbers[is_copied]]
+    last[is_copied] = table.first_page[numbers[is_copied] + 1]
     rows, parts = sources.num_rows, sources.parts
     _check_rows(
         layout, parts, np.where(is_copied, rows, -1), table.row_ends[last] - table.row_ends[first]

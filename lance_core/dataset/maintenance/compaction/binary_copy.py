@@ -111,6 +111,8 @@ def why_no_pages(
     for fragment in fragments:
         if fragment.overlays:
             return f"fragment {fragment.id} has data overlay files"
+    if not any(file.file_version == version.value for one in fragments for file in one.files):
+        return f"no file has version {version}"
     return None
 
 

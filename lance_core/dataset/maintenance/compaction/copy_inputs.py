@@ -204,7 +204,7 @@ def _columns(
     columns = np.array([one.columns for one in places])
     firsts = first_column[np.where(columns == NO_COPY, len(first_column) - 1, owners)]
     numbers = np.where(firsts == NO_COPY, NO_COPY, firsts + columns)
-    return np.where((numbers >= 0) & is_standard[numbers], numbers, NO_COPY)
+    return np.where(np.append(is_standard, False)[numbers], numbers, NO_COPY)
 
 
 class _Places(NamedTuple):

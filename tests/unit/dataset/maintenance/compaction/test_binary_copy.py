@@ -14,6 +14,7 @@ import pytest
 
 import lance_core
 from lance_core.datafile.binary_copy import joined_pages, merge_groups, pieces
+from lance_core.datafile.binary_copy import source_pages as source_pages_module
 from lance_core.datafile.binary_copy.source_pages import source_pages
 from lance_core.dataset.maintenance.compaction.binary_copy import (
     CopyOptions,
@@ -25,7 +26,12 @@ from lance_core.dataset.maintenance.compaction.binary_copy import (
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import CorruptFileError, ObjectNotFoundError, StoreError
+from lance_core.errors import (
+    CorruptFileError,
+    ObjectNotFoundError,
+    StoreError,
+    UnsupportedFeatureError,
+)
 from lance_core.plugins import get_manager
 from lance_core.store.local import LocalStore
 from lance_core.store.local.disk import Disk
@@ -77,10 +83,7 @@ def data_files(uri: Path) -> set[str]:
 def test_what_cannot_be_copied_strictly_is_refused_with_the_reason(tmp_path: Path) -> None:
     write(tmp_path / "t", "2.1")
     assert reason(tmp_path / "t") == (None, None)
-    strict, hybrid = reason(tmp_path / "t", FileVersion.V2_2)
-    assert strict is not None
-    assert strict.endswith("has file version 2.1, not 2.2")
-    assert hybrid is None
+    assert reason(tmp_path / "t", FileVersion.V2_2) == ("no file has version 2.2",) * 2
     lance_core.dataset(str(tmp_path / "t")).delete("id = 1")
     assert reason(tmp_path / "t") == ("fragment 0 has deleted rows", None)
     write(tmp_path / "columns", "2.0")
@@ -92,6 +95,29 @@ def test_what_cannot_be_copied_strictly_is_refused_with_the_reason(tmp_path: Pat
     assert strict is not None
     assert strict.endswith("does not have the columns of the table's schema")
     assert hybrid is None
+
+
+@each_case("version", VERSIONS)
+def test_rows_are_encoded_again_if_no_metadata_can_be_copied(tmp_path: Path, version: str) -> None:
+    write(tmp_path / "t", version)
+    dataset = lance_core.dataset(str(tmp_path / "t"))
+    dataset.delete("id = 1")
+    before = dataset.to_table()
+    real = source_pages_module._columns
+
+    def columns(raw: bytes, begins: Any, ends: Any) -> Any:
+        if len(begins):
+            raise UnsupportedFeatureError("unknown column metadata")
+        return real(raw, begins, ends)
+
+    with (
+        mock.patch.object(source_pages_module, "_columns", columns),
+        mock.patch.object(source_pages_module, "_single_pages", return_value=None),
+    ):
+        metrics = dataset.optimize.compact_files(compaction_mode="try_binary_copy")
+    assert metrics.pages_copied == 0
+    assert len(dataset.get_fragments()) == 1
+    assert dataset.to_table() == before
 
 
 def test_old_files_and_blobs_are_refused(tmp_path: Path) -> None:

@@ -122,15 +122,23 @@ def test_many_threads_have_small_windows(
     assert field_groups.page_bytes() == megabytes * 384 << 10
 
 
-@pytest.mark.parametrize("target", ["2.0", "2.1", "2.2"])
-def test_new_files_may_have_another_version(uri: str, target: str) -> None:
-    dataset = table_of(uri, [5, 5], data_storage_version="2.1")
+@each_case("mode", ["reencode", "try_binary_copy"])
+@each_case("target", ["2.0", "2.1", "2.2"])
+def test_new_files_may_have_another_version(tmp_path: Path, target: str, mode: str) -> None:
+    dataset = table_of(str(tmp_path), [5, 5], data_storage_version="2.1")
     before = dataset.to_table()
-    dataset.optimize.compact_files(data_storage_version=target)
+    dataset.optimize.compact_files(data_storage_version=target, compaction_mode=mode)
     (file,) = dataset.get_fragments()[0].metadata.files
     assert f"{file.file_major_version}.{file.file_minor_version}" == target
     assert dataset.data_storage_version == "2.1"
     assert dataset.to_table() == before
+    # Now the files have two versions.
+    more = lance.write_dataset(before, str(tmp_path), mode="append")
+    more.delete("i = 2")
+    after = more.to_table()
+    more.optimize.compact_files(data_storage_version=target, compaction_mode=mode)
+    assert len(more.get_fragments()) == 1
+    assert more.to_table() == after
 
 
 @each_case(
