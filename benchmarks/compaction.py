@@ -61,6 +61,7 @@ def many_columns(rows: int) -> pa.Table:
 CASES = (
     Case("plain 8 x 250,000", wide, 8, 250_000),
     Case("plain 200 x 10,000", wide, 200, 10_000),
+    Case("plain 1,000 x 5,000", wide, 1_000, 5_000),
     Case("text 200 x 5,000", texts, 200, 5_000),
     Case("embeddings 200 x 250", embed, 200, 250),
     Case("152 columns 200 x 1,000", many_columns, 200, 1_000),

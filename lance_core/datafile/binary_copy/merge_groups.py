@@ -37,8 +37,8 @@ scan of such a page takes 10 to 30 µs more than one of its numbers in a large p
 make up for it.
 """
 
-_MAX_UNPACKED_BYTES = 8 << 20
-"""Maximum bytes of the unpacked numbers of a merged page, as of pages that are written."""
+_MAX_UNPACKED_BYTES = 4 << 20
+"""Maximum bytes of the unpacked numbers of a merged page: threads hold a few of them."""
 
 _MAX_ENCODING_BYTES = 512
 """Maximum bytes of the encoding of a page that merges. Larger ones have the symbols of strings; to

@@ -57,6 +57,8 @@ class Session:
             if limit is not None and (not isinstance(limit, int) or limit < 0):
                 raise InvalidInputError(f"a cache size is a number of bytes, got {limit!r}")
 
+        self._limits = index_cache_size_bytes, metadata_cache_size_bytes
+
         def limited(default: int) -> int:
             given = metadata_cache_size_bytes
             return default if given is None else min(default, given)
@@ -88,6 +90,10 @@ class Session:
         metadata = (self.readers, self.joined, self.deletions, self.row_ids, self.row_versions)
         caches = (*metadata, self.small_files.cache, self.indices)
         return sum(cache.total for cache in caches)
+
+    def fresh(self) -> Session:
+        """Empty caches with the same limits."""
+        return Session(*self._limits)
 
     def is_same_as(self, other: Session) -> bool:
         """True if both are the same caches."""

@@ -117,6 +117,10 @@ class Snapshot:
     def version(self) -> int:
         return self.manifest.version
 
+    def with_own_caches(self) -> Snapshot:
+        """The same version, read without what is cached of it, and without adding to that."""
+        return replace(self, root=replace(self.root, session=self.root.session.fresh()))
+
     @property
     def is_io_bound(self) -> bool:
         """True if reads mostly wait for a remote store."""

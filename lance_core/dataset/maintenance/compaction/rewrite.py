@@ -63,6 +63,8 @@ def rewrite(
     Raises `CompactionError` if a copy of all pages is required but not possible, `CorruptFileError`
     for corrupt files, and the errors of the store.
     """
+    # A table does not need metadata of the files that are about to be replaced.
+    snapshot = snapshot.with_own_caches()
     with discard_on_failure(snapshot.root) as files:
         copied = _copied(snapshot, fragments, settings, files.data, advance)
         if copied is None:

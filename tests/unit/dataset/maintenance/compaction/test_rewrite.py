@@ -17,6 +17,7 @@ from lance_core.dataset.maintenance.compaction import field_groups
 from lance_core.dataset.maintenance.compaction.compact import compact
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
 from lance_core.dataset.maintenance.compaction.rewrite import rows_per_file
+from lance_core.dataset.snapshot.session import Session
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import CompactionError, CorruptFileError, StoreError
 from lance_core.progress import FragmentWriteProgress
@@ -139,6 +140,18 @@ def test_new_files_may_have_another_version(tmp_path: Path, target: str, mode: s
     more.optimize.compact_files(data_storage_version=target, compaction_mode=mode)
     assert len(more.get_fragments()) == 1
     assert more.to_table() == after
+
+
+@each_case("mode", ["reencode", "try_binary_copy"])
+def test_metadata_of_files_that_are_replaced_is_not_cached(tmp_path: Path, mode: str) -> None:
+    dataset = table_of(str(tmp_path), [5] * 40)
+    before = dataset.session().size_bytes()
+    metrics = dataset.optimize.compact_files(compaction_mode=mode)
+    assert metrics.fragments_removed == 40
+    assert dataset.session().size_bytes() == before
+    limited = Session(metadata_cache_size_bytes=0).fresh()
+    assert lance.dataset(str(tmp_path), session=limited).to_table().num_rows == 200
+    assert limited.size_bytes() == 0
 
 
 @each_case(
