@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-from lance_core.encodings.kernels import LOOPS, OPTIONAL_LOOPS, KernelSpec
+from lance_core.encodings.kernels import ALL_LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
@@ -284,9 +284,8 @@ def _check_encoding(spec: EncodingSpec) -> None:
 def _check_kernels(spec: KernelSpec) -> None:
     _check_name(spec.name, "name of kernels")
     for name, loop in spec.loops.items():
-        if name not in (*LOOPS, *OPTIONAL_LOOPS):
-            known = (*LOOPS, *OPTIONAL_LOOPS)
-            raise PluginLoadError(f"kernel {name!r} does not exist{hint(name, known)}")
+        if name not in ALL_LOOPS:
+            raise PluginLoadError(f"kernel {name!r} does not exist{hint(name, ALL_LOOPS)}")
         if not callable(loop):
             raise PluginLoadError(f"kernel {name!r} of {spec.name!r} is not callable")
 

@@ -126,7 +126,7 @@ class StoreCapabilities:
         return frozenset(f.name for f in fields(self) if getattr(self, f.name) is Guarantee.YES)
 
 
-CopyRanges: TypeAlias = Callable[[Sequence[tuple[int, int, int, int]], int], None]
+CopyRanges: TypeAlias = Callable[[Sequence[tuple[int, int, int, int]], int, bytearray], None]
 """The kernel `lance_core.encodings.kernels.Kernels.copy_ranges`."""
 
 

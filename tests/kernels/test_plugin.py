@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lance_core.encodings.kernels import LOOPS, NUMPY_KERNELS, OPTIONAL_LOOPS, Kernels
+from lance_core.encodings.kernels import ALL_LOOPS, LOOPS, NUMPY_KERNELS, Kernels
 from lance_core_kernels.compiled import COMPILED_KERNELS
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "kernels"
@@ -189,7 +189,7 @@ def test_forked_and_spawned_processes_and_files_without_a_table_use_the_compiled
 
 def test_every_loop_is_compiled_and_declared_as_the_table_says() -> None:
     assert set(NUMPY_KERNELS.loops) == set(LOOPS)
-    assert set(COMPILED_KERNELS.loops) == {*LOOPS, *OPTIONAL_LOOPS}
+    assert set(COMPILED_KERNELS.loops) == set(ALL_LOOPS)
     for spec in (NUMPY_KERNELS, COMPILED_KERNELS):
         for name in LOOPS:
             declared = inspect.signature(getattr(Kernels, name)).parameters

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core_kernels import _native
-from lance_core_kernels.files import ROOM_BYTES, copy_ranges
+from lance_core_kernels.files import copy_ranges
 
-CONTENT = np.random.default_rng(1).bytes(3 * ROOM_BYTES + 12345)
+BUFFER = bytearray(512 << 10)
+CONTENT = np.random.default_rng(1).bytes(3 * len(BUFFER) + 12345)
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def test_ranges_are_copied_to_their_places(
             ranges.append(((a, b)[which], start, length, place))
             place += length
         chance.shuffle(ranges)
-        copy_ranges(ranges, new)
+        copy_ranges(ranges, new, BUFFER)
     assert (folder / "new").read_bytes() == expected
 
 
@@ -73,14 +74,14 @@ def test_errors_are_those_of_the_system(folder: Path) -> None:
             ([(a, 0, 1, 0)], a, errno.EBADF),
         ]:
             with pytest.raises(OSError, match="ended" if code == errno.EIO else ".") as error:
-                copy_ranges(ranges, target)
+                copy_ranges(ranges, target, BUFFER)
             assert error.value.errno == code, ranges
 
 
 def test_nothing_is_copied_for_no_range_and_for_an_empty_one(folder: Path) -> None:
     with opened(folder / "d", os.O_WRONLY | os.O_CREAT) as d:
-        copy_ranges([], d)
-        copy_ranges([(-1, 0, 0, 0), (-1, 5, -7, 0)], d)
+        copy_ranges([], d, BUFFER)
+        copy_ranges([(-1, 0, 0, 0), (-1, 5, -7, 0)], d, BUFFER)
     assert (folder / "d").read_bytes() == b""
 
 

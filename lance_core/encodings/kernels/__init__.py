@@ -2,18 +2,18 @@
 
 from lance_core.encodings.kernels.numpy.loops import NUMPY, NUMPY_KERNELS
 from lance_core.encodings.kernels.table import (
+    ALL_LOOPS,
     LOOPS,
-    OPTIONAL_LOOPS,
     Kernels,
     KernelSpec,
     kernel_table,
 )
 
 __all__ = [
+    "ALL_LOOPS",
     "LOOPS",
     "NUMPY",
     "NUMPY_KERNELS",
-    "OPTIONAL_LOOPS",
     "KernelSpec",
     "Kernels",
     "kernel_table",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.numpy.runs import RunRule
     from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
     from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
+    from lance_core.store.base import CopyRanges
 
 
 class Kernels(Protocol):
@@ -398,12 +399,12 @@ class Kernels(Protocol):
         rows whose last value does not end at the end of the row.
         """
 
-    copy_ranges: Callable[[Sequence[tuple[int, int, int, int]], int], None] | None
-    """Copies ranges of open files to the open file of the last argument, without Python's lock.
+    copy_ranges: CopyRanges | None
+    """Copies ranges of open files to another, without Python's lock; a local store calls it.
 
-    A range is a tuple of the descriptor of its file, its start, its length, and its place in the
-    other file. Raises `OSError`, also if a file ends before a range. None if no plugin provides it:
-    numpy has nothing to offer, and a local store copies ranges itself.
+    Its arguments: for each range the descriptor of its file, its start, its length, and its place
+    in the other file; the descriptor of that file; and a buffer, which limits how many bytes are
+    read at once. Raises `OSError`, also if a file ends before a range. None if no plugin has it.
     """
 
 
@@ -413,7 +414,8 @@ LOOPS = tuple(name for name in vars(Kernels) if not name.startswith("_"))
 OPTIONAL_LOOPS = ("copy_ranges",)
 """The names of the other kernels."""
 
-_ALL = (*LOOPS, *OPTIONAL_LOOPS)
+ALL_LOOPS = (*LOOPS, *OPTIONAL_LOOPS)
+"""The names of all kernels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -434,7 +436,7 @@ class KernelSpec:
         loops = {
             loop: found
             for module in modules
-            for loop in _ALL
+            for loop in ALL_LOOPS
             if (found := getattr(module, loop, None)) is not None
             and found.__module__ == module.__name__
         }
@@ -444,10 +446,10 @@ class KernelSpec:
 class _Table:
     """One function per kernel. Immutable."""
 
-    __slots__ = _ALL
+    __slots__ = ALL_LOOPS
 
     def __init__(self, loops: Mapping[str, Callable[..., Any] | None]) -> None:
-        for name in _ALL:
+        for name in ALL_LOOPS:
             object.__setattr__(self, name, loops[name])
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -460,7 +462,7 @@ def kernel_table(offered: Iterable[tuple[str, KernelSpec]]) -> Kernels:
     A kernel with two providers of the same rank raises `PluginConflictError` when it is called; a
     kernel without a provider raises `UnsupportedFeatureError`, or is None if it is optional.
     """
-    best: dict[str, list[tuple[str, KernelSpec]]] = {name: [] for name in _ALL}
+    best: dict[str, list[tuple[str, KernelSpec]]] = {name: [] for name in ALL_LOOPS}
     for provider, spec in offered:
         for name in spec.loops:
             rivals = best[name]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from lance_core.errors import InvalidInputError
@@ -93,22 +94,23 @@ class Disk:
         self,
         ranges: Sequence[tuple[int, int, int, int]],
         target: int,
-        copy_ranges: CopyRanges | None = None,
+        loop: CopyRanges | None = None,
     ) -> None:
         """Copy ``ranges`` of open files to another: source, start, length and place of each.
 
-        ``copy_ranges`` copies those that cannot share blocks with their sources; None: so does
+        ``loop`` copies those that cannot share blocks with their sources; None: so does
         `copy_bytes`.
         """
         rest = []
         for one in ranges:
             source, start, length, place = one
-            if copy_ranges is None or self._may_share(source, target, start, length, place):
+            if loop is None or self._may_share(source, target, start, length, place):
                 self.copy_bytes(source, target, start, length, place)
             else:
                 rest.append(one)
-        if copy_ranges is not None and rest:
-            copy_ranges(rest, target)
+        if loop is not None and rest:
+            with _lent_buffer() as buffer:
+                loop(rest, target, buffer)
 
     def copy_bytes(self, source: int, target: int, start: int, length: int, place: int) -> None:
         """Copy ``length`` bytes from position ``start`` of an open file to ``place`` of another.
@@ -209,15 +211,25 @@ _spare: list[bytearray] = []
 """Buffers that no thread uses."""
 
 
+@contextmanager
+def _lent_buffer() -> Iterator[bytearray]:
+    """A buffer of `_BUFFER_BYTES` for the calling thread."""
+    try:
+        buffer = _spare.pop()
+    except IndexError:
+        buffer = bytearray(_BUFFER_BYTES)
+    try:
+        yield buffer
+    finally:
+        if len(_spare) < _MAX_SPARE:
+            _spare.append(buffer)
+
+
 def _copy_chunk(source: int, target: int, start: int, length: int, place: int) -> int:
-    buffer = _spare.pop() if _spare else bytearray(_BUFFER_BYTES)
-    with memoryview(buffer) as whole, whole[:length] as wanted:
+    with _lent_buffer() as buffer, memoryview(buffer) as whole, whole[:length] as wanted:
         count = os.preadv(source, [wanted], start)
         with wanted[:count] as found:
-            written = os.pwrite(target, found, place)
-    if len(_spare) < _MAX_SPARE:
-        _spare.append(buffer)
-    return written
+            return os.pwrite(target, found, place)
 
 
 REAL_DISK = Disk()

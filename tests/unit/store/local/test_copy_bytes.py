@@ -192,10 +192,10 @@ def test_a_compiled_loop_copies_what_cannot_be_shared(
     looped: list[int] = []
     names: set[str] = set()
 
-    def loop(ranges: Sequence[tuple[int, int, int, int]], target: int) -> None:
+    def loop(ranges: Sequence[tuple[int, int, int, int]], target: int, buffer: bytearray) -> None:
         looped.extend(length for _, _, length, _ in ranges)
         names.add(threading.current_thread().name)
-        copy_ranges(ranges, target)
+        copy_ranges(ranges, target, buffer)
 
     wrapper = Plain(store)
     with wrapper.open_writer("new") as writer:
