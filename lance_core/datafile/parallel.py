@@ -45,13 +45,13 @@ def in_order(
         return
     numbers = iter(range(len(sources)))
     ahead: deque[tuple[int, Iterator[T], Future[list[T]]]] = deque()
-    process = os.getpid()
+    process, at_most = os.getpid(), num_threads()
 
     def begin() -> None:
         for number in numbers:
             iterator = _items(sources[number])
             ahead.append((number, iterator, COMPUTE.submit(_next, iterator, at_once)))
-            if len(ahead) > num_threads():
+            if len(ahead) > at_most:
                 return
 
     try:

@@ -161,7 +161,7 @@ class PageCopies:
         is_alone = np.ones(len(pages), np.bool_)
         for one in self._merged:
             is_alone[one.first : one.stop] = False
-        counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
+        counts = table.num_buffers_of(pages)
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         copied = np.repeat(is_alone, counts)
         new = np.zeros(len(buffers), np.int64)

@@ -172,7 +172,7 @@ class JoinedPages:
         # Decoders read pages together whose positions ascend; those of the next field would not.
         copies = np.repeat(np.arange(len(pages_of_fields)), list(map(len, pages_of_fields)))
         messages, kinds = self._messages(pages)
-        counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
+        counts = table.num_buffers_of(pages)
         buffers = spans_index(table.first_buffer[pages], table.first_buffer[pages + 1])
         owners = np.repeat(table.files_of(pages), counts)
         begins = table.offsets[buffers] + self._content.ranges.bases[owners]

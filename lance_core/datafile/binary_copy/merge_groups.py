@@ -89,13 +89,13 @@ def merge_groups(
     if not len(places):
         return []
     pages = pages[places]
-    numbers = np.array([isinstance(form, NumberForm) for form in forms])[of_page]
-    unpacked = np.array([form.codec.bits if isinstance(form, NumberForm) else 0 for form in forms])
-    rows = table.rows[pages]
-    sizes = np.where(numbers, rows * unpacked[of_page] // 8, table.sizes_of(pages))
+    # Numbers have at least one bit.
+    bits = np.array([form.codec.bits if isinstance(form, NumberForm) else 0 for form in forms])
+    bits, rows = bits[of_page], table.rows[pages]
+    sizes = np.where(bits > 0, rows * bits // 8, table.sizes_of(pages))
     found = []
     for start, end in _runs(places, _keys(forms)[of_page], lists):
-        most = _MAX_UNPACKED_BYTES if numbers[start] else MAX_BYTES
+        most = _MAX_UNPACKED_BYTES if bits[start] else MAX_BYTES
         for first, stop in _parts(sizes[start:end], most):
             at = slice(start + first, start + stop)
             own = [forms[number] for number in of_page[at].tolist()]
@@ -111,12 +111,8 @@ def _may_merge(table: SourcePages, pages: Ints, *, must_copy: bool) -> npt.NDArr
     found = (sizes < MAX_PAGE_BYTES) & (table.rows[pages] > 0)
     found &= table.middle_stops[pages] - table.encoding_starts[pages] <= _MAX_ENCODING_BYTES
     if must_copy:
-        found &= (_num_buffers(table, pages) == 1) & (sizes >= MIN_READ_BYTES)
+        found &= (table.num_buffers_of(pages) == 1) & (sizes >= MIN_READ_BYTES)
     return found
-
-
-def _num_buffers(table: SourcePages, pages: Ints) -> Ints:
-    return table.first_buffer[pages + 1] - table.first_buffer[pages]
 
 
 def _forms_of(table: SourcePages, pages: Ints, parser: ColumnParser) -> tuple[list[AnyForm], Ints]:
@@ -168,7 +164,7 @@ def _have_buffers(
 ) -> npt.NDArray[np.bool_]:
     """True for pages with as many buffers, and as large ones, as those of their form have."""
     counts = np.array(list(map(len, least)), np.int64)
-    found: npt.NDArray[np.bool_] = _num_buffers(table, pages) == counts[of_page]
+    found: npt.NDArray[np.bool_] = table.num_buffers_of(pages) == counts[of_page]
     for number in range(max(counts, default=0)):
         # No file has more bytes than fit into 63 bits.
         sizes = [min(one[number], (1 << 63) - 1) if number < len(one) else 0 for one in least]

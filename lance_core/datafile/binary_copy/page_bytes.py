@@ -25,7 +25,7 @@ class PageBytes:
         self, table: SourcePages, pages: Ints, offsets: Ints, priorities: Ints, join: JoinSlices
     ) -> None:
         """``offsets`` are the new positions of the buffers of ``pages``, page by page."""
-        counts = table.first_buffer[pages + 1] - table.first_buffer[pages]
+        counts = table.num_buffers_of(pages)
         present = counts > 0
         starts, stops = table.middle_starts[pages], table.middle_stops[pages]
         positions = merge_items(encode(offsets), counts)

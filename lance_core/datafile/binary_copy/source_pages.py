@@ -67,6 +67,11 @@ class SourcePages:
         sizes: Ints = self.byte_ends[pages + 1] - self.byte_ends[pages]
         return sizes
 
+    def num_buffers_of(self, pages: Ints) -> Ints:
+        """The number of buffers of each of ``pages``."""
+        counts: Ints = self.first_buffer[pages + 1] - self.first_buffer[pages]
+        return counts
+
     @cached_property
     def row_ends(self) -> Ints:
         """The total rows of all pages before each page, and of all pages; one more than pages."""
