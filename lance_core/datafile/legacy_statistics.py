@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.datafile.page_statistics import ValueBounds
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.strings import is_text, is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v0_1.bounds import text_bound
@@ -84,7 +85,7 @@ def read_statistics(
     read = yield from run_interleaved(decodings)
     found: dict[int, ValueBounds | None] = {field.id: None for field in fields}
     for field, arrays in zip(wanted, read, strict=True):
-        found[field.id] = _usable(pa.concat_arrays(arrays), field, stored.sizes)
+        found[field.id] = _usable(concat_arrays(arrays), field, stored.sizes)
     return found
 
 

@@ -22,6 +22,7 @@ from lance_core.datafile.file_output import (
 )
 from lance_core.datafile.footer import MAGIC
 from lance_core.datafile.legacy_metadata import FOOTER, LENGTH
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.plugin_values.value_encoding import refuse_value_encodings
 from lance_core.encodings.v0_1.pages import write_pages
 from lance_core.encodings.v0_1.statistics_collector import Collector, covered
@@ -91,7 +92,7 @@ class LegacyFileWriter(FileOutput):
         rows, self._waiting_rows = self._waiting_rows, 0
         for number, field in enumerate(self.schema.fields):
             arrays = [batch.column(number) for batch in waiting]
-            array = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+            array = concat_arrays(arrays)
             self._collect(field, array)
             write_pages(field, array, self._pages)
         self._pages.next_batch()

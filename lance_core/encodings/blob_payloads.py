@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import span_ranges, span_take
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _write_joined(
     both[::2] = rows
     both[1::2] = len(array) + -sizes % ALIGNMENT
     both[-1] = len(array)
-    joined = pa.concat_arrays([array, paddings]).take(pa.array(both))
+    joined = concat_arrays([array, paddings]).take(pa.array(both))
     ends = np.frombuffer(joined.buffers()[1], np.int64, len(joined) + 1)
     base = write_buffer(joined.buffers()[2].slice(0, int(ends[-1])))
     return base + ends[:-1:2]

@@ -40,7 +40,9 @@ class Column:
 
     ``encoding`` is a ``ColumnEncoding``. ``starts`` has the first row of each page, then the number
     of rows of the column. ``decoder_cache`` belongs to the decoders, which store derived data about
-    the pages there. Reuse the object between calls to keep the cache.
+    the pages there. Reuse the object between calls to keep the cache. What is stored there refers
+    to `without_cache`, not to the column itself: such a circle, and all metadata that belongs to
+    it, would stay in memory until Python searches for garbage.
     """
 
     pages: Sequence[Page]
@@ -56,6 +58,10 @@ class Column:
     @property
     def num_rows(self) -> int:
         return self.starts[-1]
+
+    def without_cache(self) -> Column:
+        """The same column with an empty ``decoder_cache``."""
+        return Column(self.pages, self.buffers, self.encoding, self.starts)
 
 
 class EncodedPage(NamedTuple):

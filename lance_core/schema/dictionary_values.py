@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,11 +41,13 @@ def dictionaries(schema: Schema) -> Iterable[Field]:
 
 def replaced(schema: Schema, change: Callable[[Field], Field]) -> Schema:
     """Apply ``change`` to every dictionary field; returns ``schema`` itself if no field changes."""
+    return schema.with_changed_fields(partial(_changed, change))
 
-    def walk(field: Field) -> Field:
-        return change(field) if is_dictionary(field) else field.with_changed_children(walk)
 
-    return schema.with_changed_fields(walk)
+def _changed(change: Callable[[Field], Field], field: Field) -> Field:
+    if is_dictionary(field):
+        return change(field)
+    return field.with_changed_children(partial(_changed, change))
 
 
 def with_values(schema: Schema, known: Mapping[int, pa.Array]) -> Schema:

@@ -20,7 +20,7 @@ from lance_core.datafile.joined_ranges import GAP
 from lance_core.datafile.varints import Ints, edges_of
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.fixed_width import bit_width, has_fixed_width
-from lance_core.encodings.arrow.memory_pool import low_retention_pool, memory_pool
+from lance_core.encodings.arrow.memory_pool import concat_arrays, low_retention_pool
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import (
@@ -230,4 +230,4 @@ def _split(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.
 
 
 def _one(chunks: list[pa.Array]) -> pa.Array:
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks, memory_pool())
+    return concat_arrays(chunks)

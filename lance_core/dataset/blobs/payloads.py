@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.blobs.external import absolute_uris
 from lance_core.dataset.blobs.source import BlobDescriptions, external, side_file_path
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.blob_payloads import payloads
 from lance_core.encodings.context import DecodeContext
@@ -75,7 +76,7 @@ class _Reader:
         """An array of ``field`` with bytes in place of descriptions."""
         if is_blob_v2(field):
             chunks = self.chunks(array)
-            return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+            return concat_arrays(chunks)
         if not any(map(is_blob_v2, field.walk())):
             return array
         parts = zip(visible_children(array), field.children, strict=True)
@@ -162,7 +163,7 @@ class _GivenReader(_Reader):
             ids=np.where(is_external, np.uint32(0), columns.ids),
         )
         parts = self._payloads(own)
-        data = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+        data = concat_arrays(parts)
         base_ids = np.where(is_external, columns.ids, np.uint32(0))
         has_range = is_external & ((columns.positions > 0) | (columns.sizes > 0))
         members = [
@@ -237,7 +238,7 @@ def _in_row_order(
     edges = np.flatnonzero(np.diff(homes)) + 1
     runs = len(edges) + 1
     if sum(group.nbytes for group in groups) < _LARGE_RUN * runs and count < _LONG_RUN * runs:
-        yield pa.concat_arrays(groups).take(pa.array(places))
+        yield concat_arrays(groups).take(pa.array(places))
         return
     starts = np.cumsum([0, *(len(group) for group in groups)])
     for first, stop in zip([0, *edges.tolist()], [*edges.tolist(), count], strict=True):

@@ -7,7 +7,7 @@ import contextlib
 import pyarrow as pa
 
 from lance_core.encodings.arrow.dictionary_items import has_dictionaries, with_used_items
-from lance_core.encodings.arrow.memory_pool import memory_pool
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.errors import ResultTooLargeError
 from lance_core.schema.empty_arrays import empty_array
 
@@ -26,7 +26,8 @@ def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 0:
         return empty_array(column.type)
     try:
-        return column.combine_chunks(memory_pool())
+        # `ChunkedArray.combine_chunks` ignores the memory pool that it gets.
+        return concat_arrays(column.chunks)
     except pa.ArrowInvalid as error:
         if has_dictionaries(column.type):
             with contextlib.suppress(pa.ArrowInvalid):

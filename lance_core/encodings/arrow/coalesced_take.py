@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.memory_pool import empty
+from lance_core.encodings.arrow.memory_pool import concat_arrays, empty
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.errors import CorruptFileError
@@ -152,7 +152,7 @@ def span_take(
         parts.append(both.take(from_numpy(np.arange(0, 2 * count, 2))))
     kind = pa.binary() if small else pa.large_binary()
     parts = [part if part.type == kind else part.cast(kind) for part in parts]
-    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+    return concat_arrays(parts)
 
 
 def take_variable(

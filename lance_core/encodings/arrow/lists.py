@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema.empty_arrays import empty_array
@@ -75,7 +76,7 @@ def _joined(one: Lists, items: list[pa.Array], edges: list[int], number: int) ->
         stop = min(end, edges[number + 1])
         pieces.append(items[number].slice(position - edges[number], stop - position))
         position, number = stop, number + 1
-    return pa.concat_arrays(pieces)
+    return concat_arrays(pieces)
 
 
 def _array(type_: pa.DataType, lists: Lists, values: pa.Array) -> pa.Array:

@@ -10,7 +10,7 @@ which are cleared several times faster (`huge_pages`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -59,6 +59,14 @@ def allocate(size: int) -> pa.Buffer:
         except OSError:
             pass  # there are too many mappings, or the kernel has no huge pages
     return pa.allocate_buffer(size, memory_pool=pool)
+
+
+def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
+    """The values of all arrays, one after the other; a single array is not copied.
+
+    Raises `pyarrow.ArrowInvalid` if one array cannot hold them.
+    """
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays, memory_pool())
 
 
 def memory_pool() -> pa.MemoryPool | None:

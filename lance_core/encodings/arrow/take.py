@@ -84,7 +84,7 @@ def _moved(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _copied(array: pa.Array) -> pa.Array:
-    return pa.concat_arrays([array, array.slice(0, 0)])
+    return pa.concat_arrays([array, array.slice(0, 0)], memory_pool())
 
 
 def _has_nested_vectors(type_: pa.DataType) -> bool:

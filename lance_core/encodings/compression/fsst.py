@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from lance_core.encodings.kernels.numpy.fsst_decode import check_lengths
 from lance_core.errors import CorruptFileError
 
 TABLE_BYTES = 8 + 256 * 8 + 256
@@ -39,21 +40,21 @@ class SymbolTable(NamedTuple):
         return (struct.pack("<Q", head) + texts + lengths).ljust(TABLE_BYTES, b"\0")
 
 
-def parse_table(data: bytes) -> SymbolTable:
-    """The symbol table from its stored form. Raises `CorruptFileError`."""
-    if len(data) < TABLE_BYTES:
+def packed_symbols(stored: bytes) -> tuple[bytes, bytes] | None:
+    """`SymbolTable.packed` of a stored table; None if strings are stored uncompressed.
+
+    Symbols keep what the file has behind their lengths. Raises `CorruptFileError`.
+    """
+    if len(stored) < TABLE_BYTES:
         raise CorruptFileError(
-            f"an FSST symbol table has {len(data)} bytes, expected {TABLE_BYTES}"
+            f"an FSST symbol table has {len(stored)} bytes, expected {TABLE_BYTES}"
         )
-    (head,) = struct.unpack_from("<Q", data)
+    (head,) = struct.unpack_from("<Q", stored)
     if head >> 32 != _MAGIC:
         raise CorruptFileError("an FSST symbol table does not begin with its magic number")
     if not head & _ACTIVE:
-        return SymbolTable((), active=False)
+        return None
     count = head & 0xFF
-    lengths = data[8 + 8 * count : 8 + 9 * count]
-    if any(not 1 <= length <= 8 for length in lengths):
-        raise CorruptFileError("an FSST symbol is not 1 to 8 bytes long")
-    return SymbolTable(
-        tuple(data[8 + 8 * i : 8 + 8 * i + length] for i, length in enumerate(lengths))
-    )
+    lengths = stored[8 + 8 * count : 8 + 9 * count]
+    check_lengths(lengths, CorruptFileError)
+    return stored[8 : 8 + 8 * count], lengths

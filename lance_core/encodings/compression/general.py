@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.memory_pool import empty
+from lance_core.encodings.arrow.memory_pool import empty, memory_pool
 from lance_core.encodings.compression.lz4_blocks import lz4_block
 from lance_core.encodings.compression.raw_frames import raw_blocks
 from lance_core.encodings.decoding import Int64Array
@@ -206,6 +206,6 @@ def _one_shot(body: pa.Buffer, size: int) -> pa.Buffer:
     if size == 0:
         return pa.py_buffer(b"")
     try:
-        return pa.Codec("zstd").decompress(body, size)
+        return pa.Codec("zstd").decompress(body, size, memory_pool=memory_pool())
     except (OSError, ValueError) as error:
         raise CorruptFileError(f"a zstd buffer cannot be decompressed: {error}") from error

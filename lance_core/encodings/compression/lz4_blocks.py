@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.errors import CorruptFileError
 
 _MAGIC = bytes.fromhex("04224d18")
@@ -45,7 +46,7 @@ def lz4_block(body: pa.Buffer, size: int) -> pa.Buffer:
         if code is None:
             return _large(body, size)
         pieces = (_header(code, size), struct.pack("<I", body.size), body, bytes(4))
-        return pa.Codec("lz4").decompress(b"".join(pieces), size)
+        return pa.Codec("lz4").decompress(b"".join(pieces), size, memory_pool=memory_pool())
     except OSError as error:
         raise CorruptFileError(
             f"an lz4 block cannot be decompressed to {size} bytes: {error}"
@@ -60,7 +61,7 @@ def _large(body: pa.Buffer, size: int) -> pa.Buffer:
     three bytes shorter. Therefore the trailing literals are compared, too.
     """
     codec = pa.Codec("lz4_raw")
-    plain = codec.decompress(body, size)
+    plain = codec.decompress(body, size, memory_pool=memory_pool())
     try:
         codec.decompress(body, size - 1)
     except OSError:

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from lance_core._pb.foreign_pb2 import ForeignValues
 from lance_core.encodings.arrow.coalesced_take import span_ranges
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES
@@ -185,7 +186,7 @@ def _joined(parts: Sequence[pa.Array]) -> pa.Array:
     if len(parts) == 1:
         return parts[0]
     try:
-        return pa.concat_arrays(parts)
+        return concat_arrays(parts)
     except pa.ArrowInvalid as error:  # the 32-bit offsets of the type overflow
         raise UnsupportedFeatureError(
             f"the values have too many bytes for one array of type {parts[0].type}"

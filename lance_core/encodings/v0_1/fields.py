@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.lists import Lists, list_arrays
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.arrow.structs import struct_arrays
 from lance_core.encodings.decoding import run_interleaved
@@ -162,4 +163,4 @@ def decode_dictionary(
     pages = Pages(np.full(1, place.offset), np.full(1, place.length))
     everything = whole_batch(place.length)
     arrays = yield from _values(type_, True, pages, everything, context)
-    return pa.concat_arrays(arrays)
+    return concat_arrays(arrays)

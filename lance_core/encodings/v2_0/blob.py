@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.strings import taken_arrays
 from lance_core.encodings.blob_payloads import DESCRIPTION, payloads
 from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
@@ -31,7 +32,7 @@ class BlobPlan(FieldPlan):
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `FieldPlan`."""
         arrays = yield from self.descriptions.decode(rows, context)
-        whole = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+        whole = concat_arrays(arrays)
         members = [whole.field(i) for i in range(2)]
         if any(member.null_count for member in (whole, *members)):
             raise CorruptFileError("where a blob lies is null", field=self.descriptions.path)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
@@ -129,7 +130,7 @@ class StringDictionaryPlan(_DictionaryPlan[_Strings]):
         return [strings.items.take(pa.array(indices))]
 
     def _prepare(self, stored: list[pa.Array]) -> _Strings:
-        items = pa.concat_arrays([pa.nulls(1, self.type), *stored])
+        items = concat_arrays([pa.nulls(1, self.type), *stored])
         return _Strings(items, pc.max(pc.binary_length(items)).as_py() or 0)
 
 
@@ -145,7 +146,7 @@ def _check_range(indices: Indices, limit: int) -> None:
 
 
 def _single(arrays: list[pa.Array]) -> pa.Array:
-    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+    return concat_arrays(arrays)
 
 
 def decode_dictionary(encoding: Dictionary, scope: PlanScope) -> ArrayPlan:
@@ -191,7 +192,7 @@ def encode_dictionary(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:
         keys, items = pa.array(np.zeros(len(keys)), keys.type), pa.nulls(1, items.type)
     elif keys.null_count:
         if not items.null_count:
-            items = pa.concat_arrays([items, pa.nulls(1, items.type)])
+            items = concat_arrays([items, pa.nulls(1, items.type)])
         null_item = pc.index(items.is_null(), True).as_py()
         if null_item >= 1 << (keys.type.bit_width - pa.types.is_signed_integer(keys.type)):
             raise UnsupportedFeatureError(

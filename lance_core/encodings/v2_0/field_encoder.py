@@ -11,7 +11,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Blob, ColumnEncoding, SimpleStruct
 from lance_core.encodings.arrow.dictionary_items import copied
-from lance_core.encodings.arrow.memory_pool import memory_pool
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.blob_payloads import encode_blobs
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_0.list_encoder import PendingLists
@@ -95,7 +95,7 @@ class ColumnEncoder(ColumnsEncoder):
             return
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         try:
-            arrays = waiting if len(waiting) == 1 else [pa.concat_arrays(waiting, memory_pool())]
+            arrays = [concat_arrays(waiting)]
         except pa.ArrowInvalid:  # dictionaries with nulls or with too many items cannot be unified
             arrays = waiting
         row = self._row

@@ -70,7 +70,7 @@ def _column(
 def _plan(
     field: Field, column_of: Mapping[int, int], columns: Sequence[Column], path: str
 ) -> FieldPlan:
-    column = _column(field, column_of, columns, path)
+    column = _column(field, column_of, columns, path).without_cache()
     if not isinstance(column.encoding, ColumnEncoding):
         raise UnsupportedFeatureError(f"field {path!r}: the encoding of the column is unknown")
     form = column.encoding.WhichOneof("column_encoding")
@@ -94,7 +94,7 @@ def _plan(
         after = column_of[field.id] + 1
         if after >= len(columns):
             raise CorruptFileError("a page stores ends of values, but not their bytes", field=path)
-        return ByteListPlan(column, columns[after], type_, path)
+        return ByteListPlan(column, columns[after].without_cache(), type_, path)
     return ColumnPlan(column, type_, path)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, FixedSizeList
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan
@@ -34,7 +35,7 @@ class FixedSizeListPlan(ArrayPlan):
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
         arrays = yield from self.items.decode(self._item_rows(rows), context)
-        items = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+        items = concat_arrays(arrays)
         return [pa.Array.from_buffers(self.type, len(rows), [None], 0, 0, [items])]
 
     def _item_rows(self, rows: Rows) -> Rows:

@@ -25,11 +25,14 @@ _MIN_BYTES = 32 << 10
 
 @dataclass(frozen=True, slots=True)
 class FsstPlan(ArrayPlan):
-    """Decodes strings: ``codes`` decodes their codes as large_binary, ``table`` has the symbols."""
+    """Decodes strings: ``codes`` decodes their codes as large_binary.
+
+    ``symbols``: see `SymbolTable.packed`.
+    """
 
     type: pa.DataType
     codes: ArrayPlan
-    table: fsst.SymbolTable
+    symbols: tuple[bytes, bytes]
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
         """See `ArrayPlan`."""
@@ -40,7 +43,7 @@ class FsstPlan(ArrayPlan):
         _, offsets, data = array.buffers()
         edges = np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8)
         codes = np.frombuffer(data, np.uint8)
-        text, offsets = context.kernels.fsst_decode(codes, edges, *self.table.packed)
+        text, offsets = context.kernels.fsst_decode(codes, edges, *self.symbols)
         valid = np.asarray(array.is_valid()) if array.null_count else None
         return variable_arrays(self.type, Spans(0, offsets[1:], valid), text, context.validate_utf8)
 
@@ -49,11 +52,11 @@ def decode_fsst(encoding: Fsst, scope: PlanScope) -> ArrayPlan:
     """`ArrayDecoder` of ``fsst``."""
     if not is_variable(scope.type):
         raise CorruptFileError(f"a column of type {scope.type} has FSST strings")
-    table = fsst.parse_table(encoding.symbol_table)
-    if not table.active:
+    symbols = fsst.packed_symbols(encoding.symbol_table)
+    if symbols is None:
         return plan_array(encoding.binary, scope)
     codes = plan_array(encoding.binary, scope.inner(pa.large_binary()))
-    return FsstPlan(scope.type, codes, table)
+    return FsstPlan(scope.type, codes, symbols)
 
 
 def encode_fsst(array: pa.Array, scope: EncodeScope) -> ArrayEncoding:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.v2_0.flat import FixedWidthPlan
 from lance_core.errors import CorruptFileError
@@ -127,7 +128,7 @@ def not_ascending() -> CorruptFileError:
 
 def _as_uint64(arrays: list[pa.Array]) -> UInt64Array:
     """Decoded ends as one numpy array. Raises `CorruptFileError` for null ends."""
-    array = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+    array = concat_arrays(arrays)
     if array.null_count:
         raise CorruptFileError("the end of a value is null")
     return np.frombuffer(array.buffers()[1], np.uint64, len(array), array.offset * 8)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.fixed_width import joined_bits
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import Int64Array, RowRange
@@ -67,7 +68,7 @@ class ArrayRun(NamedTuple):
                 return [arrays[0].slice(rows.start, len(rows))]
             chunked = pa.chunked_array(arrays).slice(rows.start, len(rows))
             return [chunk for chunk in chunked.chunks if len(chunk)]
-        whole = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+        whole = concat_arrays(arrays)
         return [take_rows(whole, from_numpy(rows.values))]
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import Binary
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import Spans, offset_dtype, variable_arrays
 from lance_core.encodings.decoding import Int64Array
@@ -94,7 +95,7 @@ def looked_up_items(
     bases = (np.cumsum(counts + 1) - (counts + 1)).astype(np.int32)
     order = np.arange(1, counts.sum() + 1)
     chosen = np.insert(order, np.cumsum(counts) - counts, 0)
-    with_nulls = pa.concat_arrays([pa.nulls(1, items[0].type), *items]).take(from_numpy(chosen))
+    with_nulls = concat_arrays([pa.nulls(1, items[0].type), *items]).take(from_numpy(chosen))
     places = plus_of_page(stored, bases, num_rows)
     _check_size(with_nulls, places)
     return pc.take(with_nulls, from_numpy(places))

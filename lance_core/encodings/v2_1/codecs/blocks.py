@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, spans_index
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.compression.general import decompress
 from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.codecs.general import scheme_of
@@ -55,7 +56,7 @@ def block_array(
         to_arrow(decode(encoding, Block(one, count), context))
         for one, count in zip(data, blocks.counts.tolist(), strict=True)
     ]
-    return pa.concat_arrays(parts)
+    return concat_arrays(parts)
 
 
 def _joined_variable(

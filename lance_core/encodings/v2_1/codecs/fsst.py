@@ -6,7 +6,6 @@ A page has one symbol table, see `lance_core.encodings.compression.fsst`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,7 +52,7 @@ class FsstCodec(Codec):
 
     def decode(self, message: Fsst, source: Source, context: DecodeContext) -> VariableWidth:
         """See `Codec`."""
-        table = packed_symbols(message.symbol_table)
+        table = fsst.packed_symbols(message.symbol_table)
         if table is None or not isinstance(source, MiniBlockChunks):
             return _expanded(message, as_variable(decode(message.values, source, context)), context)
         edges = np.array([0, len(source.counts)])
@@ -82,7 +81,7 @@ class FsstCodec(Codec):
     ) -> ScalarAt | None:
         """See `Codec`."""
         inner = scalar_at(message.values, place, context, depth)
-        table = packed_symbols(message.symbol_table)
+        table = fsst.packed_symbols(message.symbol_table)
         if inner is None or table is None:
             return inner
         symbols = _Symbols(*table, context.kernels)
@@ -91,7 +90,7 @@ class FsstCodec(Codec):
 
 def tables_of_pages(messages: Sequence[Fsst], num_chunks: Sequence[int]) -> SymbolTables:
     """The symbols of pages, each of which has its own and ``num_chunks`` chunks."""
-    found = [packed_symbols(message.symbol_table) for message in messages]
+    found = [fsst.packed_symbols(message.symbol_table) for message in messages]
     sizes = [-1 if table is None else len(table[1]) for table in found]
     symbols = b"".join([table[0] for table in found if table is not None])
     lengths = b"".join([table[1] for table in found if table is not None])
@@ -123,19 +122,12 @@ def expand(codes: VariableWidth, tables: SymbolTables, kernels: Kernels) -> Vari
 
 def _expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> VariableWidth:
     """The strings encoded by ``codes``."""
-    table = packed_symbols(message.symbol_table)
+    table = fsst.packed_symbols(message.symbol_table)
     if table is None:
         return codes
     offsets = codes.offsets.astype(np.int64)
     data, ends = context.kernels.fsst_decode(codes.octets(), offsets, *table)
     return VariableWidth(downcast_offsets(ends, codes.offset_bits), data)
-
-
-@lru_cache(1024)
-def packed_symbols(stored: bytes) -> tuple[bytes, bytes] | None:
-    """Symbols and lengths for the kernels; None if the strings are stored unchanged."""
-    table = fsst.parse_table(stored)
-    return table.packed if table.active else None
 
 
 def _with_symbols(

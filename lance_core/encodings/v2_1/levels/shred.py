@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.encodings.arrow.memory_pool import memory_pool
+from lance_core.encodings.arrow.memory_pool import concat_arrays, memory_pool
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, ItemLayer, Layer, ListLayer
@@ -47,7 +47,7 @@ def joined(leaves: Sequence[Leaf]) -> Leaf:
     """Concatenate ``leaves`` of the same field into one leaf."""
     if len(leaves) == 1:
         return leaves[0]
-    values = pa.concat_arrays([leaf.values for leaf in leaves], memory_pool())
+    values = concat_arrays([leaf.values for leaf in leaves])
     layers = zip(*(leaf.layers for leaf in leaves), strict=True)
     return Leaf(values, tuple(_joined_layers(parts) for parts in layers))
 

@@ -21,7 +21,7 @@ from lance_core.encodings.page_rows import check_within
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
 from lance_core.encodings.v2_1.read.assemble import assemble
-from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
+from lance_core.encodings.v2_1.read.leaf_column import ColumnCache, LeafColumn
 from lance_core.encodings.v2_1.read.page_classes import decode_by_class
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
@@ -199,7 +199,7 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
         first = first.children[0]
     number = column_of.get(first.id, -1)
     kept = columns[number].decoder_cache if 0 <= number < len(columns) else None
-    known = kept.tree if isinstance(kept, LeafColumn) else None
+    known = kept.tree if isinstance(kept, ColumnCache) else None
     if isinstance(known, _Tree) and known.is_of(field, column_of):
         known.expect()
         return known
@@ -209,7 +209,7 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
         leaf = _Leaf(column, 1)
         tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,), False)
         tree.expect()
-        column.tree = tree
+        columns[number].decoder_cache.tree = tree
         return tree
     leaves: list[LeafColumn] = []
     root = _node(field, column_of, columns, field.name, leaves, 0)
@@ -223,7 +223,7 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
     in_lists = all(any(node.is_list for node in path) for path in paths)
     tree = _Tree(field, ids, numbers, root, paths, plan, scales, in_lists and set(scales) == {1})
     tree.expect()
-    leaves[0].tree = tree
+    columns[number].decoder_cache.tree = tree
     return tree
 
 

@@ -88,11 +88,20 @@ class _Tables(NamedTuple):
         return cls(pages, starts, prints, num_items, PageCache(len(pages)))
 
 
+class ColumnCache:
+    """What a column keeps: its leaf, and the tree of the field whose first column it is."""
+
+    __slots__ = ("leaf", "tree")
+
+    def __init__(self, leaf: LeafColumn) -> None:
+        self.leaf = leaf
+        self.tree: object = None
+
+
 class LeafColumn:
     """A column read as ``type``. The plan of a page is made on first use and cached.
 
-    ``path`` is the dotted path of the leaf's field. ``tree`` is a cache for the code that reads
-    whole fields.
+    ``column`` has no cache. ``path`` is the dotted path of the leaf's field.
     """
 
     __slots__ = (
@@ -103,7 +112,6 @@ class LeafColumn:
         "_stretches",
         "column",
         "path",
-        "tree",
         "type",
     )
 
@@ -111,7 +119,6 @@ class LeafColumn:
         self.column = column
         self.type = type_
         self.path = path
-        self.tree: object = None
         self._nodes: tuple[Node, ...] = ()
         self._plans: dict[int, LayoutPlan] = {}
         self._made: list[_Tables] = []
@@ -121,10 +128,10 @@ class LeafColumn:
     @classmethod
     def of(cls, column: Column, type_: pa.DataType, path: str) -> LeafColumn:
         """The leaf column cached with ``column``, or a new one if that was read as another type."""
-        kept: LeafColumn | None = column.decoder_cache
-        if kept is None or kept.type != type_ or kept.path != path:
-            kept = column.decoder_cache = cls(column, type_, path)
-        return kept
+        kept: ColumnCache | None = column.decoder_cache
+        if kept is None or kept.leaf.type != type_ or kept.leaf.path != path:
+            kept = column.decoder_cache = ColumnCache(cls(column.without_cache(), type_, path))
+        return kept.leaf
 
     @property
     def pages(self) -> PageArrays:

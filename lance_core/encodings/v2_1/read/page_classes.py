@@ -19,6 +19,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     ConstantLayout,
     PageLayout,
 )
+from lance_core.encodings.arrow.memory_pool import concat_arrays, memory_pool
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
 from lance_core.encodings.v2_1.pages.constant.reader import is_empty_struct
@@ -95,9 +96,8 @@ def _decode(
     if _constant(leaf.pages.encodings[kinds[0]], leaf.type) is not None:
         scalars = [_scalar(leaf.pages.encodings[kind], leaf.type) for kind in kinds]
         counts = np.diff(cuts)[chosen]
-        return pc.take(
-            pa.concat_arrays(scalars), from_numpy(np.repeat(np.arange(len(own)), counts))
-        )
+        owners = from_numpy(np.repeat(np.arange(len(own)), counts))
+        return pc.take(concat_arrays(scalars), owners, memory_pool=memory_pool())
     if isinstance(rows, RowRange):
         stretches = leaf.stretches_in(own, rows)
     else:
@@ -106,7 +106,7 @@ def _decode(
     for stretch in stretches:
         part = yield from leaf.decode_stretch(stretch, context)
         parts.append(assemble(node, [part], (1,), context.kernels))
-    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+    return concat_arrays(parts)
 
 
 def _in_order(
@@ -122,7 +122,7 @@ def _in_order(
             count = int(lengths[page])
             slices[page] = array.slice(position, count)
             position += count
-    return pa.concat_arrays(slices)
+    return concat_arrays(slices)
 
 
 def _constant(encoding: object, type_: pa.DataType) -> ConstantLayout | None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.memory_pool import concat_arrays
+
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
@@ -80,7 +82,7 @@ class PageDescriptions(NamedTuple):
         if blocks[0].items is not None:
             spans = zip(owners.tolist(), places[5].tolist(), num_items.tolist(), strict=True)
             parts = [blocks[owner].items.slice(start, count) for owner, start, count in spans]
-            items = pa.concat_arrays(parts)
+            items = concat_arrays(parts)
         return DescribedPages(words, sizes, index, rep_sizes, items, num_items)
 
 
