@@ -30,7 +30,7 @@ Below ``_LARGE`` numpy is as fast. Above ``_TOO_LARGE`` no allocation succeeds, 
 `MemoryError`.
 """
 
-_DECAY = 100
+_DECAY = 20
 """Milliseconds for which a pool keeps freed memory: the next window of a stream uses it again, so
 that the operating system need not clear it once more. With 0 a stream takes a seventh longer."""
 

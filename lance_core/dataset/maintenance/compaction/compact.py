@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.concurrency.pools import in_order, num_threads
+from lance_core.datafile.parallel import num_threads as column_threads
 from lance_core.dataset.maintenance.compaction.commit import commit_results
-from lance_core.dataset.maintenance.compaction.options import CompactionSettings
+from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
 from lance_core.dataset.maintenance.compaction.planner import plan_tasks
 from lance_core.dataset.maintenance.compaction.tasks import (
     CompactionMetrics,
@@ -77,9 +78,8 @@ def _execute_all(
         def execute(task: CompactionTask) -> RewriteResult | None:
             return _attempt(lambda: task.execute_on(snapshot, progress, counted), failed)
 
-        at_once = min(settings.num_threads or num_threads(), len(tasks))
+        at_once = min(settings.num_threads or _tasks_at_once(snapshot, settings), len(tasks))
         if at_once == 1:
-            # Threads decode and encode the columns of the one task.
             done = [execute(task) for task in tasks]
         else:
             done = list(in_order(execute, tasks, at_once, is_io_bound=snapshot.is_io_bound))
@@ -88,6 +88,18 @@ def _execute_all(
     if failed:
         raise failed[0]
     return results
+
+
+def _tasks_at_once(snapshot: Snapshot, settings: CompactionSettings) -> int:
+    """One if the threads that decode and encode its columns use all processors.
+
+    More tasks would be at most a twentieth faster, but each needs memory.
+    """
+    threads = num_threads()
+    encodes = settings.compaction_mode is CompactionMode.REENCODE and not snapshot.is_io_bound
+    if encodes and threads <= min(column_threads(), len(snapshot.schema.fields)):
+        return 1
+    return threads
 
 
 class _StoppedError(Exception):
