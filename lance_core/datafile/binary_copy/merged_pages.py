@@ -42,6 +42,9 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import BytesLike
 from lance_core.store.range_arrays import BufferSlices
 
+MAX_KEPT_BYTES = 12 << 20
+"""Maximum bytes that are kept for the next pages, which are about as large."""
+
 
 class MergedBuffers(NamedTuple):
     """The buffers of a merged page, each in parts, and its serialised encoding."""
@@ -80,7 +83,7 @@ class PageMerges:
         format, or if the ends of strings do not ascend.
         """
         try:
-            with low_retention_pool(keeps_large=True):
+            with low_retention_pool(max_kept=MAX_KEPT_BYTES):
                 return self._read(pages, merged)
         except CorruptFileError:
             owners = self._table.files_of(pages)

@@ -39,6 +39,7 @@ from lance_core.dataset.read.window_sizing import (
     stream_sizer,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.huge_pages import MAX_KEPT_BYTES
 from lance_core.encodings.decoding import Rows, packed_rows
 from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
@@ -352,9 +353,8 @@ def _uncut(
     read-ahead data in memory. The memory of a whole result is kept for the next one.
     """
     low_retention = is_stream or (not snapshot.is_io_bound and _is_large(plan))
-    window = Window(
-        snapshot, plan, sizers.read, low_retention=low_retention, keeps_large=not is_stream
-    )
+    max_kept = 0 if is_stream else MAX_KEPT_BYTES
+    window = Window(snapshot, plan, sizers.read, low_retention=low_retention, max_kept=max_kept)
     is_end = ends_of(plan.spans)
 
     def read(span: Span) -> WindowResult:

@@ -110,7 +110,7 @@ class Window:
     """The reader of all windows of a scan, shared by its threads.
 
     ``low_retention``: True returns unused memory to the system after each window, which costs time;
-    with ``keeps_large`` not that of large columns, which the next scan uses again.
+    ``max_kept``: but not so many bytes of large columns, which the next scan uses again.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Window:
         sizer: WindowSizer,
         *,
         low_retention: bool = False,
-        keeps_large: bool = False,
+        max_kept: int = 0,
     ) -> None:
         self._plan = plan
         self._snapshot = self._chosen_snapshot = snapshot
@@ -137,7 +137,7 @@ class Window:
             self._sparse_snapshot = replace(self._chosen_snapshot, reads=metrics.read)
         self._sizer = sizer
         self._low_retention = low_retention
-        self._keeps_large = keeps_large
+        self._max_kept = max_kept
         self._projection = projection = plan.projection
         self._filter = plan.filter
         if plan.filter is not None:
@@ -272,7 +272,7 @@ class Window:
         if not self._low_retention:
             yield
             return
-        with low_retention_pool(keeps_large=self._keeps_large):
+        with low_retention_pool(max_kept=self._max_kept):
             yield
         release_unused()
 

@@ -11,7 +11,7 @@ import mmap
 import weakref
 from collections import deque
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 
 import pyarrow as pa
 
@@ -49,16 +49,17 @@ def huge_bytes(size: int) -> int:
     return rounded if rounded - size <= size // _UNUSED else rounded - HUGE_PAGE
 
 
-def huge_buffer(size: int, *, keeps: bool) -> pa.Buffer:
+def huge_buffer(size: int, *, max_kept: int) -> pa.Buffer:
     """An uninitialised buffer; its bytes may be those of an earlier one.
 
-    ``keeps``: whether its memory is kept for later buffers when it is freed. Raises `OSError` if
-    the system has too many mappings or no huge pages.
+    When it is freed, its memory is kept for later buffers, and other kept memory is given back
+    until all has at most ``max_kept`` bytes, and `MAX_KEPT_BYTES`. Raises `OSError` if the system
+    has too many mappings or no huge pages.
     """
     mapped = _again(size) or _mapped(size)
     view = memoryview(mapped)[:size]
-    if keeps:
-        watch = weakref.ref(view, _keep)
+    if max_kept:
+        watch = weakref.ref(view, partial(_keep, max_kept))
         _lent[id(watch)] = watch, mapped
     return pa.py_buffer(view)
 
@@ -91,10 +92,10 @@ def _again(size: int) -> mmap.mmap | None:
     return None
 
 
-def _keep(freed: weakref.ref[memoryview]) -> None:
+def _keep(max_kept: int, freed: weakref.ref[memoryview]) -> None:
     """Keep the mapping of a freed buffer, rather than mappings of other sizes."""
     _, mapped = _lent.pop(id(freed))
-    most = _most_kept() // HUGE_PAGE
+    most = min(max_kept, _most_kept()) // HUGE_PAGE
     pages = len(mapped) // HUGE_PAGE
     if pages > most:
         return

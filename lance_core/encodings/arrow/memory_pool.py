@@ -35,7 +35,7 @@ _DECAY = 20
 that the operating system need not clear it once more. With 0 a stream takes a seventh longer."""
 
 _pool: ContextVar[pa.MemoryPool | None] = ContextVar("_pool", default=None)
-_keeps: ContextVar[bool] = ContextVar("_keeps", default=False)
+_max_kept: ContextVar[int] = ContextVar("_max_kept", default=0)
 
 
 def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -55,7 +55,7 @@ def allocate(size: int) -> pa.Buffer:
     pool = memory_pool()
     if pool is not None and huge_bytes(size) and size < _TOO_LARGE:
         try:
-            return huge_buffer(size, keeps=_keeps.get())
+            return huge_buffer(size, max_kept=_max_kept.get())
         except OSError:
             pass  # there are too many mappings, or the kernel has no huge pages
     return pa.allocate_buffer(size, memory_pool=pool)
@@ -75,20 +75,20 @@ def memory_pool() -> pa.MemoryPool | None:
 
 
 @contextmanager
-def low_retention_pool(*, keeps_large: bool = False) -> Iterator[None]:
+def low_retention_pool(*, max_kept: int = 0) -> Iterator[None]:
     """Let the calling thread allocate from a pool that retains little freed memory.
 
     The pool is jemalloc, configured to return freed memory after `_DECAY` milliseconds, if Arrow
     includes it and the default pool is mimalloc. With any other default pool, which the user has
-    chosen, that pool stays in use; call `release_unused` to shrink it. ``keeps_large``: the memory
-    of the largest buffers is kept when they are freed, as far as the system does not need it.
+    chosen, that pool stays in use; call `release_unused` to shrink it. ``max_kept``: how many bytes
+    of the largest buffers are kept when they are freed, as far as the system does not need them.
     """
     before = _pool.set(_low_retention())
-    kept = _keeps.set(keeps_large)
+    kept = _max_kept.set(max_kept)
     try:
         yield
     finally:
-        _keeps.reset(kept)
+        _max_kept.reset(kept)
         _pool.reset(before)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.encodings.page import Column
 from lance_core.errors import InvalidInputError, InvalidTypeError
 
 ROWS = pa.table({"x": range(1000)})
@@ -38,6 +42,30 @@ def test_datasets_of_one_session_share_open_files(uri: str) -> None:
         for one in (dataset, other)
     )
     assert first is same
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_metadata_is_freed_with_its_dataset(
+    uri: str, version: str, some_rows: Callable[..., pa.Table]
+) -> None:
+    """And not when Python searches for garbage, until which it would pile up."""
+    lance.write_dataset(some_rows(100), uri, max_rows_per_file=30, data_storage_version=version)
+    lance.dataset(uri).to_table()  # makes what is made once, for example classes
+
+    def columns() -> int:
+        return sum(isinstance(one, Column) for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before, dataset = columns(), lance.dataset(uri)
+        dataset.to_table()
+        dataset.take([7, 50])
+        assert columns() > before
+        del dataset
+        assert columns() == before
+    finally:
+        gc.enable()
 
 
 def test_tables_of_one_session_do_not_mix(uri: str) -> None:

@@ -16,7 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.encodings.arrow import huge_pages
-from lance_core.encodings.arrow.huge_pages import drop_kept, huge_buffer, huge_bytes
+from lance_core.encodings.arrow.huge_pages import (
+    MAX_KEPT_BYTES,
+    drop_kept,
+    huge_buffer,
+    huge_bytes,
+)
 
 MB = 1 << 20
 
@@ -33,6 +38,10 @@ def _nothing_kept() -> Iterator[None]:
     huge_pages._most_kept.cache_clear()
 
 
+def kept_buffer(size: int) -> pa.Buffer:
+    return huge_buffer(size, max_kept=MAX_KEPT_BYTES)
+
+
 @given(st.integers(1, 64 << 20))
 def test_huge_pages_add_at_most_an_eighth_to_a_buffer(size: int) -> None:
     huge = huge_bytes(size)
@@ -41,63 +50,69 @@ def test_huge_pages_add_at_most_an_eighth_to_a_buffer(size: int) -> None:
 
 
 def test_the_memory_of_a_freed_buffer_is_used_again() -> None:
-    first = huge_buffer(8 * MB, keeps=True)
+    first = kept_buffer(8 * MB)
     place = first.address
     del first
-    again = huge_buffer(8 * MB - 5, keeps=True)
+    again = kept_buffer(8 * MB - 5)
     assert again.address == place
     assert again.size == 8 * MB - 5
-    assert huge_buffer(8 * MB, keeps=True).address != place
+    assert kept_buffer(8 * MB).address != place
 
 
 def test_memory_can_be_given_back_at_once() -> None:
-    huge_buffer(8 * MB, keeps=False)
+    huge_buffer(8 * MB, max_kept=0)
     assert not _kept_megabytes()
+    kept_buffer(8 * MB)
+    assert _kept_megabytes() == [8]
+    buffers = [huge_buffer(4 * MB, max_kept=6 * MB) for _ in range(2)]
+    while buffers:
+        buffers.pop()
+    assert _kept_megabytes() == [4]
 
 
 def test_memory_is_in_use_until_its_last_view_is_freed() -> None:
-    first = huge_buffer(4 * MB, keeps=True)
+    first = kept_buffer(4 * MB)
     place = first.address
     view = np.frombuffer(first, np.uint8)[: 2 * MB]
     view[:] = 7
     del first
-    other = huge_buffer(4 * MB, keeps=True)
+    other = kept_buffer(4 * MB)
     np.frombuffer(other, np.uint8).fill(8)
     assert (view == 7).all()
     del view
-    assert huge_buffer(4 * MB, keeps=True).address == place
+    assert kept_buffer(4 * MB).address == place
 
 
 def test_a_small_buffer_does_not_use_much_larger_memory() -> None:
-    first = huge_buffer(32 * MB, keeps=True)
+    first = kept_buffer(32 * MB)
     place = first.address
     del first
-    assert huge_buffer(16 * MB, keeps=True).address != place
-    assert huge_buffer(29 * MB, keeps=True).address == place
+    assert kept_buffer(16 * MB).address != place
+    assert kept_buffer(29 * MB).address == place
 
 
 def test_of_kept_mappings_the_smallest_that_fits_is_used() -> None:
-    sizes = {size: huge_buffer(size * MB, keeps=True) for size in (36, 32, 34)}
+    sizes = {size: kept_buffer(size * MB) for size in (36, 32, 34)}
     places = {size: buffer.address for size, buffer in sizes.items()}
     sizes.clear()
-    found = [huge_buffer(32 * MB, keeps=True) for _ in range(3)]
+    found = [kept_buffer(32 * MB) for _ in range(3)]
     assert [one.address for one in found] == [places[size] for size in (32, 34, 36)]
 
 
 def test_kept_memory_is_limited_and_other_sizes_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huge_pages, "MAX_KEPT_BYTES", 12 * MB)
     sizes = [6, 4, 4, 4]
-    buffers = [huge_buffer(size * MB, keeps=True) for size in sizes]
+    buffers = [kept_buffer(size * MB) for size in sizes]
     while buffers:
         del buffers[0]
     assert _kept_megabytes() == [4, 4, 4]
-    huge_buffer(6 * MB, keeps=True)
+    kept_buffer(6 * MB)
     assert _kept_megabytes() == [4, 6]
 
 
 def test_the_system_may_take_kept_memory() -> None:
     before = _lazily_freed()
-    buffer = huge_buffer(64 * MB, keeps=True)
+    buffer = kept_buffer(64 * MB)
     np.frombuffer(buffer, np.uint8).fill(1)
     del buffer
     assert _lazily_freed() - before >= 32 * MB
@@ -105,12 +120,12 @@ def test_the_system_may_take_kept_memory() -> None:
 
 def test_nothing_is_kept_if_the_address_space_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 40, 1 << 40))
-    huge_buffer(4 * MB, keeps=True)
+    kept_buffer(4 * MB)
     assert not _kept_megabytes()
 
 
 def test_nothing_is_kept_if_the_system_could_not_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    buffer = huge_buffer(4 * MB, keeps=True)
+    buffer = kept_buffer(4 * MB)
     monkeypatch.setattr("lance_core.encodings.arrow.huge_pages.mmap.MADV_FREE", -1)
     del buffer
     assert not _kept_megabytes()
@@ -119,7 +134,7 @@ def test_nothing_is_kept_if_the_system_could_not_take_it(monkeypatch: pytest.Mon
 def test_kept_memory_is_given_back_before_an_allocation_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    huge_buffer(4 * MB, keeps=True)
+    kept_buffer(4 * MB)
     calls = []
 
     class Full(mmap.mmap):
@@ -130,16 +145,14 @@ def test_kept_memory_is_given_back_before_an_allocation_fails(
             return super().__new__(cls, *arguments, **options)
 
     monkeypatch.setattr("lance_core.encodings.arrow.huge_pages.mmap.mmap", Full)
-    assert huge_buffer(32 * MB, keeps=True).size == 32 * MB
+    assert kept_buffer(32 * MB).size == 32 * MB
     assert calls == [1, 0]
 
 
 def test_threads_never_share_memory() -> None:
     def work(number: int) -> bool:
         for _ in range(50):
-            some = [
-                np.frombuffer(huge_buffer(size * MB, keeps=True), np.uint8) for size in (2, 4, 2)
-            ]
+            some = [np.frombuffer(kept_buffer(size * MB), np.uint8) for size in (2, 4, 2)]
             for array in some:
                 array[::4096] = number
             if not all((array[::4096] == number).all() for array in some):
@@ -151,10 +164,10 @@ def test_threads_never_share_memory() -> None:
 
 
 def test_arrays_keep_their_memory() -> None:
-    array = pa.Array.from_buffers(pa.int64(), MB, [None, huge_buffer(8 * MB, keeps=True)])
+    array = pa.Array.from_buffers(pa.int64(), MB, [None, kept_buffer(8 * MB)])
     np.frombuffer(array.buffers()[1], np.int64).fill(5)
     gc.collect()
-    other = huge_buffer(8 * MB, keeps=True)
+    other = kept_buffer(8 * MB)
     np.frombuffer(other, np.int64).fill(6)
     assert array[MB - 1].as_py() == 5
 

@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.memory_pool import (
     allocate,
+    concat_arrays,
     empty,
     low_retention_pool,
     memory_pool,
@@ -111,7 +113,7 @@ def test_meanwhile_large_arrays_are_writable_and_outlive_the_pool(size: int) -> 
 def test_meanwhile_large_arrays_come_from_the_pool_if_they_cannot_be_mapped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(_: int, *, keeps: bool) -> pa.Buffer:
+    def fail(_: int, *, max_kept: int) -> pa.Buffer:
         raise OSError("too many mappings")
 
     monkeypatch.setattr("lance_core.encodings.arrow.memory_pool.huge_buffer", fail)
@@ -121,6 +123,17 @@ def test_meanwhile_large_arrays_come_from_the_pool_if_they_cannot_be_mapped(
         array = empty(4 << 20, np.uint8)
     assert pool.bytes_allocated() - before >= 4 << 20
     del array
+
+
+def test_meanwhile_joined_arrays_come_from_the_pool_that_keeps_least() -> None:
+    pool = _spare_pool()
+    before = pool.bytes_allocated()
+    parts = [pa.array(np.arange(1 << 17)), pa.array(np.arange(1 << 17))]
+    with low_retention_pool():
+        found = [concat_arrays(parts), combine_chunks(pa.chunked_array(parts))]
+    assert all(array.equals(pa.chunked_array(parts).combine_chunks()) for array in found)
+    assert pool.bytes_allocated() - before >= 2 * found[0].nbytes
+    assert concat_arrays(parts[:1]) is parts[0]
 
 
 def test_sparing_is_over_after_an_error_and_says_nothing_of_other_threads() -> None:
