@@ -40,8 +40,12 @@ from lance_core.schema import Field
 
 _VALUES = ColumnEncoding(values=Empty())
 
-WINDOW_BYTES = 4 << 20
-"""Target bytes of the rows that are decoded at once, of all fields together."""
+WINDOW_BYTES, NUMBERS_BYTES = 4 << 20, 2 << 20
+"""Target bytes of the rows that are decoded at once, and of those of one field of fixed width.
+
+Alike fields are decoded at once, and strings are estimated generously. More windows would take
+longer for them.
+"""
 
 _PROBABLE_BYTES, _MAX_EXPANSION = 16, 4
 """Assumed bytes of a value, and of a stored byte, in memory."""
@@ -164,7 +168,8 @@ class JoinedPages:
             for pages in piece.pages or ():
                 stored += int(table.sizes_of(pages).sum())
             size += max(stored * _MAX_EXPANSION, total * value_bytes(layout.field))
-        return max(1, total // max(1, size // WINDOW_BYTES))
+        is_one = len(layouts) == 1 and has_fixed_width(layouts[0].field.storage_type)
+        return max(1, total // max(1, size // (NUMBERS_BYTES if is_one else WINDOW_BYTES)))
 
     def _column(self, pages_of_fields: Sequence[Ints]) -> Column:
         """The pages of a column of one field after those of another, as one column."""

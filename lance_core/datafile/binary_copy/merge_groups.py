@@ -105,6 +105,17 @@ def merge_groups(
     return found
 
 
+def can_merge(table: SourcePages, pages: Ints, parser: ColumnParser) -> npt.NDArray[np.bool_]:
+    """True for pages that become one page with others of the same form.
+
+    Raises `CorruptFileError` for an encoding that is not a message.
+    """
+    found = _may_merge(table, pages, must_copy=False)
+    _, of_page = _forms_of(table, pages[found], parser)
+    found[found] = of_page >= 0
+    return found
+
+
 def _may_merge(table: SourcePages, pages: Ints, *, must_copy: bool) -> npt.NDArray[np.bool_]:
     """False for pages that do not merge, whatever their form is."""
     sizes = table.sizes_of(pages)

@@ -12,6 +12,7 @@ from lance_core.datafile.binary_copy.field_layout import field_layouts
 from lance_core.datafile.binary_copy.file_copy import CopyCounts, FileCopy, Parts
 from lance_core.datafile.binary_copy.pieces import pieces_of_fields
 from lance_core.datafile.column_map import column_of
+from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
 from lance_core.dataset.maintenance.compaction.stored_rows import (
     BATCH_ROWS,
@@ -172,7 +173,10 @@ def _copy(
         return _read(snapshot, fields, spans)
 
     merges = not writing.is_strict
-    pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, merges=merges)
+    # Of files that are not mapped, each page would need a request.
+    is_mapped = all(file.store.has_views for file in inputs.files)
+    parser = ColumnParser(version, 0) if is_mapped else None
+    pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, merges=merges, numbers_in=parser)
     if writing.verify_pages:
         for _ in _read(snapshot, schema.fields, all_rows(snapshot, group)):
             pass
