@@ -21,7 +21,9 @@ from lance_core.datafile.varints import Ints, edges_of
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.fixed_width import bit_width, has_fixed_width
 from lance_core.encodings.arrow.memory_pool import concat_arrays, low_retention_pool
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import (
     Decoding,
@@ -49,6 +51,9 @@ longer for them.
 
 _PROBABLE_BYTES, _MAX_EXPANSION = 16, 4
 """Assumed bytes of a value, and of a stored byte, in memory."""
+
+_SPARSE = 8
+"""Windows of which at most one row in this many is live are read row by row."""
 
 MAX_FIELDS = 4096
 """Maximum number of fields to read together."""
@@ -138,9 +143,16 @@ class JoinedPages:
             if len(gone) == stop - start:
                 continue
             rows: Rows = RowRange(start, stop)
+            kept = None
             if len(gone):
-                rows = packed_rows(np.delete(np.arange(start, stop), gone - start))
-            yield self._decoded([group.decode(rows, total, self._context) for group in groups])
+                live = np.delete(np.arange(stop - start), gone - start)
+                # To decode all rows takes less time than to find most of them.
+                if len(live) * _SPARSE > stop - start:
+                    kept = from_numpy(live)
+                else:
+                    rows = packed_rows(live + start)
+            decodings = [group.decode(rows, total, self._context) for group in groups]
+            yield self._decoded(decodings, kept)
 
     def _group(self, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]) -> _Group:
         columns: list[Column] = []
@@ -151,10 +163,14 @@ class JoinedPages:
             columns.append(self._column(pages))
         return _Group(layouts[0].field, len(layouts), places, columns)
 
-    def _decoded(self, decodings: Sequence[Decoding[list[list[pa.Array]]]]) -> list[pa.Array]:
+    def _decoded(
+        self, decodings: Sequence[Decoding[list[list[pa.Array]]]], kept: pa.Array | None
+    ) -> list[pa.Array]:
+        """An array for each field, with the rows at the positions ``kept`` if it is given."""
         with low_retention_pool():
             found = run_decoding(run_interleaved(decodings), self._content.get)
-            return [_one(chunks) for group in found for chunks in group]
+            arrays = [concat_arrays(chunks) for group in found for chunks in group]
+            return arrays if kept is None else [take_rows(array, kept) for array in arrays]
 
     def _window_rows(
         self, total: int, layouts: Sequence[FieldLayout], pieces: Sequence[EncodedRows]
@@ -232,7 +248,3 @@ def _split(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.
             missing -= len(part)
     assert len(found) == count
     return found
-
-
-def _one(chunks: list[pa.Array]) -> pa.Array:
-    return concat_arrays(chunks)
