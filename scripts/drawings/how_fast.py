@@ -87,6 +87,7 @@ def _cases(suffix: str) -> dict[str, str]:
     cases = {
         "plain 8 x 250,000": "14 columns, 8 x 250,000 rows",
         "plain 200 x 10,000": "14 columns, 200 x 10,000 rows",
+        "plain 1,000 x 5,000": "14 columns, 1,000 x 5,000 rows",
         "text 200 x 5,000": "texts, 200 x 5,000 rows",
         "embeddings 200 x 250": "embeddings, 200 x 250 rows",
         "152 columns 200 x 1,000": "152 columns, 200 x 1,000 rows",
