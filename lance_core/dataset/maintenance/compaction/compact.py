@@ -93,7 +93,7 @@ def _execute_all(
 def _tasks_at_once(snapshot: Snapshot, settings: CompactionSettings) -> int:
     """One if the threads that decode and encode its columns use all processors.
 
-    More tasks would be at most a twentieth faster, but each needs memory.
+    More tasks at once would be faster by less than a tenth, but each needs memory.
     """
     threads = num_threads()
     encodes = settings.compaction_mode is CompactionMode.REENCODE and not snapshot.is_io_bound
