@@ -91,8 +91,7 @@ class LegacyFileWriter(FileOutput):
         waiting, self._waiting = self._waiting, []
         rows, self._waiting_rows = self._waiting_rows, 0
         for number, field in enumerate(self.schema.fields):
-            arrays = [batch.column(number) for batch in waiting]
-            array = concat_arrays(arrays)
+            array = concat_arrays([batch.column(number) for batch in waiting])
             self._collect(field, array)
             write_pages(field, array, self._pages)
         self._pages.next_batch()

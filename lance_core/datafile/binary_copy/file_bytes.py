@@ -31,10 +31,15 @@ class SourceFile:
     content: pa.Buffer | None = None
 
 
+def have_views(files: Sequence[SourceFile]) -> bool:
+    """True if all files are mapped or in memory, so that reading copies nothing."""
+    return all(file.store.has_views for file in files)
+
+
 class FileBytes:
     """The data of ``files``: position p of a file is that file's base (`JoinedRanges`) + p.
 
-    ``has_views``: True if all files are mapped or in memory, so that reading copies nothing.
+    ``has_views``: see `have_views`.
     """
 
     def __init__(self, table: SourcePages, files: Sequence[SourceFile]) -> None:
@@ -42,7 +47,7 @@ class FileBytes:
         self.files = files
         self.ranges = JoinedRanges(table.data_ends)
         self._expected = 0
-        self.has_views = all(file.store.has_views for file in files)
+        self.has_views = have_views(files)
 
     def path(self, number: int) -> str:
         """The path of a file."""

@@ -161,8 +161,8 @@ def pieces_of_fields(
     if they stay. Raises `CorruptFileError` if a column has more or fewer rows than its source, or
     if an encoding is not a message.
     """
-    whole, parser = _Sources.of(sources), numbers_in if merges else None
-    return [_pieces_of_field(layout, table, whole, parser, merges=merges) for layout in layouts]
+    whole = _Sources.of(sources)
+    return [_pieces_of_field(layout, table, whole, numbers_in, merges=merges) for layout in layouts]
 
 
 def _pieces_of_field(

@@ -75,8 +75,7 @@ class _Reader:
     def nested(self, array: pa.Array, field: Field) -> pa.Array:
         """An array of ``field`` with bytes in place of descriptions."""
         if is_blob_v2(field):
-            chunks = self.chunks(array)
-            return concat_arrays(chunks)
+            return concat_arrays(self.chunks(array))
         if not any(map(is_blob_v2, field.walk())):
             return array
         parts = zip(visible_children(array), field.children, strict=True)
@@ -162,8 +161,7 @@ class _GivenReader(_Reader):
             sizes=np.where(is_external, np.uint64(0), columns.sizes),
             ids=np.where(is_external, np.uint32(0), columns.ids),
         )
-        parts = self._payloads(own)
-        data = concat_arrays(parts)
+        data = concat_arrays(self._payloads(own))
         base_ids = np.where(is_external, columns.ids, np.uint32(0))
         has_range = is_external & ((columns.positions > 0) | (columns.sizes > 0))
         members = [

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.dictionary_items import has_dictionaries, with_used_items
+from lance_core.encodings.arrow.dictionary_items import copied, has_dictionaries, with_used_items
 from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.errors import ResultTooLargeError
 
@@ -69,7 +69,7 @@ def _cut_to(data: pa.Table, rows: pa.Array) -> tuple[pa.Table, pa.Array]:
 def _each(data: Data, choose: Callable[[Any], Any]) -> Data:
     """Apply ``choose`` to ``data``: to the whole table, or per column if it has nested vectors."""
     if isinstance(data, pa.Array):
-        return choose(_copied(data) if _has_nested_vectors(data.type) else data)
+        return choose(copied(data) if _has_nested_vectors(data.type) else data)
     if not any(_has_nested_vectors(field.type) for field in data.schema):
         return choose(data)
     # Call ``choose`` on each column: on a whole table Arrow would slice the copied arrays again.
@@ -80,11 +80,7 @@ def _each(data: Data, choose: Callable[[Any], Any]) -> Data:
 def _moved(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not _has_nested_vectors(column.type):
         return column
-    return pa.chunked_array([_copied(chunk) for chunk in column.chunks], column.type)
-
-
-def _copied(array: pa.Array) -> pa.Array:
-    return pa.concat_arrays([array, array.slice(0, 0)], memory_pool())
+    return pa.chunked_array([copied(chunk) for chunk in column.chunks], column.type)
 
 
 def _has_nested_vectors(type_: pa.DataType) -> bool:

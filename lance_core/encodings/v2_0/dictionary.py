@@ -62,7 +62,7 @@ class _DictionaryPlan(ArrayPlan, Generic[Items]):
             items = self._prepare(stored)
             if sum(part.nbytes for part in stored) <= _KEPT_BYTES:
                 self._kept.append(items)
-        array = _single(arrays)
+        array = concat_arrays(arrays)
         if array.null_count:
             raise CorruptFileError("the index of an item is null", field="Dictionary.indices")
         return array.to_numpy(), items
@@ -93,7 +93,7 @@ class ArrowDictionaryPlan(_DictionaryPlan[pa.Array]):
         return [pa.DictionaryArray.from_arrays(indices, items, ordered=ordered, safe=False)]
 
     def _prepare(self, stored: list[pa.Array]) -> pa.Array:
-        return _single(stored) if stored else empty_array(self.type.value_type)
+        return concat_arrays(stored) if stored else empty_array(self.type.value_type)
 
 
 class _Strings(NamedTuple):
@@ -143,10 +143,6 @@ def _check_range(indices: Indices, limit: int) -> None:
             f"index {wrong} is outside of the dictionary of {limit} entries",
             field="Dictionary.indices",
         )
-
-
-def _single(arrays: list[pa.Array]) -> pa.Array:
-    return concat_arrays(arrays)
 
 
 def decode_dictionary(encoding: Dictionary, scope: PlanScope) -> ArrayPlan:

@@ -9,6 +9,7 @@ from dataclasses import field
 import pyarrow as pa
 
 from lance_core.datafile.binary_copy.field_layout import field_layouts
+from lance_core.datafile.binary_copy.file_bytes import have_views
 from lance_core.datafile.binary_copy.file_copy import CopyCounts, FileCopy, Parts
 from lance_core.datafile.binary_copy.pieces import pieces_of_fields
 from lance_core.datafile.column_map import column_of
@@ -174,8 +175,7 @@ def _copy(
 
     merges = not writing.is_strict
     # Of files that are not mapped, each page would need a request.
-    is_mapped = all(file.store.has_views for file in inputs.files)
-    parser = ColumnParser(version, 0) if is_mapped else None
+    parser = ColumnParser(version, 0) if merges and have_views(inputs.files) else None
     pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, merges=merges, numbers_in=parser)
     if writing.verify_pages:
         for _ in _read(snapshot, schema.fields, all_rows(snapshot, group)):
