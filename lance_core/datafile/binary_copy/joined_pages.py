@@ -22,7 +22,7 @@ from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.fixed_width import bit_width, has_fixed_width
 from lance_core.encodings.arrow.memory_pool import concat_arrays, low_retention_pool
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.arrow.split import can_split, split_columns
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import (
@@ -88,7 +88,9 @@ class _Group(NamedTuple):
             if len(rows) < total:
                 wanted = packed_rows(np.add.outer(firsts, rows.numbers).ravel())
         arrays = yield from decode_field(self.field, self.places, self.columns, wanted, context)
-        return _split(arrays, self.num_fields, len(rows))
+        if self.num_fields == 1:
+            return [arrays]
+        return split_columns(arrays, self.num_fields, len(rows))
 
 
 def _alike(layouts: Sequence[FieldLayout]) -> list[list[int]]:
@@ -97,7 +99,7 @@ def _alike(layouts: Sequence[FieldLayout]) -> list[list[int]]:
     last: pa.DataType | None = None
     for number, layout in enumerate(layouts):
         type_ = layout.field.storage_type
-        is_plain = has_fixed_width(type_) or is_variable(type_)
+        is_plain = can_split(type_)
         if is_plain and groups and type_ == last:
             groups[-1].append(number)
         else:
@@ -230,21 +232,3 @@ class JoinedPages:
             if len(raw) <= _MAX_SHARED_BYTES:
                 self._encodings[raw] = found
         return found
-
-
-def _split(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
-    """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``."""
-    found: list[list[pa.Array]] = [[]]
-    missing = length
-    for array in arrays:
-        start = 0
-        while start < len(array):
-            if not missing:
-                found.append([])
-                missing = length
-            part = array.slice(start, missing)
-            found[-1].append(part)
-            start += len(part)
-            missing -= len(part)
-    assert len(found) == count
-    return found

@@ -14,11 +14,18 @@ import pyarrow as pa
 from lance_core.encodings.arrow.strings import is_variable, offset_dtype
 
 
+def can_split(type_: pa.DataType) -> bool:
+    """True for types whose values are one number, or one string of bytes."""
+    types = pa.types
+    is_fixed = types.is_primitive(type_) or types.is_decimal(type_)
+    return is_fixed or types.is_fixed_size_binary(type_) or is_variable(type_)
+
+
 def split_array(array: pa.Array, length: int) -> list[pa.Array]:
     """``array`` in parts of ``length`` values, at least one, whose buffers have only their bytes.
 
-    The number of values is a multiple of ``length``. The type is one of numbers, booleans, decimals
-    or strings. The parts share the memory of fixed-width values and of the bytes of strings.
+    The number of values is a multiple of ``length``. The type is one of `can_split`. The parts share
+    the memory of fixed-width values and of the bytes of strings.
     """
     type_, count = array.type, len(array) // length
     bitmap, *values = array.buffers()
@@ -35,6 +42,29 @@ def split_array(array: pa.Array, length: int) -> list[pa.Array]:
         columns.append(_slices(values[0], array.offset * width, count, length * width))
     parts = zip(*columns, strict=True)
     return [pa.Array.from_buffers(type_, length, list(part), nulls) for part in parts]
+
+
+def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
+    """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``.
+
+    The buffers of arrays that are a whole column have only its bytes; the type is one of `can_split`.
+    """
+    found: list[list[pa.Array]] = []
+    missing = 0
+    for array in arrays:
+        start = min(missing, len(array))
+        if start:
+            found[-1].append(array.slice(0, start))
+            missing -= start
+        whole = (len(array) - start) // length * length
+        if whole:
+            found += [[part] for part in split_array(array.slice(start, whole), length)]
+            start += whole
+        if start < len(array):
+            found.append([array.slice(start)])
+            missing = length - (len(array) - start)
+    assert len(found) == count
+    return found
 
 
 def _slices(buffer: pa.Buffer, first: int, count: int, size: int) -> list[pa.Buffer]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
-from lance_core.encodings.arrow.split import split_array
+from lance_core.encodings.arrow.split import can_split, split_array, split_columns
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.page import ForeignEncoding
@@ -34,7 +34,7 @@ The rows of a range are not consecutive if columns are joined, so that each take
 
 def group_fingerprint(encoding: Any, type_: pa.DataType) -> bytes:
     """A key of pages that are decoded together; empty for others."""
-    if isinstance(encoding, ForeignEncoding) or not _is_plain(type_):
+    if isinstance(encoding, ForeignEncoding) or not can_split(type_):
         return b""
     if not encoding.HasField("mini_block_layout"):
         return b""
@@ -56,7 +56,7 @@ def decode_columns(
     arrays = yield from decode_field(field, {field.id: 0}, [joined], wanted, context)
     if isinstance(rows, OrderedRows):
         arrays = [_reordered(array, rows) for array in arrays]
-    return _split(arrays, count, len(rows))
+    return split_columns(arrays, count, len(rows))
 
 
 def _rows_of(arrays: Sequence[pa.Array], rows: RowRange) -> list[pa.Array]:
@@ -80,36 +80,8 @@ def _rows_of_all(rows: Rows, length: int, count: int) -> Rows:
     return RowIndices(np.add.outer(length * np.arange(count), rows.numbers).ravel())
 
 
-def _is_plain(type_: pa.DataType) -> bool:
-    """True for types whose values are one number or one string."""
-    types = pa.types
-    is_text = types.is_string(type_) or types.is_large_string(type_)
-    is_bytes = types.is_binary(type_) or types.is_large_binary(type_)
-    return bool(types.is_primitive(type_) or is_text or is_bytes)
-
-
 def _reordered(array: pa.Array, rows: OrderedRows) -> pa.Array:
     """The requested ``rows`` of each column, from the distinct rows of some columns."""
     length = len(rows.distinct)
     firsts = np.arange(0, len(array), length)
     return take_rows(array, from_numpy(np.add.outer(firsts, rows.places).ravel()))
-
-
-def _split(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
-    """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``."""
-    found: list[list[pa.Array]] = []
-    missing = 0
-    for array in arrays:
-        start = min(missing, len(array))
-        if start:
-            found[-1].append(array.slice(0, start))
-            missing -= start
-        whole = (len(array) - start) // length * length
-        if whole:
-            found += [[part] for part in split_array(array.slice(start, whole), length)]
-            start += whole
-        if start < len(array):
-            found.append([array.slice(start)])
-            missing = length - (len(array) - start)
-    assert len(found) == count
-    return found
