@@ -24,8 +24,8 @@ def can_split(type_: pa.DataType) -> bool:
 def split_array(array: pa.Array, length: int) -> list[pa.Array]:
     """``array`` in parts of ``length`` values, at least one, whose buffers have only their bytes.
 
-    The number of values is a multiple of ``length``. The type is one of `can_split`. The parts share
-    the memory of fixed-width values and of the bytes of strings.
+    The number of values is a multiple of ``length``; see `can_split` for types. The parts share the
+    memory of fixed-width values and of the bytes of strings.
     """
     type_, count = array.type, len(array) // length
     bitmap, *values = array.buffers()
@@ -47,7 +47,7 @@ def split_array(array: pa.Array, length: int) -> list[pa.Array]:
 def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
     """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``.
 
-    The buffers of arrays that are a whole column have only its bytes; the type is one of `can_split`.
+    The buffers of arrays that are a whole column have only its bytes; see `can_split` for types.
     """
     found: list[list[pa.Array]] = []
     missing = 0

@@ -12,7 +12,9 @@ from lance_core.encodings.v2_1.codecs.rle import entries, run_starts
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Words
 from lance_core.lazy_dataclass import dataclass
 
-_CHUNK_VALUES = 4096
+CHUNK_VALUES = 4096
+"""Maximum number of values of a chunk."""
+
 _SAMPLE = 64
 _BLOCK_HEAD = 8
 """Bytes of a run-length encoded block besides its entries."""
@@ -92,7 +94,7 @@ class Integers:
         room = self._most_runs(most, 0 if in_chunks else _BLOCK_HEAD)
         if self.run_count > room:
             return False
-        cuts = slice(None, None, _CHUNK_VALUES) if in_chunks else None
+        cuts = slice(None, None, CHUNK_VALUES) if in_chunks else None
         starts = run_starts(self.words, cuts)
         lengths = np.diff(starts, append=len(self.words))
         return int(entries(lengths).sum()) <= room

@@ -17,8 +17,9 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, MiniBlockLayout, PageLayout
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.page import EncodedPage
-from lance_core.encodings.v2_1.codecs.base import Place, Target, encode
+from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
 from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
+from lance_core.encodings.v2_1.codecs.rle import run_blocks
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
 from lance_core.encodings.v2_1.pages.encoded_page import layers_of
@@ -31,7 +32,6 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
     chunks_fit,
 )
 from lance_core.encodings.v2_1.selection.blocks import encode_levels
-from lance_core.encodings.v2_1.selection.cost import Integers
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
 from lance_core.encodings.v2_1.selection.values import mini_block_values
 from lance_core.encodings.version import FileVersion
@@ -46,59 +46,68 @@ if TYPE_CHECKING:
 class GroupValues(NamedTuple):
     """Encoded values of columns. Column c has the chunks ``edges[c]`` to ``edges[c + 1]``.
 
-    Chunk k takes the next ``sizes[k]`` bytes of ``data`` and has ``counts[k]`` values.
+    Chunk k takes the next ``sizes[b, k]`` bytes of buffer b and has ``counts[k]`` values.
     ``encodings`` has one item for each column, or a single one for all.
     """
 
     encodings: Sequence[CompressiveEncoding]
-    data: pa.Buffer
+    buffers: Sequence[pa.Buffer]
     sizes: Int64Array
     counts: Int64Array
     edges: Int64Array
 
 
-def fixed_values(
-    words: npt.NDArray[np.unsignedinteger], count: int, key: str, context: EncodeContext
+def number_values(
+    words: npt.NDArray[np.unsignedinteger], count: int, codec: str, context: EncodeContext
 ) -> GroupValues:
-    """Encode rows of ``count`` values by the codec ``key``, ``inline_bitpacking`` or ``flat``.
+    """Encode rows of ``count`` integers by one of `CODECS`.
 
     ``words`` is padded with zeros to whole chunks of 1024 values.
     """
     values = words[:, :count]
-    one = encode(FixedWidth.of(values[0]), Target(Place.MINI_BLOCK, context.registry, (key,)))
-    if key == "flat":
-        data = pa.py_buffer(np.ascontiguousarray(values))
-        sizes = np.tile(one.sizes[0], len(words))
-    else:
-        packed, sizes = context.kernels.pack_inline(words.reshape(-1))
-        data = pa.py_buffer(packed)
-    edges = np.arange(len(words) + 1) * len(one.counts)
-    return GroupValues([one.encoding], data, sizes, np.tile(one.counts, len(words)), edges)
+    if codec == "flat":
+        octets = np.ascontiguousarray(values).view(np.uint8)
+        return flat_values(octets, 8 * words.itemsize, count, context)
+    target = Target(Place.MINI_BLOCK, context.registry, (codec,))
+    if codec == "rle":
+        found = _together([encode(FixedWidth.of(row), target) for row in values])
+        return found._replace(encodings=found.encodings[:1])
+    one = encode(FixedWidth.of(values[0]), target)
+    packed, sizes = context.kernels.pack_inline(words.reshape(-1))
+    return _alike(one, len(words), pa.py_buffer(packed), sizes)
+
+
+def flat_values(
+    octets: npt.NDArray[np.uint8], bits: int, count: int, context: EncodeContext
+) -> GroupValues:
+    """Store ``count`` values of ``bits`` bits of each row of bytes as they are."""
+    target = Target(Place.MINI_BLOCK, context.registry, ("flat",))
+    one = encode(FixedWidth(pa.py_buffer(octets[0]), bits, count), target)
+    data = pa.py_buffer(octets.reshape(-1))
+    return _alike(one, len(octets), data, np.tile(one.sizes[0], len(octets)))
 
 
 def text_values(
     columns: Sequence[VariableWidth], type_: pa.DataType, context: EncodeContext
 ) -> GroupValues:
     """Encode columns of texts of one type, each as `mini_block_values` selects it."""
-    parts = [mini_block_values(values, type_, NO_OPTIONS, context) for values in columns]
-    data = pa.py_buffer(np.concatenate([np.frombuffer(one.buffers[0], np.uint8) for one in parts]))
-    sizes = np.concatenate([one.sizes[0] for one in parts])
-    counts = np.concatenate([one.counts for one in parts])
-    edges = np.cumsum([0, *(len(one.counts) for one in parts)])
-    return GroupValues([one.encoding for one in parts], data, sizes, counts, edges)
+    return _together([mini_block_values(values, type_, NO_OPTIONS, context) for values in columns])
 
 
-def may_have_runs(
-    definition: npt.NDArray[np.uint16], context: EncodeContext
-) -> npt.NDArray[np.bool_]:
-    """For each row of levels, of which one is 1, if it may be run-length encoded."""
-    if context.version < FileVersion.V2_2:
-        return np.zeros(len(definition), np.bool_)
-    count = definition.shape[1]
-    widths = np.ones(-(-count // CHUNK), np.int64)
-    first = Integers(definition[0], widths, context.kernels)
-    runs = 1 + np.count_nonzero(definition[:, 1:] != definition[:, :-1], axis=1)
-    return np.asarray(runs <= first.most_block_runs)
+def _alike(one: Encoded, count: int, data: pa.Buffer, sizes: Int64Array) -> GroupValues:
+    """The values of ``count`` columns with as many values in each chunk as ``one`` has."""
+    edges = np.arange(count + 1) * len(one.counts)
+    return GroupValues([one.encoding], [data], sizes[None], np.tile(one.counts, count), edges)
+
+
+def _together(columns: Sequence[Encoded]) -> GroupValues:
+    """Columns that are encoded one by one, with as many buffers."""
+    octets = [[np.frombuffer(data, np.uint8) for data in one.buffers] for one in columns]
+    buffers = [pa.py_buffer(np.concatenate(parts)) for parts in zip(*octets, strict=True)]
+    sizes = np.concatenate([one.sizes for one in columns], axis=1)
+    counts = np.concatenate([one.counts for one in columns])
+    edges = np.cumsum([0, *(len(one.counts) for one in columns)])
+    return GroupValues([one.encoding for one in columns], buffers, sizes, counts, edges)
 
 
 def group_pages(
@@ -110,15 +119,15 @@ def group_pages(
 ) -> list[EncodedPage] | None:
     """The pages of columns of ``count`` rows; None if a chunk is too large.
 
-    ``definition`` has a row of levels for each column; each row has zeros and ones, and none
-    `may_have_runs`.
+    ``definition`` has a row of levels for each column: zeros and ones, which all have runs
+    (`levels_have_runs`), or none.
     """
     large = context.version >= FileVersion.V2_2
     valid = None if definition is None else definition[0] == 0
     message = MiniBlockLayout(
         value_compression=values.encodings[0],
         layers=layers_of(ravel((ItemLayer(count, valid),))),
-        num_buffers=1,
+        num_buffers=len(values.buffers),
         num_items=count,
         has_large_chunk=large,
     )
@@ -127,9 +136,10 @@ def group_pages(
         encoding, part = _levels(definition, values, context)
         message.def_compression.CopyFrom(encoding)
         levels.append(part)
-    form = ChunkForm(False, bool(levels), 1, large)
+    form = ChunkForm(False, bool(levels), len(values.buffers), large)
     num_levels = values.counts if levels else np.zeros(len(values.counts), np.int64)
-    chunks = Chunks(num_levels, levels, [ChunkPart(values.data, values.sizes)])
+    parts = [ChunkPart(*part) for part in zip(values.buffers, values.sizes, strict=True)]
+    chunks = Chunks(num_levels, levels, parts)
     if not chunks_fit(form, chunks):
         return None
     joined, totals = chunk_bytes(form, chunks, context.kernels)
@@ -179,14 +189,17 @@ def _levels(
     first = np.concatenate([np.zeros(1, np.int64), own.cumsum()])
     encoding = encode_levels(definition[0], first, context)[0]
     levels: LevelArray = definition.reshape(-1)
-    codec = encoding.WhichOneof("compression")
+    codec, kernels = encoding.WhichOneof("compression"), context.kernels
     if codec == "flat":
         return encoding, ChunkPart(pa.py_buffer(levels), counts * 2)
+    if codec == "rle":
+        runs = run_blocks(levels, counts)
+        return encoding, ChunkPart(runs.buffers[0], runs.sizes[0])
     if codec == "out_of_line_bitpacking":
-        packed = packed_blocks(levels, counts, 1, context.kernels)
+        packed = packed_blocks(levels, counts, 1, kernels)
         return encoding, ChunkPart(packed.buffers[0], packed.sizes[0])
     assert codec == "inline_bitpacking"  # each chunk is packed alone
     spread = np.zeros((len(counts), CHUNK), np.uint16)
     spread[np.arange(CHUNK) < counts[:, None]] = levels
-    data, sizes = context.kernels.pack_inline(spread.reshape(-1))
+    data, sizes = kernels.pack_inline(spread.reshape(-1))
     return encoding, ChunkPart(pa.py_buffer(data), sizes)

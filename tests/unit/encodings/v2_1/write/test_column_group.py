@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from lance_core.datafile import FileWriter, writer
 from lance_core.datafile.file_output import FileOptions
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.levels.shred import Leaf
-from lance_core.encodings.v2_1.write import column_group
+from lance_core.encodings.v2_1.write import column_group, group_encoder
 from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder
 from lance_core.encodings.version import FileVersion
 from lance_core.plugins import get_manager
@@ -22,6 +23,10 @@ from lance_core.store.memory import MemoryStore, Objects
 from tests.examples import share
 
 PATH = "x.lance"
+OTHER_TYPES = [
+    *(pa.bool_(), pa.decimal128(20, 0), pa.decimal256(50, 0), pa.binary(3), pa.binary(16)),
+    *(pa.binary(300), pa.int64(), pa.int16()),
+]
 TYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
 
 
@@ -32,6 +37,7 @@ def _nulls(random: np.random.Generator, rows: int) -> dict[str, np.ndarray]:
         "half": random.random(rows) < 0.5,
         "few": np.arange(rows) % 100 == 7,
         "most": np.arange(rows) != rows // 2,
+        "runs": np.arange(rows) // 400 % 2 == 1,
         "every": np.ones(rows, np.bool_),
     }
 
@@ -54,6 +60,39 @@ def _texts(random: np.random.Generator, rows: int) -> dict[str, list[str | None]
     return found
 
 
+def _other_types(random: np.random.Generator, rows: int) -> dict[str, pa.Array]:
+    """Values that are not integers: of one bit, of more than 64, and without any."""
+    numbers = [Decimal(value) for value in range(rows)]
+    long = np.repeat(random.integers(0, 100, rows // 300 + 1), 300)[:rows].tolist()
+    rare = np.where(np.arange(rows) % 100 == 3, random.integers(1, 9), 0)
+    kinds: dict[str, list[Any]] = {
+        "bool random": (random.random(rows) < 0.3).tolist(),
+        "bool same": [True] * rows,
+        "bool runs": [value % 2 == 0 for value in long],
+        "decimal128(20, 0) different": numbers,
+        "decimal128(20, 0) few": [numbers[value % min(rows, 20)] for value in range(rows)],
+        "decimal128(20, 0) same": [Decimal(7)] * rows,
+        "decimal256(50, 0) different": numbers,
+        "decimal256(50, 0) same": [Decimal(7)] * rows,
+        "fixed_size_binary[3] random": [random.bytes(3) for _ in range(rows)],
+        "fixed_size_binary[16] few": [bytes([value % 20]) * 16 for value in range(rows)],
+        "fixed_size_binary[300] random": [random.bytes(300) for _ in range(rows)],
+        "fixed_size_binary[300] same": [b"x" * 300] * rows,
+        "int64 runs": long,
+        "int16 mostly zero": rare.tolist(),
+    }
+    columns: dict[str, pa.Array] = {}
+    for name, values in kinds.items():
+        (type_,) = (type_ for type_ in OTHER_TYPES if name.startswith(f"{type_} "))
+        columns[name] = pa.array(values, type_)
+        columns[f"again {name}"] = pa.array(values[::-1], type_)
+        for kind, nulls in _nulls(random, rows).items():
+            pairs = zip(values, nulls.tolist(), strict=True)
+            own = [None if null else value for value, null in pairs]
+            columns[f"{kind} {name}"] = pa.array(own, type_)
+    return columns | {f"nothing {number}": pa.nulls(rows) for number in range(3)}
+
+
 def _table(rows: int) -> pa.Table:
     random = np.random.default_rng(rows)
     columns = {}
@@ -70,6 +109,7 @@ def _table(rows: int) -> pa.Table:
             columns[f"again {type_}.{number}"] = pa.array(values[::-1].astype(type_))
             for name, nulls in _nulls(random, rows).items():
                 columns[f"{name} {type_}.{number}"] = pa.array(values.astype(type_), mask=nulls)
+    columns |= _other_types(random, rows)
     columns["time"] = pa.array(random.integers(0, 1 << 40, rows), pa.timestamp("us"))
     columns["wide"] = pa.array(random.integers(0, 1 << 60, rows))
     columns["null"] = pa.nulls(rows, pa.int32())
@@ -96,7 +136,7 @@ def _written(table: pa.Table, version: FileVersion, **options: Any) -> bytes:
     return store.get(PATH).to_pybytes()
 
 
-ROWS = [1, 60, 99, 100, 1000, 1024, 1025, 2500]
+ROWS = [1, 60, 99, 100, 1000, 1024, 1025, 2500, 9000]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +181,7 @@ def test_numbers_of_one_type_are_encoded_in_one_pass(monkeypatch: pytest.MonkeyP
     random = np.random.default_rng(1)
     table = pa.table({f"c{n}": pa.array(random.integers(0, 99, 900)) for n in range(200)})
     passes, alone = [], []
-    stored, flush = column_group.fixed_values, LeafEncoder.flush
+    stored, flush = group_encoder.number_values, LeafEncoder.flush
 
     def counted(*arguments: object) -> object:
         passes.append(arguments)
@@ -151,7 +191,7 @@ def test_numbers_of_one_type_are_encoded_in_one_pass(monkeypatch: pytest.MonkeyP
         alone.append(encoder)
         return flush(encoder)
 
-    monkeypatch.setattr(column_group, "fixed_values", counted)
+    monkeypatch.setattr(group_encoder, "number_values", counted)
     monkeypatch.setattr(LeafEncoder, "flush", flushed)
     _written(table, FileVersion.V2_1)
     assert len(passes) == 1
@@ -185,7 +225,7 @@ def test_columns_of_different_texts_are_not_searched_for_items(
     monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     columns = {f"c{n}": pa.array([f"{n} of text {row}" for row in range(rows)]) for n in range(40)}
-    monkeypatch.setattr(column_group, "encode_block", None)
+    monkeypatch.setattr(group_encoder, "encode_block", None)
     assert _written(pa.table(columns).slice(0, min(rows, 4000)), FileVersion.V2_2)
 
 
@@ -200,5 +240,8 @@ def test_all_kinds_of_small_columns_are_encoded_together(monkeypatch: pytest.Mon
         texts = [f"{value:05}" for value in random.integers(0, 9999, 900)]
         columns[f"texts {number}"] = pa.array(texts)
         columns[f"null texts {number}"] = pa.array(texts, mask=random.random(900) < 0.1)
+    columns |= {
+        name: column for name, column in _other_types(random, 900).items() if "[300]" not in name
+    }
     monkeypatch.setattr(LeafEncoder, "flush", None)
     assert _written(pa.table(columns), FileVersion.V2_2)

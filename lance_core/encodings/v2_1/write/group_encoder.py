@@ -1,0 +1,309 @@
+"""Encode small columns of one type together: the single page of each, in few calls of numpy.
+
+The bytes are those of `lance_core.encodings.v2_1.write.page_encoder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS
+from lance_core.encodings.page import EncodedPage
+from lance_core.encodings.v2_1.codecs.arrow_values import values_of
+from lance_core.encodings.v2_1.codecs.values import as_fixed, as_variable
+from lance_core.encodings.v2_1.levels.repdef import ItemLayer, ravel
+from lance_core.encodings.v2_1.pages.constant.writer import constant_of, constant_page, null_page
+from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
+from lance_core.encodings.v2_1.selection.blocks import encode_block
+from lance_core.encodings.v2_1.selection.column_codecs import (
+    CODECS,
+    levels_have_runs,
+    number_codecs,
+)
+from lance_core.encodings.v2_1.selection.column_dictionaries import (
+    ColumnDictionaries,
+    ColumnValues,
+    column_dictionaries,
+)
+from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
+from lance_core.encodings.v2_1.selection.structure import NARROW
+from lance_core.encodings.v2_1.write.group_pages import (
+    GroupValues,
+    flat_values,
+    group_pages,
+    number_values,
+    text_values,
+)
+from lance_core.encodings.version import FileVersion
+
+if TYPE_CHECKING:
+    from lance_core.encodings.context import EncodeContext
+    from lance_core.encodings.v2_1.levels.repdef import BoolArray
+    from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
+    from lance_core.encodings.v2_1.selection.column_codecs import Rows
+
+_DICTIONARY_BITS = 128
+"""Bits of wide values that may have a dictionary."""
+
+Places = npt.NDArray[np.intp]
+"""Positions of columns of a group."""
+
+
+class _Waiting(NamedTuple):
+    """The rows of a column: its number, its values, and those that are not null if some are."""
+
+    number: int
+    values: pa.Array
+    valid: BoolArray | None
+
+
+def pages_together(
+    columns: Mapping[int, pa.Array], context: EncodeContext
+) -> dict[int, EncodedPage]:
+    """The single page of each column that has alike others, by column number."""
+    alike: dict[tuple[pa.DataType, bool], list[_Waiting]] = {}
+    for number, values in columns.items():
+        valid = np.asarray(values.is_valid()) if values.null_count else None
+        alike.setdefault((values.type, valid is None), []).append(_Waiting(number, values, valid))
+    pages: dict[int, EncodedPage] = {}
+    for group in alike.values():
+        if len(group) > 1:
+            pages |= _pages_of(group, context)
+    return pages
+
+
+def _pages_of(columns: Sequence[_Waiting], context: EncodeContext) -> dict[int, EncodedPage]:
+    """The pages of columns of one type, all with nulls or all without."""
+    if columns[0].valid is None:
+        return _Group(columns, None, context).pages()
+    valid = np.array([column.valid for column in columns], np.bool_)
+    is_null = ~valid.any(axis=1)
+    has_runs = np.zeros(len(columns), np.bool_)
+    if context.version >= FileVersion.V2_2:
+        has_runs = levels_have_runs(_definition(valid), context.kernels)
+    pages: dict[int, EncodedPage] = {}
+    empty = np.flatnonzero(is_null).tolist()
+    if empty:
+        levels = ravel((ItemLayer(valid.shape[1], valid[empty[0]]),))
+        page = _page(null_page(levels, None), valid.shape[1])
+        pages = {columns[place].number: page for place in empty}
+    for part in (~is_null & ~has_runs, ~is_null & has_runs):
+        places = np.flatnonzero(part)
+        if len(places):
+            chosen = [columns[place] for place in places.tolist()]
+            pages |= _Group(chosen, valid[places], context).pages()
+    return pages
+
+
+class _Group:
+    """Columns of one type with the same number of rows, whose levels have the same encoding."""
+
+    def __init__(
+        self,
+        columns: Sequence[_Waiting],
+        valid: npt.NDArray[np.bool_] | None,
+        context: EncodeContext,
+    ) -> None:
+        """``valid``: for each column the values that are not null, at least one."""
+        self._columns = columns
+        self._valid = valid
+        self._context = context
+        self._count = len(columns[0].values)
+        self._type = columns[0].values.type
+        self._is_new = context.version >= FileVersion.V2_2
+
+    def pages(self) -> dict[int, EncodedPage]:
+        """The pages by column number; columns whose chunks are too large are left out."""
+        if is_variable(self._type):
+            return self._text_pages()
+        if self._type.bit_width in WIDTHS:
+            return self._number_pages()
+        return self._raw_pages()
+
+    def _number_pages(self) -> dict[int, EncodedPage]:
+        size = self._type.bit_width // 8
+        words = np.zeros((len(self._columns), _padded(self._count)), f"<u{size}")
+        words[:, : self._count] = self._octets().view(words.dtype)
+        pages, places = self._constant_pages(_are_same(words[:, : self._count], self._valid))
+        if self._is_new and size == 8:
+            firsts = np.arange(0, words.nbytes, words.strides[0])
+            found, places = self._dictionary_pages(words.view(np.uint8), firsts, places)
+            pages |= found
+        return self._fixed_pages(places, _rows(words, places)) | pages
+
+    def _raw_pages(self) -> dict[int, EncodedPage]:
+        """The pages of booleans, and of values that are wider than numbers."""
+        bits = self._type.bit_width
+        octets = self._octets()
+        if bits == 1:
+            same = _bits_are_same(octets, self._valid, self._count)
+        else:
+            same = _are_same(octets.view(f"V{bits // 8}"), self._valid)
+        pages, places = self._constant_pages(same)
+        if bits == _DICTIONARY_BITS:
+            firsts = np.arange(0, octets.size, octets.shape[1])
+            found, places = self._dictionary_pages(octets, firsts, places)
+            pages |= found
+        if not len(places):
+            return pages
+        values = flat_values(_rows(octets, places), bits, self._count, self._context)
+        return pages | self._stored(places, values)
+
+    def _octets(self) -> npt.NDArray[np.uint8]:
+        """A row with the bytes of the values for each column."""
+        return np.array([as_fixed(values_of(column.values)).octets() for column in self._columns])
+
+    def _dictionary_pages(
+        self, octets: npt.NDArray[np.uint8], firsts: npt.NDArray[np.int64], places: Places
+    ) -> tuple[dict[int, EncodedPage], Places]:
+        """The pages of columns of ``places`` with dictionaries, and the rest of ``places``.
+
+        ``firsts``: the positions at which the values of each column begin in ``octets``.
+        """
+        size = self._type.bit_width // 8
+        edges = firsts[:, None] + np.arange(0, size * (self._count + 1), size)
+        values = ColumnValues(octets.reshape(-1), edges)
+        coded = column_dictionaries(values, places, self._context.kernels)
+        return self._coded_pages(coded), np.setdiff1d(places, coded.places)
+
+    def _text_pages(self) -> dict[int, EncodedPage]:
+        texts = [as_variable(values_of(column.values)) for column in self._columns]
+        offsets = np.array([one.offsets for one in texts], np.int64)
+        lengths = np.diff(offsets, axis=1)
+        offsets += (offsets[:, -1].cumsum() - offsets[:, -1])[:, None]
+        data = np.concatenate([one.octets() for one in texts])
+        values = ColumnValues(data, offsets, texts[0].offset_bits // 8)
+        same = np.zeros(len(texts), np.bool_)
+        for place in np.flatnonzero(self._may_be_same(values)).tolist() if self._is_new else ():
+            column = self._columns[place]
+            same[place] = constant_of(column.values, column.valid) is not None
+        pages, places = self._constant_pages(same)
+        places = places[lengths.max(axis=1)[places] < NARROW]
+        coded = column_dictionaries(values, places, self._context.kernels)
+        pages |= self._coded_pages(coded)
+        places = np.setdiff1d(places, coded.places)
+        if len(places):
+            chosen = text_values([texts[p] for p in places.tolist()], self._type, self._context)
+            pages |= self._stored(places, chosen)
+        return pages
+
+    def _may_be_same(self, values: ColumnValues) -> npt.NDArray[np.bool_]:
+        """For each column, False if its first and its last text that is not null differ."""
+        rows = np.arange(len(self._columns))
+        first, last = np.zeros_like(rows), np.full_like(rows, self._count - 1)
+        if self._valid is not None:
+            first, last = self._valid.argmax(axis=1), last - self._valid[:, ::-1].argmax(axis=1)
+        starts, others = values.edges[rows, first], values.edges[rows, last]
+        lengths = values.edges[rows, first + 1] - starts
+        same = lengths == values.edges[rows, last + 1] - others
+        if len(values.data):
+            for at in (np.zeros_like(lengths), lengths // 2, np.maximum(lengths - 1, 0)):
+                octets = values.data.take([starts + at, others + at], mode="clip")
+                same &= (octets[0] == octets[1]) | (lengths == 0)
+        return np.asarray(same)
+
+    def _constant_pages(self, same: npt.NDArray[np.bool_]) -> tuple[dict[int, EncodedPage], Places]:
+        """The pages of columns whose values are the ``same``, and the positions of the others."""
+        if not self._is_new:
+            return {}, np.arange(len(self._columns))
+        pages = {}
+        for place in np.flatnonzero(same).tolist():
+            number, values, valid = self._columns[place]
+            first = 0 if valid is None else int(valid.argmax())
+            levels = ravel((ItemLayer(self._count, valid),))
+            page = constant_page(levels, values.slice(first, 1))
+            pages[number] = _page(page, self._count)
+        return pages, np.flatnonzero(~same)
+
+    def _coded_pages(self, coded: ColumnDictionaries) -> dict[int, EncodedPage]:
+        """The pages of columns with a dictionary, by number."""
+        words = np.zeros((len(coded.places), _padded(self._count)), np.uint32)
+        words[:, : self._count] = coded.codes
+        stored = {}
+        for place, values in zip(coded.places.tolist(), coded.items, strict=True):
+            items, data = encode_block(values, NO_OPTIONS, self._context)
+            stored[place] = StoredDictionary(items, data, values.count)
+        return self._fixed_pages(coded.places, words, stored)
+
+    def _fixed_pages(
+        self,
+        places: Places,
+        words: Rows,
+        dictionaries: Mapping[int, StoredDictionary] = MappingProxyType({}),
+    ) -> dict[int, EncodedPage]:
+        """The pages of the columns at ``places``, whose numbers or codes are the rows of ``words``.
+
+        These are padded with zeros to whole chunks of 1024 values.
+        """
+        if not len(places):
+            return {}
+        codecs = number_codecs(words, self._count, self._context.kernels)
+        pages: dict[int, EncodedPage] = {}
+        for number, codec in enumerate(CODECS):
+            chosen = np.flatnonzero(codecs == number)
+            if len(chosen):
+                rows = _rows(words, chosen)
+                values = number_values(rows, self._count, codec, self._context)
+                pages |= self._stored(places[chosen], values, dictionaries)
+        return pages
+
+    def _stored(
+        self,
+        places: Places,
+        values: GroupValues,
+        dictionaries: Mapping[int, StoredDictionary] = MappingProxyType({}),
+    ) -> dict[int, EncodedPage]:
+        """The pages of the columns at ``places``, by column number."""
+        definition = None if self._valid is None else _definition(_rows(self._valid, places))
+        stored = [dictionaries.get(place) for place in places.tolist()]
+        pages = group_pages(values, definition, stored, self._count, self._context)
+        if pages is None:
+            return {}
+        numbers = [self._columns[place].number for place in places.tolist()]
+        return dict(zip(numbers, pages, strict=True))
+
+
+def _page(page: LayoutPage, count: int) -> EncodedPage:
+    return EncodedPage(0, page.buffers, page.layout.SerializeToString(), count, 0)
+
+
+def _definition(valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint16]:
+    """The definition levels of values, of which some are null."""
+    return (~valid).astype(np.uint16)
+
+
+def _padded(count: int) -> int:
+    """The number of values of whole chunks."""
+    return -(-count // CHUNK) * CHUNK
+
+
+def _rows(values: npt.NDArray[Any], places: Places) -> npt.NDArray[Any]:
+    """The rows at ``places``, which ascend; all rows are not copied."""
+    return values if len(places) == len(values) else values[places]
+
+
+def _are_same(
+    values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None
+) -> npt.NDArray[np.bool_]:
+    """For each row, if all values that are not null have the same bits."""
+    if valid is None:
+        return np.asarray((values == values[:, :1]).all(axis=1))
+    firsts = values[np.arange(len(values)), valid.argmax(axis=1)]
+    return np.asarray(((values == firsts[:, None]) | ~valid).all(axis=1))
+
+
+def _bits_are_same(
+    octets: npt.NDArray[np.uint8], valid: npt.NDArray[np.bool_] | None, count: int
+) -> npt.NDArray[np.bool_]:
+    """For each row of ``count`` bits, if all that are not null are equal."""
+    wanted = np.ones((1, count), np.bool_) if valid is None else valid
+    mask = np.packbits(wanted, axis=1, bitorder="little")
+    found = octets & mask
+    return np.asarray(~found.any(axis=1) | (found == mask).all(axis=1))
