@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lance_core.datafile.single_pages import column_pages
-from lance_core.encodings.dispatch import GroupKey, decode_columns, decode_field, group_key
+from lance_core.encodings.dispatch import decode_columns, decode_field, group_key
+from lance_core.encodings.group_key import GroupKey
 from lance_core.encodings.page import Column
 from lance_core.errors import LanceError
 from lance_core.lazy_dataclass import dataclass

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.context import EncodeContext, FieldEncoder
+from lance_core.encodings.group_key import GroupKey
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
@@ -52,18 +52,6 @@ def decode_field(
     raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
 
 
-class GroupKey(NamedTuple):
-    """What the pages of a group of columns share.
-
-    ``max_page_bytes``: maximum stored bytes of a page; a larger one is decoded faster alone.
-    ``is_copied``: True if the arrays of the columns may share memory that is not of the file.
-    """
-
-    value: Any
-    max_page_bytes: int = sys.maxsize
-    is_copied: bool = True
-
-
 def group_key(
     encoding: Message | ForeignEncoding, num_rows: int, type_: pa.DataType, context: DecodeContext
 ) -> GroupKey | None:
@@ -81,10 +69,9 @@ def group_key(
         most = min(max_page_bytes(shape, num_rows), context.coalesce_gap)
         return GroupKey(shape, most, shape.is_copied)
     if context.version in (FileVersion.V2_1, FileVersion.V2_2):
-        from lance_core.encodings.v2_1.read.column_group import group_fingerprint
+        from lance_core.encodings.v2_1.read.column_group import group_key as key_2_1
 
-        fingerprint = group_fingerprint(encoding, type_)
-        return GroupKey(fingerprint) if fingerprint else None
+        return key_2_1(encoding, type_)
     return None
 
 
@@ -105,7 +92,7 @@ def decode_columns(
         )
     from lance_core.encodings.v2_1.read.column_group import decode_columns as decode_2_1
 
-    return decode_2_1(field, joined, rows, context)
+    return decode_2_1(field, joined, key.value, rows, context)
 
 
 def find_integers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -57,10 +58,29 @@ def _other_column(number: int) -> pa.Array:
     return pa.array([b"x" * (value % 9) for value in values.tolist()], pa.binary())
 
 
+def _same_column(number: int) -> pa.Array:
+    """One value in all rows, or none."""
+    values = [
+        (number, pa.int32()),
+        (-0.0, pa.float64()),
+        (number % 4 == 1, pa.bool_()),
+        (Decimal(number), pa.decimal128(24, 2)),
+        ("text \u00e9" * (number % 3), pa.string()),
+        (b"x" * number, pa.large_binary()),
+        (b"abc", pa.binary(3)),
+        (None, pa.null()),
+        (None, pa.string()),
+        (None, pa.bool_()),
+    ]
+    value, type_ = values[number % len(values)]
+    return pa.array([value] * ROWS, type_)
+
+
 TABLE = pa.table({f"c{number}": _column(number) for number in range(COLUMNS)}).append_column(
     "list", pa.array([[number, None] for number in range(ROWS)])
 )
 OTHER = pa.table({f"c{number}": _other_column(number) for number in range(COLUMNS)})
+SAME = pa.table({f"c{number}": _same_column(number) for number in range(COLUMNS)})
 VERSIONS = [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2]
 
 
@@ -103,7 +123,7 @@ def _read(reader: FileReader, rows: AnyRows, names: list[str] | None = None) -> 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("table", [TABLE, OTHER], ids=["common", "other"])
+@pytest.mark.parametrize("table", [TABLE, OTHER, SAME], ids=["common", "other", "same"])
 @pytest.mark.parametrize("store", [MemoryStore, Remote])
 def test_columns_that_are_decoded_together_have_their_own_values(
     version: FileVersion,
@@ -232,8 +252,10 @@ def test_a_narrow_read_has_no_groups() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_error_names_the_damaged_column(version: FileVersion) -> None:
-    table = pa.table({f"c{n}": pa.array(list(map(str, range(n, n + 900)))) for n in range(60)})
+@pytest.mark.parametrize("step", [1, 0], ids=["different", "same"])
+def test_an_error_names_the_damaged_column(version: FileVersion, step: int) -> None:
+    rows = step * np.arange(900)
+    table = pa.table({f"c{n}": (rows + n).astype(str) for n in range(60)})
     data = bytearray(_written(table, version))
     reader = _opened(bytes(data))
     chunks = reader.metadata.columns[41].pages[0].buffers[0]

@@ -152,17 +152,8 @@ def chunks_of_blocks(
 
 def run_blocks(words: Words, counts: Int64Array) -> Encoded:
     """Encode a block of runs for each ``counts`` of the words; all blocks share one message."""
-    width, begins = words.itemsize, np.cumsum(counts) - counts
-    # Runs end at block ends; empty blocks have no runs.
-    starts = run_starts(words, begins[counts > 0])
-    # Split runs longer than MAX_RUN: all parts have MAX_RUN values, except the last part.
-    whole = np.diff(starts, append=len(words))
-    parts = entries(whole)
-    stops = np.cumsum(parts)
-    plain, lengths = np.repeat(words[starts], parts), np.full(int(parts.sum()), MAX_RUN, np.uint8)
-    lengths[stops - 1] = whole - (parts - 1) * MAX_RUN
-    # The number of entries before each block equals that of all runs before its first word.
-    before = np.concatenate([[0], stops])[np.searchsorted(starts, begins)]
+    width = words.itemsize
+    plain, lengths, before = _entries_of(words, counts)
     runs = np.diff(before, append=len(lengths))
     sizes = _HEAD + runs * (width + 1)
     places = np.cumsum(sizes) - sizes
@@ -177,6 +168,37 @@ def run_blocks(words: Words, counts: Int64Array) -> Encoded:
     data[at] = plain.view(np.uint8).reshape(-1, width)
     data[firsts + np.repeat(runs * width, runs) + own] = lengths
     return Encoded(_encoding(8 * width), (pa.py_buffer(data),), sizes[None], counts)
+
+
+def run_columns(rows: npt.NDArray[np.unsignedinteger]) -> Encoded | None:
+    """Encode each row as the only chunk of a page; None if a row needs several chunks."""
+    count, width = rows.shape[1], rows.itemsize
+    if count > _MAX_VALUES:
+        return None
+    counts = np.full(len(rows), count)
+    plain, lengths, before = _entries_of(np.ascontiguousarray(rows).reshape(-1), counts)
+    runs = np.diff(before, append=len(lengths))
+    if runs.max() > _MAX_BYTES // (width + 1):
+        return None
+    buffers = (pa.py_buffer(plain), pa.py_buffer(lengths))
+    return Encoded(_encoding(8 * width), buffers, np.stack([runs * width, runs]), counts)
+
+
+def _entries_of(
+    words: Words, counts: Int64Array
+) -> tuple[Words, npt.NDArray[np.uint8], Int64Array]:
+    """Value and length of each entry of blocks of ``counts`` words, and the first of each block."""
+    begins = np.cumsum(counts) - counts
+    # Runs end at block ends; empty blocks have no runs.
+    starts = run_starts(words, begins[counts > 0])
+    # Split runs longer than MAX_RUN: all parts have MAX_RUN values, except the last part.
+    whole = np.diff(starts, append=len(words))
+    parts = entries(whole)
+    stops = np.cumsum(parts)
+    plain, lengths = np.repeat(words[starts], parts), np.full(int(parts.sum()), MAX_RUN, np.uint8)
+    lengths[stops - 1] = whole - (parts - 1) * MAX_RUN
+    # The number of entries before each block equals that of all runs before its first word.
+    return plain, lengths, np.concatenate([[0], stops])[np.searchsorted(starts, begins)]
 
 
 def _encoding(bits: int) -> CompressiveEncoding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,16 @@ from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.split import can_split, split_array, split_columns
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.group_key import GroupKey
 from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.v2_1.pages.mini_block.page_run import encoding_fingerprint
+from lance_core.encodings.v2_1.read.constant_columns import (
+    CONSTANTS,
+    STORED,
+    constant_key,
+    decode_constants,
+)
 from lance_core.encodings.v2_1.read.fields import decode_field
 
 if TYPE_CHECKING:
@@ -32,24 +41,31 @@ The rows of a range are not consecutive if columns are joined, so that each take
 """
 
 
-def group_fingerprint(encoding: Any, type_: pa.DataType) -> bytes:
-    """A key of pages that are decoded together; empty for others."""
-    if isinstance(encoding, ForeignEncoding) or not can_split(type_):
-        return b""
-    if not encoding.HasField("mini_block_layout"):
-        return b""
-    return encoding_fingerprint(encoding.mini_block_layout, type_)
+def group_key(encoding: Any, type_: pa.DataType) -> GroupKey | None:
+    """See `lance_core.encodings.dispatch.group_key`."""
+    if isinstance(encoding, ForeignEncoding):
+        return None
+    if encoding.HasField("constant_layout"):
+        key = constant_key(encoding.constant_layout, type_)
+        return GroupKey(key, sys.maxsize if key == STORED else 0, is_copied=False) if key else None
+    if not can_split(type_) or not encoding.HasField("mini_block_layout"):
+        return None
+    fingerprint = encoding_fingerprint(encoding.mini_block_layout, type_)
+    return GroupKey(fingerprint) if fingerprint else None
 
 
 def decode_columns(
-    field: Field, joined: Column, rows: AnyRows, context: DecodeContext
+    field: Field, joined: Column, key: bytes, rows: AnyRows, context: DecodeContext
 ) -> Decoding[list[list[pa.Array]]]:
     """See `lance_core.encodings.dispatch.decode_columns`."""
+    if key in CONSTANTS:
+        pages = PageArrays.of(joined.pages)
+        return (yield from decode_constants(pages, field.storage_type, len(rows), key))
     count = len(joined.pages)
     length = joined.num_rows // count
     if isinstance(rows, RowRange) and len(rows) < length <= MAX_WHOLE * len(rows):
         whole = RowRange(0, length)
-        found = yield from decode_columns(field, joined, whole, context)
+        found = yield from decode_columns(field, joined, key, whole, context)
         return [_rows_of(arrays, rows) for arrays in found]
     distinct = rows.distinct if isinstance(rows, OrderedRows) else rows
     wanted = _rows_of_all(distinct, length, count)

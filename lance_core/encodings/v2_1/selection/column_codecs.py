@@ -35,7 +35,7 @@ def number_codecs(words: Rows, count: int, kernels: Kernels) -> npt.NDArray[np.i
     widths = kernels.chunk_widths(words.reshape(-1)).reshape(len(words), -1)
     packed = widths.sum(axis=1) * packed_bytes(1) + widths.shape[1] * width
     packed = np.minimum(packed, size)
-    codecs = (packed < size).astype(np.int8)
+    codecs: npt.NDArray[np.int8] = (packed < size).astype(np.int8)
     room = np.minimum(packed, size - 1) // (width + 1)
     codecs[_runs_fit(words[:, :count], room, CHUNK_VALUES)] = CODECS.index("rle")
     return codecs

@@ -19,7 +19,12 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.values import as_fixed, as_variable
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, ravel
-from lance_core.encodings.v2_1.pages.constant.writer import constant_of, constant_page, null_page
+from lance_core.encodings.v2_1.pages.constant.writer import (
+    constant_of,
+    constant_page,
+    null_page,
+    texts_are_same,
+)
 from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
 from lance_core.encodings.v2_1.selection.blocks import encode_block
 from lance_core.encodings.v2_1.selection.column_codecs import (
@@ -183,7 +188,10 @@ class _Group:
         same = np.zeros(len(texts), np.bool_)
         for place in np.flatnonzero(self._may_be_same(values)).tolist() if self._is_new else ():
             column = self._columns[place]
-            same[place] = constant_of(column.values, column.valid) is not None
+            if column.valid is None:
+                same[place] = texts_are_same(texts[place])
+            else:
+                same[place] = constant_of(column.values, column.valid) is not None
         pages, places = self._constant_pages(same)
         places = places[lengths.max(axis=1)[places] < NARROW]
         coded = column_dictionaries(values, places, self._context.kernels)

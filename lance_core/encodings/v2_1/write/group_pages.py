@@ -19,7 +19,7 @@ from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
 from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
-from lance_core.encodings.v2_1.codecs.rle import run_blocks
+from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
 from lance_core.encodings.v2_1.pages.encoded_page import layers_of
@@ -70,6 +70,10 @@ def number_values(
         return flat_values(octets, 8 * words.itemsize, count, context)
     target = Target(Place.MINI_BLOCK, context.registry, (codec,))
     if codec == "rle":
+        one = run_columns(values)
+        if one is not None:
+            edges = np.arange(len(words) + 1)
+            return GroupValues([one.encoding], one.buffers, one.sizes, one.counts, edges)
         found = _together([encode(FixedWidth.of(row), target) for row in values])
         return found._replace(encodings=found.encodings[:1])
     one = encode(FixedWidth.of(values[0]), target)

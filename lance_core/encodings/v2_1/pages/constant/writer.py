@@ -89,13 +89,18 @@ def _are_same(array: pa.Array) -> bool:
     if values.count < 2:
         return True
     if isinstance(values, VariableWidth):
-        lengths = np.diff(values.offsets)
-        if (lengths != lengths[0]).any():
-            return False
-        return _all_rows_same(values.octets(), values.count)
+        return texts_are_same(values)
     if isinstance(values, FixedWidth) and values.bits != 1:
         return _all_rows_same(values.octets(), values.count)
     return array.true_count in (0, len(array))
+
+
+def texts_are_same(values: VariableWidth) -> bool:
+    """True if all values, at least one, are equal."""
+    lengths = np.diff(values.offsets)
+    if (lengths != lengths[0]).any():
+        return False
+    return _all_rows_same(values.octets(), values.count)
 
 
 def _all_rows_same(octets: np.ndarray, count: int) -> bool:
