@@ -35,7 +35,10 @@ def columns_wide(report: Report, folder: Path, version: str, quick: bool) -> Non
     rounds = 3 if quick else 5
     for columns, rows in SHAPES:
         number = columns // 20 if quick else columns
-        _shape(report, folder / "wide", version, (number, rows), rounds)
+        _shape(report, folder / "wide", version, make(number, rows), "", rounds)
+    columns, rows = SHAPES[0]
+    number = columns // 20 if quick else columns
+    _shape(report, folder / "wide", version, make_sparse(number, rows), " sparse", rounds)
     counts = COUNTS[:2] if quick else COUNTS
     found = [_cost(report, folder / "wide", version, count, min(rounds, 3)) for count in counts]
     for operation in ("write", "scan"):
@@ -44,10 +47,11 @@ def columns_wide(report: Report, folder: Path, version: str, quick: bool) -> Non
         report.note(label, widest / narrow, "", most=MAX_COLUMN_GROWTH)
 
 
-def _shape(report: Report, path: Path, version: str, shape: tuple[int, int], rounds: int) -> None:
-    columns, rows = shape
-    data = make(columns, rows)
-    label = f"{version} {columns:,} columns x {rows:,} rows"
+def _shape(
+    report: Report, path: Path, version: str, data: pa.Table, kind: str, rounds: int
+) -> None:
+    columns, rows = data.num_columns, data.num_rows
+    label = f"{version} {columns:,}{kind} columns x {rows:,} rows"
     report.add(f"{label}: write", _writes(path, data, version, rounds), COLUMNS_WIDE)
     taken = sorted(np.random.default_rng(1).integers(0, rows, 10).tolist())
     reads: dict[str, Callable[[Any], object]] = {
@@ -113,6 +117,45 @@ def make(columns: int, rows: int) -> pa.Table:
     """Integers of different widths, floats, some of them null, and short texts."""
     rng = np.random.default_rng(14)
     return pa.table({f"c{number}": _column(rng, number % 10, rows) for number in range(columns)})
+
+
+def make_sparse(columns: int, rows: int) -> pa.Table:
+    """Flags, decimals, and columns of few values: runs, mostly zeros or nulls, or all the same.
+
+    The columns of the filter are those of `make`.
+    """
+    rng = np.random.default_rng(15)
+    found = {name: _column(rng, int(name[1:]) % 10, rows) for name in THREE}
+    names = [f"c{number}" for number in range(columns)]
+    return pa.table(
+        {
+            name: found[name] if name in found else _sparse(rng, int(name[1:]) % 10, rows)
+            for name in names
+        }
+    )
+
+
+def _sparse(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:
+    few = rng.random(rows) < 0.01
+    if kind == 0:
+        return pa.array(rng.random(rows) < 0.3)
+    if kind == 1:
+        return pa.array(rng.random(rows) < 0.3, mask=rng.random(rows) < 0.1)
+    if kind == 2:
+        return pa.array(np.full(rows, rng.integers(10)))
+    if kind == 3:
+        return pa.array(["the same"] * rows)
+    if kind == 4:
+        return pa.nulls(rows, pa.float64())
+    if kind == 5:
+        return pa.array(rng.random(rows), mask=~few)
+    if kind == 6:
+        return pa.array(np.where(few, rng.integers(1, 99, rows), 0))
+    if kind == 7:
+        return pa.array(np.repeat(rng.integers(0, 99, rows // 100), 100))
+    if kind == 8:
+        return pa.array(rng.integers(0, 10**9, rows)).cast(pa.decimal128(19, 0))
+    return pa.array(np.zeros(rows, np.bool_))
 
 
 def _column(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:

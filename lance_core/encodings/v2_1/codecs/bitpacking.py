@@ -217,34 +217,57 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
 
     The levels of all chunks of a page share one message, so they share the width.
     """
-    bits = words.itemsize * 8
-    whole, rest = np.divmod(counts, CHUNK)
-    # The levels after whole units are packed only if that takes fewer bytes, see `packs_tail`.
-    is_packed = packs_tail(width, bits, rest)
-    units = whole + is_packed
-    raw = np.where(is_packed, 0, rest) * words.itemsize
+    found = packed_rows(words[None], counts, width, kernels)
+    if found is not None:
+        return found
+    units, raw = _parts_of_blocks(words, counts, width)
     packed = units * packed_bytes(width)
     sizes = packed + raw
-    if not rest[:-1].any():
-        # Only the last block has remaining values, so units are adjacent: pack all with one call.
-        stop = len(words) - int(raw.sum()) // words.itemsize
-        data = kernels.pack_fastlanes(_padded(words[:stop]), width)
-        if stop < len(words):
-            data = np.concatenate([data, words[stop:].view(np.uint8)])
-    else:
-        # Pad the packed words of each block to a multiple of 1024, so that one call packs all. Then
-        # interleave packed and raw bytes of the blocks with a mask of the output bytes.
-        begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
-        spread = np.zeros(int(units.sum()) * CHUNK, words.dtype)
-        firsts = (np.cumsum(units) - units) * CHUNK
-        spread[spans_index(firsts, firsts + taken)] = words[spans_index(begins, begins + taken)]
-        data = np.empty(int(sizes.sum()), np.uint8)
-        is_raw = np.repeat(np.tile([False, True], len(counts)), np.stack([packed, raw], 1).ravel())
-        data[~is_raw] = kernels.pack_fastlanes(spread, width)
-        data[is_raw] = words[spans_index(begins + taken, begins + counts)].view(np.uint8)
+    # Pad the packed words of each block to a multiple of 1024, so that one call packs all. Then
+    # interleave packed and raw bytes of the blocks with a mask of the output bytes.
+    begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
+    spread = np.zeros(int(units.sum()) * CHUNK, words.dtype)
+    firsts = (np.cumsum(units) - units) * CHUNK
+    spread[spans_index(firsts, firsts + taken)] = words[spans_index(begins, begins + taken)]
+    data = np.empty(int(sizes.sum()), np.uint8)
+    is_raw = np.repeat(np.tile([False, True], len(counts)), np.stack([packed, raw], 1).ravel())
+    data[~is_raw] = kernels.pack_fastlanes(spread, width)
+    data[is_raw] = words[spans_index(begins + taken, begins + counts)].view(np.uint8)
+    return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
+
+
+def packed_rows(rows: Words, counts: Int64Array, width: int, kernels: Kernels) -> Encoded | None:
+    """The blocks of `packed_blocks` for each of many ``rows``, each with ``counts`` words.
+
+    None if another block of a row than the last has less than a multiple of 1024.
+    """
+    if (counts[:-1] % CHUNK).any():
+        return None
+    units, raw = _parts_of_blocks(rows, counts, width)
+    # Only the last block has remaining values, so units are adjacent: pack all with one call.
+    stop = rows.shape[1] - int(raw.sum()) // rows.itemsize
+    spread = np.zeros((len(rows), int(units.sum()) * CHUNK), rows.dtype)
+    spread[:, :stop] = rows[:, :stop]
+    packed = kernels.pack_fastlanes(spread.reshape(-1), width).reshape(len(rows), -1)
+    tails = np.ascontiguousarray(rows[:, stop:]).view(np.uint8).reshape(len(rows), -1)
+    data = np.concatenate([packed, tails], axis=1).reshape(-1)
+    sizes = np.tile(units * packed_bytes(width) + raw, len(rows))
+    encoding = _out_of_line(rows, width)
+    return Encoded(encoding, (pa.py_buffer(data),), sizes[None], np.tile(counts, len(rows)))
+
+
+def _parts_of_blocks(words: Words, counts: Int64Array, width: int) -> tuple[Int64Array, Int64Array]:
+    """The units of 1024 values that are packed in each block, and its bytes of other values."""
+    whole, rest = np.divmod(counts, CHUNK)
+    # The levels after whole units are packed only if that takes fewer bytes, see `packs_tail`.
+    is_packed = packs_tail(width, words.itemsize * 8, rest)
+    return whole + is_packed, np.where(is_packed, 0, rest) * words.itemsize
+
+
+def _out_of_line(words: Words, width: int) -> CompressiveEncoding:
+    bits = words.itemsize * 8
     packing = OutOfLineBitpacking(uncompressed_bits_per_value=bits, values=flat_encoding(width))
-    encoding = CompressiveEncoding(out_of_line_bitpacking=packing)
-    return Encoded(encoding, (pa.py_buffer(data),), sizes[None], counts)
+    return CompressiveEncoding(out_of_line_bitpacking=packing)
 
 
 @overload
@@ -266,12 +289,6 @@ def _integers(values: Values) -> Words:
     if not isinstance(values, FixedWidth) or values.bits not in WIDTHS:
         raise UnsupportedFeatureError("bitpacking needs integers")
     return values.words()
-
-
-def _padded(words: Words) -> Words:
-    """``words`` padded with zeros to whole chunks."""
-    missing = -len(words) % CHUNK
-    return np.concatenate([words, np.zeros(missing, words.dtype)]) if missing else words
 
 
 def _unpacked(data: memoryview, start: int, width: int, bits: int, position: int) -> bytes:

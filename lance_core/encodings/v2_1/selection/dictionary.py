@@ -124,17 +124,21 @@ def _seems_unique(values: FixedWidth | VariableWidth, most_items: int) -> bool:
     if isinstance(values, FixedWidth) and values.bits == 64:
         return are_too_many(_num_distinct(values.words()[places]))
     # Arrow takes ten times as long to compare the whole values, which only few samples need.
-    if isinstance(values, VariableWidth) and are_too_many(least_distinct(values, places)):
+    if are_too_many(least_distinct(values, places)):
         return True
     return are_too_many(pc.count_distinct(as_binary(values).take(pa.array(places))).as_py())
 
 
-def least_distinct(values: VariableWidth, places: Int64Array) -> int:
+def least_distinct(values: FixedWidth | VariableWidth, places: Int64Array) -> int:
     """A lower bound of the number of distinct values at ``places``, exact for most samples.
 
-    Compares the lengths of values, and 8 bytes in the middle and at the end of each.
+    Compares the lengths of values, and 8 bytes in the middle and at the end of each. Values of
+    fixed width have 128 bits.
     """
     data = values.octets()
+    if isinstance(values, FixedWidth):
+        pairs = data.view("<u8").reshape(-1, 2)[places]
+        return _num_distinct(_mixed(pairs[:, 0]) ^ pairs[:, 1])
     if len(data) < 8:
         return 0
     starts = values.offsets[places].astype(np.int64)
@@ -146,9 +150,14 @@ def least_distinct(values: VariableWidth, places: Int64Array) -> int:
         # The word of a short value at the end of the data begins before it.
         word = words[np.minimum(at, len(words) - 1)]
         word >>= (8 * np.maximum(at - (len(words) - 1), 0)).astype(np.uint64)
-        marks = (marks ^ (word & mask)) * _MIX
-        marks ^= marks >> np.uint64(32)
+        marks = _mixed(marks ^ (word & mask))
     return _num_distinct(marks)
+
+
+def _mixed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Words in which each bit depends on many bits of ``words``; different ones stay different."""
+    mixed = words * _MIX
+    return mixed ^ (mixed >> np.uint64(32))
 
 
 def _num_distinct(values: npt.NDArray[np.uint64]) -> int:

@@ -29,7 +29,7 @@ WINDOW_BYTES = 8 << 20
 """Bytes of the columns whose pages are in memory at once; fewer take longer, as numpy is called for
 each group of columns of a window."""
 
-MAX_BYTES = 128 << 10
+MAX_BYTES = 256 << 10
 """Maximum bytes of a column that waits here; a larger one is worth the fixed cost of an encoder."""
 
 

@@ -134,8 +134,7 @@ class _Group:
 
     def _number_pages(self) -> dict[int, EncodedPage]:
         size = self._type.bit_width // 8
-        words = np.zeros((len(self._columns), _padded(self._count)), f"<u{size}")
-        words[:, : self._count] = self._octets().view(words.dtype)
+        words = self._octets(size * _padded(self._count)).view(f"<u{size}")
         pages, places = self._constant_pages(_are_same(words[:, : self._count], self._valid))
         if self._is_new and size == 8:
             firsts = np.arange(0, words.nbytes, words.strides[0])
@@ -146,7 +145,7 @@ class _Group:
     def _raw_pages(self) -> dict[int, EncodedPage]:
         """The pages of booleans, and of values that are wider than numbers."""
         bits = self._type.bit_width
-        octets = self._octets()
+        octets = self._octets((bits * self._count + 7) // 8)
         if bits == 1:
             same = _bits_are_same(octets, self._valid, self._count)
         else:
@@ -161,9 +160,13 @@ class _Group:
         values = flat_values(_rows(octets, places), bits, self._count, self._context)
         return pages | self._stored(places, values)
 
-    def _octets(self) -> npt.NDArray[np.uint8]:
-        """A row with the bytes of the values for each column."""
-        return np.array([as_fixed(values_of(column.values)).octets() for column in self._columns])
+    def _octets(self, size: int) -> npt.NDArray[np.uint8]:
+        """A row with the bytes of the values for each column, padded with zeros to ``size``."""
+        rows = np.zeros((len(self._columns), size), np.uint8)
+        for row, column in zip(rows, self._columns, strict=True):
+            octets = as_fixed(values_of(column.values)).octets()
+            row[: len(octets)] = octets
+        return rows
 
     def _dictionary_pages(
         self, octets: npt.NDArray[np.uint8], firsts: npt.NDArray[np.int64], places: Places

@@ -18,7 +18,7 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, MiniBlockLayo
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
-from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
+from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks, packed_rows
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
@@ -200,7 +200,10 @@ def _levels(
         runs = run_blocks(levels, counts)
         return encoding, ChunkPart(runs.buffers[0], runs.sizes[0])
     if codec == "out_of_line_bitpacking":
-        packed = packed_blocks(levels, counts, 1, kernels)
+        packed = None
+        if np.array_equal(counts, np.tile(own, len(definition))):
+            packed = packed_rows(definition, own, 1, kernels)
+        packed = packed or packed_blocks(levels, counts, 1, kernels)
         return encoding, ChunkPart(packed.buffers[0], packed.sizes[0])
     assert codec == "inline_bitpacking"  # each chunk is packed alone
     spread = np.zeros((len(counts), CHUNK), np.uint16)
