@@ -28,6 +28,7 @@ from lance_core.encodings.v2_1.codecs.base import (
     ScalarAt,
     unsupported_placement,
 )
+from lance_core.encodings.v2_1.codecs.chunks import split_sizes
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding, inner_flat
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -171,11 +172,9 @@ def run_blocks(words: Words, counts: Int64Array) -> Encoded:
 
 
 def run_columns(rows: npt.NDArray[np.unsignedinteger]) -> Encoded | None:
-    """Encode each row as the only chunk of a page; None if a row needs several chunks."""
-    count, width = rows.shape[1], rows.itemsize
-    if count > _MAX_VALUES:
-        return None
-    counts = np.full(len(rows), count)
+    """Encode each row in chunks of 4096 values; None if one of these has too many runs."""
+    width = rows.itemsize
+    counts = np.tile(split_sizes(rows.shape[1], _MAX_VALUES, 0)[0], len(rows))
     plain, lengths, before = _entries_of(np.ascontiguousarray(rows).reshape(-1), counts)
     runs = np.diff(before, append=len(lengths))
     if runs.max() > _MAX_BYTES // (width + 1):

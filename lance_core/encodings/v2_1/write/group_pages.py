@@ -72,7 +72,7 @@ def number_values(
     if codec == "rle":
         one = run_columns(values)
         if one is not None:
-            edges = np.arange(len(words) + 1)
+            edges = np.arange(len(words) + 1) * (len(one.counts) // len(words))
             return GroupValues([one.encoding], one.buffers, one.sizes, one.counts, edges)
         found = _together([encode(FixedWidth.of(row), target) for row in values])
         return found._replace(encodings=found.encodings[:1])
