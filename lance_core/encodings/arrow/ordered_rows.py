@@ -64,11 +64,15 @@ AnyRows = Rows | OrderedRows
 
 
 def reorder(decoding: Decoding[list[pa.Array]], rows: OrderedRows) -> Decoding[list[pa.Array]]:
-    """The requested ``rows``, built from a decoder of the distinct rows.
+    """The requested ``rows``, built from a decoder of the distinct rows; raises as `reordered`."""
+    return reordered((yield from decoding), rows)
 
-    Raises `CorruptFileError` if ``decoding`` returns more or fewer rows, and `ResultTooLargeError`.
+
+def reordered(arrays: list[pa.Array], rows: OrderedRows) -> list[pa.Array]:
+    """The requested ``rows``, from ``arrays`` of the distinct rows.
+
+    Raises `CorruptFileError` if there are more or fewer rows, and `ResultTooLargeError`.
     """
-    arrays = yield from decoding
     if len(arrays) == 1:
         return [rows.taken_from(arrays[0])]
     rows.check(sum(map(len, arrays)))

@@ -162,6 +162,24 @@ def test_columns_that_are_decoded_together_have_their_own_values(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("store", [MemoryStore, Remote])
+def test_few_rows_of_few_alike_columns_have_any_order(
+    version: FileVersion, store: type[MemoryStore]
+) -> None:
+    columns = {
+        f"list {number}": pa.array([[n, number] for n in range(900)]) for number in range(40)
+    }
+    for number in range(4):
+        nulls = np.arange(900) % 10 == number
+        columns[f"{number}"] = pa.array(np.arange(900) / 7, mask=nulls)
+        columns[f"text {number}"] = pa.array([f"{n * 13} {number}" for n in range(900)], mask=nulls)
+    table = pa.table(columns)
+    reader = _opened(_written(table, version), store(Objects()))
+    for numbers in ([899, 5], [5, 899, 17], [3, 3], [8, 0, 8, 1]):
+        assert _read(reader, sequence(numbers)).equals(table.take(numbers))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_equal_encodings_are_decoded_in_one_pass(
     version: FileVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:

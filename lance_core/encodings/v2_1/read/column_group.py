@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.ordered_rows import OrderedRows
+from lance_core.encodings.arrow.ordered_rows import OrderedRows, reordered
 from lance_core.encodings.arrow.split import can_split, split_array, split_columns
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, RowRange
@@ -71,6 +71,9 @@ def decode_columns(
     wanted = _rows_of_all(distinct, length, count)
     arrays = yield from decode_field(field, {field.id: 0}, [joined], wanted, context)
     if isinstance(rows, OrderedRows):
+        length = len(distinct)
+        if any(len(array) % length for array in arrays):  # few rows are read one by one
+            return [reordered(column, rows) for column in split_columns(arrays, count, length)]
         arrays = [_reordered(array, rows) for array in arrays]
     return split_columns(arrays, count, len(rows))
 
@@ -97,7 +100,7 @@ def _rows_of_all(rows: Rows, length: int, count: int) -> Rows:
 
 
 def _reordered(array: pa.Array, rows: OrderedRows) -> pa.Array:
-    """The requested ``rows`` of each column, from the distinct rows of some columns."""
+    """The requested ``rows`` of some columns, from an array of their distinct rows."""
     length = len(rows.distinct)
     firsts = np.arange(0, len(array), length)
     return take_rows(array, from_numpy(np.add.outer(firsts, rows.places).ravel()))
