@@ -61,15 +61,23 @@ def decode_by_class(
     classes = leaf.fingerprints(kinds)
     if np.count_nonzero(classes[1:] != classes[:-1]) + np.count_nonzero(classes == -1) < MIN_GROUPS:
         return None
-    for kind in np.unique(kinds[classes == -1]).tolist():
+    # A page with the message of a page of nulls may have a value, and which are null, in buffers.
+    is_empty = np.diff(leaf.pages.edges)[pages] == 0
+    for kind in np.unique(kinds[(classes == -1) & is_empty]).tolist():
         if _constant(leaf.pages.encodings[kind], leaf.type) is not None:
-            classes[kinds == kind] = _CONSTANT
+            classes[(kinds == kind) & is_empty] = _CONSTANT
     if (classes == -1).any():
         return None
-    chosen = [classes == name for name in np.unique(classes).tolist()]
+    names = np.unique(classes).tolist()
+    chosen = [classes == name for name in names]
     wanted = _WantedPages(rows, pages, cuts)
     found = yield from run_interleaved(
-        [_decode(leaf, node, wanted, mask, context) for mask in chosen]
+        [
+            _constants(leaf, wanted, mask)
+            if name == _CONSTANT
+            else _decode(leaf, node, wanted, mask, context)
+            for name, mask in zip(names, chosen, strict=True)
+        ]
     )
     return _in_order(found, chosen, np.diff(cuts))
 
@@ -82,6 +90,15 @@ class _WantedPages(NamedTuple):
     cuts: Int64Array
 
 
+def _constants(leaf: LeafColumn, wanted: _WantedPages, chosen: BoolArray) -> Decoding[pa.Array]:
+    """The requested rows of the ``chosen`` pages, of the class `_CONSTANT`."""
+    yield from ()
+    kinds = leaf.pages.kinds[wanted.pages[chosen]].tolist()
+    scalars = [_scalar(leaf.pages.encodings[kind], leaf.type) for kind in kinds]
+    owners = from_numpy(np.repeat(np.arange(len(kinds)), np.diff(wanted.cuts)[chosen]))
+    return pc.take(concat_arrays(scalars), owners, memory_pool=memory_pool())
+
+
 def _decode(
     leaf: LeafColumn,
     node: Node,
@@ -91,15 +108,8 @@ def _decode(
 ) -> Decoding[pa.Array]:
     """The requested rows of the ``chosen`` pages, all of one class."""
     rows, pages, cuts = wanted
-    own = pages[chosen]
-    kinds = leaf.pages.kinds[own].tolist()
-    if _constant(leaf.pages.encodings[kinds[0]], leaf.type) is not None:
-        scalars = [_scalar(leaf.pages.encodings[kind], leaf.type) for kind in kinds]
-        counts = np.diff(cuts)[chosen]
-        owners = from_numpy(np.repeat(np.arange(len(own)), counts))
-        return pc.take(concat_arrays(scalars), owners, memory_pool=memory_pool())
     if isinstance(rows, RowRange):
-        stretches = leaf.stretches_in(own, rows)
+        stretches = leaf.stretches_in(pages[chosen], rows)
     else:
         stretches = leaf.stretches(packed_rows(rows.values[np.repeat(chosen, np.diff(cuts))]))
     parts = []
@@ -126,7 +136,7 @@ def _in_order(
 
 
 def _constant(encoding: object, type_: pa.DataType) -> ConstantLayout | None:
-    """The message of a page that has one value, or nulls only, in its message; else None."""
+    """The message of a page without buffers that has one value, or nulls only; else None."""
     if not isinstance(encoding, PageLayout) or not encoding.HasField("constant_layout"):
         return None
     message = encoding.constant_layout

@@ -69,6 +69,25 @@ def test_values_are_those_that_were_written(
         assert pa.concat_arrays(field.read(rows)).to_pylist() == expected.to_pylist()
 
 
+@pytest.mark.parametrize(
+    "value",
+    [pa.scalar("one"), pa.scalar(b"1" * 40, pa.binary(40)), pa.scalar(1)],
+    ids=["text", "long bytes", "number"],
+)
+@pytest.mark.parametrize("rows", WANTED[:2], ids=range(2))
+def test_a_page_of_one_value_and_nulls_is_no_page_of_nulls(
+    value: pa.Scalar, rows: RowRange
+) -> None:
+    whole = pa.array(
+        [value.as_py() if n // PAGE % 2 and n % 3 else None for n in range(PAGES * PAGE)],
+        value.type,
+    )
+    (field,) = Schema.from_arrow(pa.schema([pa.field("x", value.type)])).fields
+    parts = [whole.slice(start, PAGE) for start in range(0, len(whole), PAGE)]
+    found = StoredField.write(field, parts, REGISTRY, FileVersion("2.2"), flush_bytes=1).read(rows)
+    assert pa.concat_arrays(found).equals(whole[rows.start : rows.stop])
+
+
 def test_all_pages_of_an_encoding_are_read_in_one_round() -> None:
     field = stored(pa.int32(), "2.2")
     assert len(field.read(RowRange(0, PAGES * PAGE))) == 1
