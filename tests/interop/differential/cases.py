@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +45,9 @@ ADDED = 1_000_000
 class Case:
     """``writes`` are made one after the other, the first one creates the table.
 
-    ``deletes`` follow, and an ``update`` of the keys of some rows, which move with all columns that
-    they have. ``crossed``: each library makes all changes after the
-    first write to the table that the other one created.
+    ``deletes`` follow, an ``update`` of the keys of some rows, which move with all their columns,
+    and a ``compaction`` in this mode. ``crossed``: each library makes all changes after the first
+    write to the table that the other one created.
     """
 
     seed: int
@@ -56,6 +56,7 @@ class Case:
     options: dict[str, Any]
     deletes: tuple[Condition, ...]
     update: Condition | None
+    compaction: str | None
     as_reader: bool
     crossed: bool
     queries: tuple[Query, ...] = field(repr=False)
@@ -79,18 +80,40 @@ class Case:
         return data
 
 
+class Shape(NamedTuple):
+    """The form of a table. ``parts``: fragments with values of their own, 0 for a few of any size.
+
+    Each field but ``key`` has ``copies``.
+    """
+
+    parts: int
+    copies: int
+    compaction: str | None
+
+
+def _draw_shape(seed: int) -> Shape:
+    """With numbers of its own, so that the rest of a case does not depend on it."""
+    chance = np.random.default_rng([seed, 2])
+    parts = pick(chance, (0, 0, 0, 0, 12, 12, 40))
+    copies = pick(chance, (1, 1, 1, 1, 1, 1, 12 if parts < 40 else 3))
+    modes = (None, None, "reencode", "try_binary_copy", "try_binary_copy")
+    return Shape(parts, copies, pick(chance, modes))
+
+
 def draw_case(seed: int) -> Case:
-    chance = np.random.default_rng(seed)
+    chance, shape = np.random.default_rng(seed), _draw_shape(seed)
     version = pick(chance, ("2.0", "2.1", "2.2", "2.2"))
-    schema = draw_schema(chance, version)
+    schema = _with_copies(draw_schema(chance, version), shape.copies)
     writes, first = [], 0
     for _ in range(pick(chance, (1, 1, 1, 2, 3))):
         rows = int(chance.integers(pick(chance, SIZES) + 1))
-        writes.append(_draw_table(chance, schema, rows, first))
+        writes.append(_draw_table(chance, schema, rows, first, shape.parts))
         first += rows
     options: dict[str, Any] = {"data_storage_version": version}
     if chance.random() < 0.4:
         options["max_rows_per_file"] = max(first // int(chance.integers(1, 6)), 2)
+    if shape.parts:
+        options["max_rows_per_file"] = max(writes[0].num_rows // shape.parts, 1)
     if chance.random() < 0.3:
         options["max_rows_per_group"] = int(chance.integers(1, 1100))
     if chance.random() < 0.2:
@@ -106,15 +129,32 @@ def draw_case(seed: int) -> Case:
         options,
         deletes,
         update,
+        shape.compaction,
         as_reader=bool(flags[0] < 0.3),
         crossed=bool(flags[1] < 0.3),
         queries=queries,
     )
 
 
-def _draw_table(chance: np.random.Generator, schema: pa.Schema, rows: int, first: int) -> pa.Table:
-    """``rows`` in up to three pieces with values of their own, some of them cut further."""
+def _with_copies(schema: pa.Schema, copies: int) -> pa.Schema:
+    """All fields, and others like them."""
+    fields = list(schema)
+    for number in range(1, copies):
+        others = (one for one in schema if one.name != "key")
+        fields += [one.with_name(f"{one.name} {number}") for one in others]
+    return pa.schema(fields, schema.metadata)
+
+
+def _draw_table(
+    chance: np.random.Generator, schema: pa.Schema, rows: int, first: int, parts: int
+) -> pa.Table:
+    """``rows`` in pieces with values of their own, some of them cut further.
+
+    There are ``parts`` of equal length, or up to three if it is 0.
+    """
     cuts = np.sort(chance.integers(0, rows + 1, int(chance.integers(0, 3))))
+    if parts:
+        cuts = np.arange(max(rows // parts, 1), rows, max(rows // parts, 1))
     lengths = np.diff(np.concatenate([[0], cuts, [rows]])).tolist()
     batches = []
     for length in lengths:

@@ -194,6 +194,12 @@ def _written(case: Case, path: Path, first: ModuleType, then: ModuleType) -> str
         updated = _call(dataset.update, {"key": f"key + {ADDED}"}, case.update.text)
         if isinstance(updated, Failed):
             return updated
+    if case.compaction is not None:
+        # What pylance copies is tested elsewhere; here it tells what is right.
+        mode = case.compaction if library is lance_core else "reencode"
+        compacted = _call(library.dataset(uri).optimize.compact_files, compaction_mode=mode)
+        if isinstance(compacted, Failed):
+            return compacted
     return uri
 
 
@@ -201,8 +207,8 @@ def _write(library: Any, data: pa.Table, uri: str, as_reader: bool, options: dic
     given = data.to_reader() if as_reader else data
     written = _call(library.write_dataset, given, uri, **options)
     if library is lance and isinstance(written, Failed):
-        # pylance panics on some slices of arrays.
-        written = _call(library.write_dataset, copied(data), uri, **options)
+        # pylance panics on some slices of arrays. Not all dictionaries can be copied.
+        written = _call(lambda: library.write_dataset(copied(data), uri, **options))
     return written
 
 
