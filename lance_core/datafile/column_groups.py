@@ -84,17 +84,17 @@ def column_groups(
         return [], list(range(len(fields)))
     rest: list[int] = []
     alike: dict[tuple[pa.DataType, GroupKey], list[int]] = {}
-    # All pages of one kind have one encoding, so what follows from it is found once.
-    known: dict[tuple[str, int], tuple[list[int], int]] = {}
-    kinds = found.pages.kinds.tolist()
+    # What follows from an encoding and a number of buffers is found once.
+    known: dict[tuple[str, int, int], tuple[list[int], int]] = {}
+    kinds, num_buffers = found.pages.kinds.tolist(), np.diff(found.pages.edges).tolist()
     for place, page in enumerate(found.of_field):
         if page < 0:
             rest.append(place)
             continue
-        kind = fields[place].logical_type, kinds[page]
+        kind = fields[place].logical_type, kinds[page], num_buffers[page]
         if kind not in known:
-            type_, encoding = fields[place].storage_type, found.pages.encodings[kinds[page]]
-            key = group_key(encoding, content.num_rows, type_, context)
+            type_ = fields[place].storage_type
+            key = group_key(found.pages[page], type_, context)
             members = rest if key is None else alike.setdefault((type_, key), [])
             known[kind] = members, 0 if key is None else key.max_page_bytes
         members, most = known[kind]

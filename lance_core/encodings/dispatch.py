@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, RowRange, ValueMatches
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
-    from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding
+    from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding, Page
     from lance_core.encodings.v2_1.write.column_group import SmallColumns
     from lance_core.schema import Field, Schema
 
@@ -52,13 +52,9 @@ def decode_field(
     raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
 
 
-def group_key(
-    encoding: Message | ForeignEncoding, num_rows: int, type_: pa.DataType, context: DecodeContext
-) -> GroupKey | None:
-    """The key of pages of small columns that `decode_columns` decodes; None for other pages.
-
-    ``num_rows`` is the number of rows of the page.
-    """
+def group_key(page: Page, type_: pa.DataType, context: DecodeContext) -> GroupKey | None:
+    """The key of pages of small columns that `decode_columns` decodes; None for other pages."""
+    encoding = page.encoding
     if context.version is FileVersion.V2_0:
         from lance_core.encodings.v2_0.column_group import group_shape, max_page_bytes
 
@@ -66,12 +62,12 @@ def group_key(
         if shape is None:
             return None
         # For some rows, all bytes between them are read.
-        most = min(max_page_bytes(shape, num_rows), context.coalesce_gap)
+        most = min(max_page_bytes(shape, page.num_rows), context.coalesce_gap)
         return GroupKey(shape, most, shape.is_copied)
     if context.version in (FileVersion.V2_1, FileVersion.V2_2):
         from lance_core.encodings.v2_1.read.column_group import group_key as key_2_1
 
-        return key_2_1(encoding, type_)
+        return key_2_1(encoding, len(page.buffers), type_)
     return None
 
 

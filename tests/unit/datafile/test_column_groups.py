@@ -59,7 +59,7 @@ def _other_column(number: int) -> pa.Array:
 
 
 def _same_column(number: int) -> pa.Array:
-    """One value in all rows, or none."""
+    """One value in all rows, or in all that are not null; or no value."""
     values = [
         (number, pa.int32()),
         (-0.0, pa.float64()),
@@ -73,7 +73,8 @@ def _same_column(number: int) -> pa.Array:
         (None, pa.bool_()),
     ]
     value, type_ = values[number % len(values)]
-    return pa.array([value] * ROWS, type_)
+    some = [None if number > 30 and row % 7 == number % 7 else value for row in range(ROWS)]
+    return pa.array(some, type_)
 
 
 TABLE = pa.table({f"c{number}": _column(number) for number in range(COLUMNS)}).append_column(

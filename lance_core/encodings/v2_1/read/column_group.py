@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reordered
 from lance_core.encodings.arrow.split import can_split, split_array, split_columns
@@ -18,10 +18,10 @@ from lance_core.encodings.group_key import GroupKey
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.v2_1.pages.mini_block.page_run import encoding_fingerprint
-from lance_core.encodings.v2_1.read.constant_columns import (
-    CONSTANTS,
-    STORED,
-    constant_key,
+from lance_core.encodings.v2_1.read.constant_pages import (
+    NULLS,
+    VALUE,
+    constant_kind,
     decode_constants,
 )
 from lance_core.encodings.v2_1.read.fields import decode_field
@@ -41,14 +41,16 @@ The rows of a range are not consecutive if columns are joined, so that each take
 """
 
 
-def group_key(encoding: Any, type_: pa.DataType) -> GroupKey | None:
+def group_key(encoding: Any, num_buffers: int, type_: pa.DataType) -> GroupKey | None:
     """See `lance_core.encodings.dispatch.group_key`."""
-    if isinstance(encoding, ForeignEncoding):
+    kind = constant_kind(encoding, num_buffers, type_)
+    if kind == NULLS:
+        return GroupKey(NULLS, is_copied=False)
+    if not can_split(type_) or isinstance(encoding, ForeignEncoding):
         return None
-    if encoding.HasField("constant_layout"):
-        key = constant_key(encoding.constant_layout, type_)
-        return GroupKey(key, sys.maxsize if key == STORED else 0, is_copied=False) if key else None
-    if not can_split(type_) or not encoding.HasField("mini_block_layout"):
+    if kind:
+        return GroupKey(kind)
+    if not encoding.HasField("mini_block_layout"):
         return None
     fingerprint = encoding_fingerprint(encoding.mini_block_layout, type_)
     return GroupKey(fingerprint) if fingerprint else None
@@ -58,10 +60,14 @@ def decode_columns(
     field: Field, joined: Column, key: bytes, rows: AnyRows, context: DecodeContext
 ) -> Decoding[list[list[pa.Array]]]:
     """See `lance_core.encodings.dispatch.decode_columns`."""
-    if key in CONSTANTS:
-        pages = PageArrays.of(joined.pages)
-        return (yield from decode_constants(pages, field.storage_type, len(rows), key))
     count = len(joined.pages)
+    if key == NULLS:
+        return [[all_null(field.storage_type, len(rows))] for _ in range(count)]
+    if key == VALUE:
+        pages, counts = PageArrays.of(joined.pages), np.full(count, len(rows))
+        numbers = np.tile(rows.numbers, count)
+        array = yield from decode_constants(pages, numbers, counts, field.storage_type)
+        return split_columns([array], count, len(rows))
     length = joined.num_rows // count
     if isinstance(rows, RowRange) and len(rows) < length <= MAX_WHOLE * len(rows):
         whole = RowRange(0, length)

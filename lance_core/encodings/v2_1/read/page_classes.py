@@ -11,20 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lance_core._pb.encodings_v2_1_pb2 import (
-    REPDEF_ALL_VALID_ITEM,
-    REPDEF_NULLABLE_ITEM,
-    ConstantLayout,
-    PageLayout,
-)
-from lance_core.encodings.arrow.memory_pool import concat_arrays, memory_pool
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
-from lance_core.encodings.v2_1.pages.constant.reader import is_empty_struct
-from lance_core.encodings.v2_1.pages.constant.scalar import inline_scalar
 from lance_core.encodings.v2_1.read.assemble import assemble
+from lance_core.encodings.v2_1.read.constant_pages import constant_kind, decode_constants
+from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
@@ -40,7 +33,7 @@ MAX_PAGE_ROWS = 1500
 """Maximum mean rows of a page: of larger ones, copying the values takes longer than it saves."""
 
 _CONSTANT = -2
-"""The class of pages that have one value, or nulls only, in their message."""
+"""The class of pages of one value, of one value and nulls, or of nulls."""
 
 
 def decode_by_class(
@@ -61,11 +54,11 @@ def decode_by_class(
     classes = leaf.fingerprints(kinds)
     if np.count_nonzero(classes[1:] != classes[:-1]) + np.count_nonzero(classes == -1) < MIN_GROUPS:
         return None
-    # A page with the message of a page of nulls may have a value, and which are null, in buffers.
-    is_empty = np.diff(leaf.pages.edges)[pages] == 0
-    for kind in np.unique(kinds[(classes == -1) & is_empty]).tolist():
-        if _constant(leaf.pages.encodings[kind], leaf.type) is not None:
-            classes[(kinds == kind) & is_empty] = _CONSTANT
+    num_buffers = np.diff(leaf.pages.edges)[pages]
+    others = np.unique(np.stack([kinds, num_buffers])[:, classes == -1], axis=1)
+    for kind, count in others.T.tolist():
+        if constant_kind(leaf.pages.encodings[kind], count, leaf.type):
+            classes[(kinds == kind) & (num_buffers == count)] = _CONSTANT
     if (classes == -1).any():
         return None
     names = np.unique(classes).tolist()
@@ -73,7 +66,7 @@ def decode_by_class(
     wanted = _WantedPages(rows, pages, cuts)
     found = yield from run_interleaved(
         [
-            _constants(leaf, wanted, mask)
+            _constants(leaf, wanted, mask, context)
             if name == _CONSTANT
             else _decode(leaf, node, wanted, mask, context)
             for name, mask in zip(names, chosen, strict=True)
@@ -90,13 +83,26 @@ class _WantedPages(NamedTuple):
     cuts: Int64Array
 
 
-def _constants(leaf: LeafColumn, wanted: _WantedPages, chosen: BoolArray) -> Decoding[pa.Array]:
+def _constants(
+    leaf: LeafColumn, wanted: _WantedPages, chosen: BoolArray, context: DecodeContext
+) -> Decoding[pa.Array]:
     """The requested rows of the ``chosen`` pages, of the class `_CONSTANT`."""
-    yield from ()
-    kinds = leaf.pages.kinds[wanted.pages[chosen]].tolist()
-    scalars = [_scalar(leaf.pages.encodings[kind], leaf.type) for kind in kinds]
-    owners = from_numpy(np.repeat(np.arange(len(kinds)), np.diff(wanted.cuts)[chosen]))
-    return pc.take(concat_arrays(scalars), owners, memory_pool=memory_pool())
+    rows, pages, cuts = wanted
+    own, counts = pages[chosen], np.diff(cuts)[chosen]
+    starts = np.array(leaf.column.starts)[own]
+    if isinstance(rows, RowRange):
+        firsts = np.maximum(rows.start - starts, 0)
+        numbers = spans_index(firsts, firsts + counts)
+    else:
+        numbers = rows.values[np.repeat(chosen, np.diff(cuts))] - np.repeat(starts, counts)
+    try:
+        return (yield from decode_constants(leaf.pages.taken(own), numbers, counts, leaf.type))
+    except CorruptFileError:
+        # Decode each page alone, so that the error names the damaged page.
+        for page in own.tolist():
+            whole = RowRange(0, int(leaf.pages.num_rows[page]))
+            yield from leaf.decode_page(page, whole, context)
+        raise
 
 
 def _decode(
@@ -133,25 +139,3 @@ def _in_order(
             slices[page] = array.slice(position, count)
             position += count
     return concat_arrays(slices)
-
-
-def _constant(encoding: object, type_: pa.DataType) -> ConstantLayout | None:
-    """The message of a page without buffers that has one value, or nulls only; else None."""
-    if not isinstance(encoding, PageLayout) or not encoding.HasField("constant_layout"):
-        return None
-    message = encoding.constant_layout
-    layers = list(message.layers)
-    if is_empty_struct(type_) or message.num_def_values or message.num_rep_values:
-        return None
-    if message.HasField("inline_value"):
-        return message if layers == [REPDEF_ALL_VALID_ITEM] else None
-    return message if layers == [REPDEF_NULLABLE_ITEM] else None
-
-
-def _scalar(encoding: object, type_: pa.DataType) -> pa.Array:
-    """The value of a constant page, as an array of length 1."""
-    message = _constant(encoding, type_)
-    assert message is not None
-    if message.HasField("inline_value"):
-        return inline_scalar(message.inline_value, type_)
-    return pa.nulls(1, type_)
