@@ -54,13 +54,10 @@ def decode_by_class(
     classes = leaf.fingerprints(kinds)
     if np.count_nonzero(classes[1:] != classes[:-1]) + np.count_nonzero(classes == -1) < MIN_GROUPS:
         return None
-    num_buffers = np.diff(leaf.pages.edges)[pages]
-    others = np.unique(np.stack([kinds, num_buffers])[:, classes == -1], axis=1)
-    for kind, count in others.T.tolist():
-        if constant_kind(leaf.pages.encodings[kind], count, leaf.type):
-            classes[(kinds == kind) & (num_buffers == count)] = _CONSTANT
-    if (classes == -1).any():
+    others = np.flatnonzero(classes == -1)
+    if not _are_constant(leaf, pages[others]):
         return None
+    classes[others] = _CONSTANT
     names = np.unique(classes).tolist()
     chosen = [classes == name for name in names]
     wanted = _WantedPages(rows, pages, cuts)
@@ -73,6 +70,13 @@ def decode_by_class(
         ]
     )
     return _in_order(found, chosen, np.diff(cuts))
+
+
+def _are_constant(leaf: LeafColumn, pages: Int64Array) -> bool:
+    """True if `decode_constants` decodes all of ``pages``."""
+    counts, encodings = np.diff(leaf.pages.edges)[pages].tolist(), leaf.pages.encodings
+    pairs = set(zip(leaf.pages.kinds[pages].tolist(), counts, strict=True))
+    return all(constant_kind(encodings[kind], count, leaf.type) for kind, count in pairs)
 
 
 class _WantedPages(NamedTuple):
