@@ -79,9 +79,9 @@ WAYS = {
 
 CP, FRESH = "cp", "fresh"
 
-_ROUNDS, _SCANS = 4, 8
-"""Rounds of the compactions and of the scans. Best times of a few scans scatter by 5 %, which is as
-much as some results are from their bar."""
+_ROUNDS = 8
+"""Rounds of all timings. The best times of fewer scatter by 5 %, which is as much as some results
+are from their bar."""
 
 _MEMORY = """
 import importlib
@@ -107,7 +107,7 @@ class Compaction:
         self._report = report
         self._case = case
         self._version = version
-        self._rounds, self._scans = (2, 2) if quick else (_ROUNDS, _SCANS)
+        self._rounds = 2 if quick else _ROUNDS
         self._fragments = max(case.fragments // 10, 2) if quick else case.fragments
         self._paths = {name: folder / name.replace(" ", "-") for name in (*WAYS, CP, FRESH)}
         self._source = folder / "source"
@@ -180,7 +180,7 @@ class Compaction:
             name: lambda dataset=dataset: touch(dataset.to_table())
             for name, dataset in opened.items()
         }
-        timings = interleaved(actions, self._scans)
+        timings = interleaved(actions, self._rounds)
         label = f"{self._label}: scan by {reader}"
         self._report.add(label, timings)
         for name in ("re-encode", "copy"):

@@ -41,8 +41,13 @@ _Identity: TypeAlias = tuple[int, int, int, int, int]
 
 
 def _identity(status: os.stat_result) -> _Identity:
-    """The identity of a file's content. Programs can set ``mtime``, but not ``ctime``."""
-    return (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_dev)
+    """The identity of a file's content.
+
+    Programs can set ``mtime``, but not ``ctime``. A new link to a file changes ``ctime``, too. So it
+    only counts for copied content: a mapping shows what is written to its file later.
+    """
+    changed = status.st_ctime_ns if status.st_size < MAP_FROM else 0
+    return (status.st_ino, status.st_mtime_ns, changed, status.st_size, status.st_dev)
 
 
 _Content: TypeAlias = tuple[str, _Identity, pa.Buffer]

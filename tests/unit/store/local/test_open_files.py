@@ -106,6 +106,19 @@ def test_a_small_file_changed_within_one_tick_is_read_anew(
     assert bytes(store.get("x")) == b"other"
 
 
+def test_a_mapping_is_kept_while_its_file_is_the_same(store: LocalStore, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    store.put("x", bytes(BIG))
+    stamp = path.stat().st_mtime_ns
+    first = store.get("x")
+    os.link(path, tmp_path / "link")
+    assert store.get("x").address == first.address
+    with path.open("r+b") as file:
+        file.write(b"other")
+    os.utime(path, ns=(stamp, stamp))
+    assert bytes(store.get("x")) == b"other" + bytes(BIG - 5)
+
+
 def test_a_settled_small_file_is_read_once(
     store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
