@@ -43,7 +43,7 @@ _Identity: TypeAlias = tuple[int, int, int, int, int]
 def _identity(status: os.stat_result) -> _Identity:
     """The identity of a file's content.
 
-    Programs can set ``mtime``, but not ``ctime``. A new link to a file changes ``ctime``, too. So it
+    Programs can set ``mtime``, but not ``ctime``, which a new link to the file changes, too. So it
     only counts for copied content: a mapping shows what is written to its file later.
     """
     changed = status.st_ctime_ns if status.st_size < MAP_FROM else 0
