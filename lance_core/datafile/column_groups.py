@@ -14,8 +14,7 @@ import numpy as np
 
 from lance_core.datafile.single_pages import column_pages
 from lance_core.encodings.dispatch import decode_columns, decode_field, group_key
-from lance_core.encodings.group_key import GroupKey
-from lance_core.encodings.page import Column
+from lance_core.encodings.page import Column, GroupKey
 from lance_core.errors import LanceError
 from lance_core.lazy_dataclass import dataclass
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.context import EncodeContext, FieldEncoder
-from lance_core.encodings.group_key import GroupKey
-from lance_core.encodings.page_arrays import PageArrays
+from lance_core.encodings.page import GroupKey
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 
@@ -83,9 +82,7 @@ def decode_columns(
     if context.version is FileVersion.V2_0:
         from lance_core.encodings.v2_0.column_group import decode_pages
 
-        return decode_pages(
-            PageArrays.of(joined.pages), key.value, field.storage_type, rows, context
-        )
+        return decode_pages(joined.pages, key.value, field.storage_type, rows, context)
     from lance_core.encodings.v2_1.read.column_group import decode_columns as decode_2_1
 
     return decode_2_1(field, joined, key.value, rows, context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import field
 from itertools import accumulate
@@ -62,6 +63,18 @@ class Column:
     def without_cache(self) -> Column:
         """The same column with an empty ``decoder_cache``."""
         return Column(self.pages, self.buffers, self.encoding, self.starts)
+
+
+class GroupKey(NamedTuple):
+    """What the pages of a group of columns share.
+
+    ``max_page_bytes``: maximum stored bytes of a page; a larger one is decoded alone.
+    ``is_copied``: True if the arrays of the columns may share memory that is not of the file.
+    """
+
+    value: Any
+    max_page_bytes: int = sys.maxsize
+    is_copied: bool = True
 
 
 class EncodedPage(NamedTuple):

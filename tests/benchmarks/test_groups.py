@@ -69,17 +69,18 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_columns_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns_wide, "SHAPES", ((200, 30),))
+    shapes = (columns_wide.Shape(200, 30), columns_wide.Shape(200, 100, is_sparse=True))
+    monkeypatch.setattr(columns_wide, "SHAPES", shapes)
     monkeypatch.setattr(columns_wide, "COUNTS", (10, 20, 30))
     monkeypatch.setattr(columns_wide, "FEW", 10)
     report = Report()
     columns_wide.columns_wide(report, tmp_path, "2.2", quick=True)
-    label = "2.2 10 columns x 30 rows"
     reads = ("scan", "one column", "filter on 3", "take 10 rows")
-    assert names(report) >= {f"{label}: write", f"{label}: open"}
-    assert names(report) >= {
-        f"{label}: {read}{again}" for read in reads for again in ("", " again")
-    }
+    for label in ("2.2 10 columns x 30 rows", "2.2 10 sparse columns x 100 rows"):
+        assert names(report) >= {f"{label}: write", f"{label}: open"}
+        assert names(report) >= {
+            f"{label}: {read}{again}" for read in reads for again in ("", " again")
+        }
     growth = [line for line in report.lines if "growth to 20 columns" in str(line["name"])]
     assert len(growth) == 2
     assert not list(tmp_path.iterdir())

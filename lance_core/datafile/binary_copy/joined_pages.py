@@ -22,7 +22,8 @@ from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.fixed_width import bit_width, has_fixed_width
 from lance_core.encodings.arrow.memory_pool import concat_arrays, low_retention_pool
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.split import can_split, split_columns
+from lance_core.encodings.arrow.split import split_columns
+from lance_core.encodings.arrow.strings import is_plain
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import (
@@ -99,12 +100,11 @@ def _alike(layouts: Sequence[FieldLayout]) -> list[list[int]]:
     last: pa.DataType | None = None
     for number, layout in enumerate(layouts):
         type_ = layout.field.storage_type
-        is_plain = can_split(type_)
-        if is_plain and groups and type_ == last:
+        if is_plain(type_) and groups and type_ == last:
             groups[-1].append(number)
         else:
             groups.append([number])
-        last = type_ if is_plain else None
+        last = type_ if is_plain(type_) else None
     return groups
 
 

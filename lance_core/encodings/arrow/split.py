@@ -14,17 +14,10 @@ import pyarrow as pa
 from lance_core.encodings.arrow.strings import is_variable, offset_dtype
 
 
-def can_split(type_: pa.DataType) -> bool:
-    """True for types whose values are one number, or one string of bytes."""
-    types = pa.types
-    is_fixed = types.is_primitive(type_) or types.is_decimal(type_)
-    return is_fixed or types.is_fixed_size_binary(type_) or is_variable(type_)
-
-
 def split_array(array: pa.Array, length: int) -> list[pa.Array]:
     """``array`` in parts of ``length`` values, at least one, whose buffers have only their bytes.
 
-    The number of values is a multiple of ``length``; see `can_split` for types. The parts share the
+    The number of values is a multiple of ``length``; see `is_plain` for types. The parts share the
     memory of fixed-width values and of the bytes of strings.
     """
     type_, count = array.type, len(array) // length
@@ -47,7 +40,7 @@ def split_array(array: pa.Array, length: int) -> list[pa.Array]:
 def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
     """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``.
 
-    The buffers of arrays that are a whole column have only its bytes; see `can_split` for types.
+    The buffers of arrays that are a whole column have only its bytes; see `is_plain` for types.
     """
     found: list[list[pa.Array]] = []
     missing = 0

@@ -35,6 +35,13 @@ def is_variable(type_: pa.DataType) -> bool:
     return type_.id in _VARIABLE
 
 
+def is_plain(type_: pa.DataType) -> bool:
+    """True for types whose values are one number, or one string of bytes."""
+    types = pa.types
+    is_fixed = types.is_primitive(type_) or types.is_decimal(type_)
+    return is_fixed or types.is_fixed_size_binary(type_) or is_variable(type_)
+
+
 def is_text(type_: pa.DataType) -> bool:
     """True if ``type_`` is a string type, whose values must be UTF-8."""
     return type_.id in _TEXT

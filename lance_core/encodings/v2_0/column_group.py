@@ -7,6 +7,7 @@ decoded to one array of the rows of all columns, which is split.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.split import split_array
 from lance_core.encodings.arrow.strings import Spans, variable_arrays
 from lance_core.encodings.decoding import Int64Array, RowRange, run_interleaved
+from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.encodings.v2_0.page_shapes import (
     Shape,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
-    from lance_core.encodings.page_arrays import PageArrays
+    from lance_core.encodings.page import Page
     from lance_core.store.range_arrays import JoinSlices
 
 MAX_COPIED_ROWS = 1 << 14
@@ -79,13 +81,18 @@ def max_page_bytes(group: GroupShape, num_rows: int) -> int:
 
 
 def decode_pages(
-    table: PageArrays, group: GroupShape, type_: pa.DataType, rows: AnyRows, context: DecodeContext
+    stored: Sequence[Page],
+    group: GroupShape,
+    type_: pa.DataType,
+    rows: AnyRows,
+    context: DecodeContext,
 ) -> Decoding[list[list[pa.Array]]]:
-    """The ``rows``, at least one, of each page of ``table``, which all have them.
+    """The ``rows``, at least one, of each of the ``stored`` pages, which all have them.
 
     Raises `CorruptFileError`, which does not tell the page.
     """
     kind, bits = group.shape
+    table = PageArrays.of(stored)
     count, length = len(table), len(rows)
     if group.nullability == "all_nulls":
         yield from ()

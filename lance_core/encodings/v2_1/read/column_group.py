@@ -11,19 +11,19 @@ import pyarrow as pa
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reordered
-from lance_core.encodings.arrow.split import can_split, split_array, split_columns
+from lance_core.encodings.arrow.split import split_array, split_columns
+from lance_core.encodings.arrow.strings import is_plain
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.group_key import GroupKey
-from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.page import ForeignEncoding, GroupKey
 from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.v2_1.pages.mini_block.page_run import encoding_fingerprint
-from lance_core.encodings.v2_1.read.constant_pages import (
+from lance_core.encodings.v2_1.pages.constant.reader import (
     NULLS,
     VALUE,
     constant_kind,
     decode_constants,
 )
+from lance_core.encodings.v2_1.pages.mini_block.page_run import encoding_fingerprint
 from lance_core.encodings.v2_1.read.fields import decode_field
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def group_key(encoding: Any, num_buffers: int, type_: pa.DataType) -> GroupKey |
     kind = constant_kind(encoding, num_buffers, type_)
     if kind == NULLS:
         return GroupKey(NULLS, is_copied=False)
-    if not can_split(type_) or isinstance(encoding, ForeignEncoding):
+    if not is_plain(type_) or isinstance(encoding, ForeignEncoding):
         return None
     if kind:
         return GroupKey(kind)

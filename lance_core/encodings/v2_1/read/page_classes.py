@@ -15,8 +15,8 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
+from lance_core.encodings.v2_1.pages.constant.reader import constant_kind, decode_constants
 from lance_core.encodings.v2_1.read.assemble import assemble
-from lance_core.encodings.v2_1.read.constant_pages import constant_kind, decode_constants
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:

@@ -6,16 +6,23 @@ blobs become `DESCRIPTION_V2`, an ordinary packed struct.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from lance_core._pb.encodings_v2_1_pb2 import BlobLayout, PageLayout
 from lance_core.encodings.blob_payloads import DESCRIPTION, encode_blobs
+from lance_core.encodings.v2_1.levels.repdef import ItemLayer, ravel
+from lance_core.encodings.v2_1.levels.shred import Leaf
+from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage, layers_of
+from lance_core.encodings.v2_1.selection.options import FieldOptions
 from lance_core.encodings.v2_1.write.blob_v2 import describe_given
+from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import (
     BLOB_KEY,
     UNASSIGNED,
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext, FieldEncoder
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.page import EncodedPage
+    from lance_core.encodings.v2_1.levels.repdef import Levels
 
 
 class BlobFieldEncoder:
@@ -168,3 +176,30 @@ def _lists(array: pa.Array, wanted: pa.DataType, part: _Describer) -> pa.Array:
 def _list_offsets(array: pa.Array) -> Int64Array:
     width = np.dtype(np.int64 if pa.types.is_large_list(array.type) else np.int32)
     return np.frombuffer(array.buffers()[1], width, len(array) + 1, array.offset * width.itemsize)
+
+
+@dataclass(frozen=True, slots=True)
+class BlobPageEncoder:
+    """Encodes pages of version 1 blobs (message ``BlobLayout``) that are not inside a list."""
+
+    context: EncodeContext
+
+    def pages(self, leaf: Leaf) -> Iterator[tuple[LayoutPage, int]]:
+        """See `PageEncoder.pages`. A null stores its levels in place of a position."""
+        levels = ravel(leaf.layers)
+        values = _with_levels(leaf.values, levels)
+        inner = PageEncoder(FieldOptions(), self.context)
+        for page, rows in inner.pages(Leaf(values, (ItemLayer(len(values), None),))):
+            message = BlobLayout(inner_layout=page.layout, layers=layers_of(levels))
+            yield LayoutPage(PageLayout(blob_layout=message), page.buffers), rows
+
+
+def _with_levels(values: pa.StructArray, levels: Levels) -> pa.StructArray:
+    positions, sizes = (np.asarray(values.field(number)) for number in range(2))
+    if levels.definition is not None:
+        missing = levels.definition > 0
+        positions = np.where(missing, levels.definition.astype(np.uint64) << 16, positions)
+        sizes = np.where(missing, np.uint64(0), sizes)
+    return pa.StructArray.from_arrays(
+        [pa.array(positions), pa.array(sizes)], fields=list(DESCRIPTION)
+    )

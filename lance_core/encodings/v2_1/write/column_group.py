@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.split import can_split
-from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.arrow.strings import is_plain, is_variable
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS, FieldOptions
 from lance_core.encodings.v2_1.selection.structure import NARROW
 from lance_core.encodings.v2_1.write.group_encoder import pages_together
@@ -52,7 +51,7 @@ def _width(type_: pa.DataType | None) -> int:
         return 0
     if pa.types.is_null(type_):
         return 8
-    width = max(8, int(type_.bit_width)) if can_split(type_) else -1
+    width = max(8, int(type_.bit_width)) if is_plain(type_) else -1
     return width if width < 8 * NARROW else -1
 
 

@@ -15,8 +15,7 @@ from lance_core.encodings.blob_payloads import DESCRIPTION
 from lance_core.encodings.v2_1.levels.shred import shred
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.selection.options import FieldOptions
-from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder
-from lance_core.encodings.v2_1.write.blob_page import BlobPageEncoder
+from lance_core.encodings.v2_1.write.blob_encoder import BlobFieldEncoder, BlobPageEncoder
 from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder, PagesOfLeaf
 from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
 from lance_core.errors import UnsupportedFeatureError

@@ -27,15 +27,13 @@ from lance_core.encodings.v2_1.pages.constant.writer import (
 )
 from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
 from lance_core.encodings.v2_1.selection.blocks import encode_block
-from lance_core.encodings.v2_1.selection.column_codecs import (
+from lance_core.encodings.v2_1.selection.columns import (
     CODECS,
-    levels_have_runs,
-    number_codecs,
-)
-from lance_core.encodings.v2_1.selection.column_dictionaries import (
     ColumnDictionaries,
     ColumnValues,
     column_dictionaries,
+    levels_have_runs,
+    number_codecs,
 )
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
 from lance_core.encodings.v2_1.selection.structure import NARROW
@@ -52,7 +50,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.v2_1.levels.repdef import BoolArray
     from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
-    from lance_core.encodings.v2_1.selection.column_codecs import Rows
+    from lance_core.encodings.v2_1.selection.columns import Rows
 
 _DICTIONARY_BITS = 128
 """Bits of wide values that may have a dictionary."""
