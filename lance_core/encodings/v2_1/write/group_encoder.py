@@ -135,8 +135,7 @@ class _Group:
         words = self._octets(size * _padded(self._count)).view(f"<u{size}")
         pages, places = self._constant_pages(_are_same(words[:, : self._count], self._valid))
         if self._is_new and size == 8:
-            firsts = np.arange(0, words.nbytes, words.strides[0])
-            found, places = self._dictionary_pages(words.view(np.uint8), firsts, places)
+            found, places = self._dictionary_pages(words.view(np.uint8), places)
             pages |= found
         return self._fixed_pages(places, _rows(words, places)) | pages
 
@@ -150,8 +149,7 @@ class _Group:
             same = _are_same(octets.view(f"V{bits // 8}"), self._valid)
         pages, places = self._constant_pages(same)
         if bits == _DICTIONARY_BITS:
-            firsts = np.arange(0, octets.size, octets.shape[1])
-            found, places = self._dictionary_pages(octets, firsts, places)
+            found, places = self._dictionary_pages(octets, places)
             pages |= found
         if not len(places):
             return pages
@@ -167,13 +165,14 @@ class _Group:
         return rows
 
     def _dictionary_pages(
-        self, octets: npt.NDArray[np.uint8], firsts: npt.NDArray[np.int64], places: Places
+        self, octets: npt.NDArray[np.uint8], places: Places
     ) -> tuple[dict[int, EncodedPage], Places]:
         """The pages of columns of ``places`` with dictionaries, and the rest of ``places``.
 
-        ``firsts``: the positions at which the values of each column begin in ``octets``.
+        ``octets`` has a row with the bytes of the values for each column of the group.
         """
         size = self._type.bit_width // 8
+        firsts = np.arange(0, octets.size, octets.shape[1])
         edges = firsts[:, None] + np.arange(0, size * (self._count + 1), size)
         values = ColumnValues(octets.reshape(-1), edges)
         coded = column_dictionaries(values, places, self._context.kernels)
