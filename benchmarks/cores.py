@@ -2,6 +2,7 @@
 
 Each library scans tables of large fragments and of fragments of 1,000 rows in a process of its own,
 which may use one processor, or two. Version 2.0 maps its values, so there the bytes are also read.
+Each timed scan follows one by the same process whose lock is sampled.
 
 For this library, three figures are taken from the scan with one processor:
 
@@ -21,14 +22,15 @@ from __future__ import annotations
 
 import shutil
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import lance
 
 from benchmarks.bars import MAX_LOCKED, MAX_MS_PER_PAGE, SECOND_CORE
-from benchmarks.lock_sampler import LockSampler, Observation
+from benchmarks.lock_sampler import LockSampler, Run
 from benchmarks.measure import Timing
 from benchmarks.report import OURS, PEER, Report
 from benchmarks.workloads import wide
@@ -53,8 +55,37 @@ def scan():
 scan()
 """
 
-Scans = Mapping[tuple[str, int], list[Observation]]
-"""Scans by library and number of processors."""
+
+@dataclass(frozen=True, slots=True)
+class Scans:
+    """Scans by one library with one number of processors.
+
+    ``locked``: the shares of time with the interpreter lock, of further scans, since the sampler
+    takes time from a scan that uses all processors.
+    """
+
+    runs: list[Run] = field(default_factory=list)
+    locked: list[float] = field(default_factory=list)
+
+    @property
+    def timing(self) -> Timing:
+        """The times of all scans."""
+        seconds, processor = zip(*((run.seconds, run.processor) for run in self.runs), strict=True)
+        return Timing(seconds, processor)
+
+    @property
+    def share(self) -> float:
+        """The median share of the time with the lock."""
+        return statistics.median(self.locked)
+
+    @property
+    def used(self) -> float:
+        """The median of the processor seconds."""
+        return statistics.median(self.timing.processor)
+
+
+AllScans = Mapping[tuple[str, int], Scans]
+"""By library and number of processors."""
 
 
 def cores(report: Report, folder: Path, version: str, quick: bool) -> None:
@@ -72,9 +103,9 @@ def cores(report: Report, folder: Path, version: str, quick: bool) -> None:
         shutil.rmtree(path)
 
 
-def _scans(path: Path, version: str, rounds: int) -> Scans:
+def _scans(path: Path, version: str, rounds: int) -> AllScans:
     """Scan with each library and one or two processors, in turn."""
-    found: dict[tuple[str, int], list[Observation]] = {}
+    found: dict[tuple[str, int], Scans] = {}
     with ExitStack() as stack:
         samplers = {}
         for count in (1, 2):
@@ -82,36 +113,38 @@ def _scans(path: Path, version: str, rounds: int) -> Scans:
                 code = _SCANS.format(module=module, is_mapped=version == "2.0")
                 sampler = LockSampler(code, str(path), cores=count)
                 samplers[name, count] = stack.enter_context(sampler)
+                found[name, count] = Scans()
         for _ in range(rounds):
             for key, sampler in samplers.items():
-                found.setdefault(key, []).append(sampler.run("scan"))
+                # In this order: threads that have slept often share a processor for some time.
+                found[key].locked.append(sampler.locked("scan"))
+                found[key].runs.append(sampler.run("scan"))
     return found
 
 
-def _report_lock(report: Report, label: str, kind: str, scans: Scans, pages: int) -> None:
+def _report_lock(report: Report, label: str, kind: str, scans: AllScans, pages: int) -> None:
     for count in (1, 2):
-        share = 100 * _median(scans[OURS, count], lambda scan: scan.locked)
+        share = 100 * scans[OURS, count].share
         most = MAX_LOCKED[kind] if count == 1 else None
         report.note(f"{label}: interpreter lock held, {_cores(count)}", share, "%", most)
     if kind == SMALL:
         alone = scans[OURS, 1]
-        spent = 1000 * _median(alone, lambda scan: scan.processor) / pages
-        locked = 1000 * _median(alone, lambda scan: scan.locked_seconds) / pages
+        spent = 1000 * alone.used / pages
         report.note(f"{label}: processor time of a page", spent, "ms", most=MAX_MS_PER_PAGE)
-        report.note(f"{label}: of that with the lock", locked, "ms")
+        report.note(f"{label}: of that with the lock", spent * alone.share, "ms")
 
 
-def _report_gain(report: Report, label: str, scans: Scans, bar: float | None) -> None:
-    medians = {key: _median(found, lambda scan: scan.seconds) for key, found in scans.items()}
+def _report_gain(report: Report, label: str, scans: AllScans, bar: float | None) -> None:
+    medians = {key: found.timing.median for key, found in scans.items()}
     for count in (1, 2):
-        timings = {name: _timing(scans[name, count]) for name in MODULES}
+        timings = {name: scans[name, count].timing for name in MODULES}
         report.add(f"{label}: scan, {_cores(count)}", timings)
     for name in MODULES:
         gain = medians[name, 1] / medians[name, 2]
         least = bar if name == OURS else None
         report.ratio(f"{label}: gain of a second core, {name}", gain, least)
-    locked = _median(scans[OURS, 1], lambda scan: scan.locked_seconds)
-    by_lock = with_processors(medians[OURS, 1], locked, MANY)
+    alone = scans[OURS, 1]
+    by_lock = with_processors(medians[OURS, 1], alone.used * alone.share, MANY)
     predicted = {
         name: with_processors(medians[name, 1], 2 * medians[name, 2] - medians[name, 1], MANY)
         for name in MODULES
@@ -143,11 +176,3 @@ def _pages(path: Path) -> int:
     files = (path / "data").iterdir()
     columns = (column for file in files for column in LanceFileReader(str(file)).metadata().columns)
     return sum(len(column.pages) for column in columns)
-
-
-def _timing(scans: list[Observation]) -> Timing:
-    return Timing(tuple(scan.seconds for scan in scans), tuple(scan.processor for scan in scans))
-
-
-def _median(scans: list[Observation], value: Callable[[Observation], float]) -> float:
-    return statistics.median(map(value, scans))

@@ -4,7 +4,9 @@ The action runs in a child process. This process reads the flag of the child's l
 memory, two thousand times a second, while the action runs: the share of samples with a set flag is
 the share of time. The child runs no code for it and no thread of it waits for a lock, so the action
 is not disturbed: if another thread requested the lock, a thread that releases it would wait for up
-to a switch interval to get it back. Sampling uses a few percent of a processor.
+to a switch interval to get it back. But this process uses a few percent of a processor, and an
+action that uses all processors takes a tenth longer, so the times of actions are those of runs
+without samples.
 
 The flag is an integer inside of CPython's ``_PyRuntime``, at an offset that depends on the version.
 It is found by comparison: among all words there, it is the one that is 1 while the child runs a
@@ -58,17 +60,11 @@ for line in sys.stdin:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """One run of an action: elapsed seconds, processor seconds, share of time with the lock."""
+class Run:
+    """One run of an action: elapsed seconds, and processor seconds of all its threads."""
 
     seconds: float
     processor: float
-    locked: float
-
-    @property
-    def locked_seconds(self) -> float:
-        """Processor seconds with the lock, if only one thread can run at a time."""
-        return self.processor * self.locked
 
 
 class LockSampler:
@@ -101,21 +97,27 @@ class LockSampler:
         assert self._child.stdout is not None
         self._child.stdout.close()
 
-    def run(self, action: str) -> Observation:
-        """Call a function of the child, and sample its lock until it returns."""
+    def run(self, action: str) -> Run:
+        """Call a function of the child, and sleep until it returns."""
+        self._start(action)
+        seconds, processor = map(float, self._line().split())
+        return Run(seconds, processor)
+
+    def locked(self, action: str) -> float:
+        """Call a function of the child: the share of its time with a thread that holds the lock."""
         self._start(action)
         samples = locked = 0
         while not self._has_returned():
             locked += any(os.pread(self._memory, 4, self._flag))
             samples += 1
-        seconds, processor = map(float, self._line().split())
-        return Observation(seconds, processor, locked / max(samples, 1))
+        self._line()
+        return locked / max(samples, 1)
 
     def _address_of_flag(self, runtime: int) -> int:
         """The flag's address. Processes that wait for a processor blur both shares: try again."""
         for _ in range(ATTEMPTS):
             self._flag = runtime + self._offset_of_flag(runtime)
-            if self.run("loop").locked - self.run("idle").locked > 0.4:
+            if self.locked("loop") - self.locked("idle") > 0.4:
                 return self._flag
         raise AssertionError("the flag of the lock was not found")
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks import cores
-from benchmarks.lock_sampler import Observation
+from benchmarks.lock_sampler import Run
 from benchmarks.report import OURS, PEER, Report
 from tests.each_case import each_case
 
@@ -23,10 +23,10 @@ def test_only_what_is_not_serial_is_divided(serial: float, expected: float) -> N
 
 def test_figures_of_scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scans = {
-        (OURS, 1): [Observation(1.6, 1.6, 0.25)],
-        (OURS, 2): [Observation(1.2, 1.9, 0.4)],
-        (PEER, 1): [Observation(2.0, 2.0, 0.0)],
-        (PEER, 2): [Observation(1.0, 2.0, 0.0)],
+        (OURS, 1): cores.Scans([Run(1.6, 1.6)], [0.25]),
+        (OURS, 2): cores.Scans([Run(1.2, 1.9)], [0.4]),
+        (PEER, 1): cores.Scans([Run(2.0, 2.0)], [0.0]),
+        (PEER, 2): cores.Scans([Run(1.0, 2.0)], [0.0]),
     }
     monkeypatch.setattr(cores, "_scans", lambda *_: scans)
     monkeypatch.setattr(cores, "_pages", lambda _: 16_000)
