@@ -267,9 +267,11 @@ def _table_rows(plan: ScanPlan) -> int:
 
     There is one if no other threads are used, since each window has a fixed cost for each column.
     There are fewer windows if they would have less than `FILTER_WINDOW_ROWS` under a filter, or
-    less than `WINDOW_BYTES` of the projection or `COLUMN_BYTES` of a column without one.
+    less than `WINDOW_BYTES` of the projection or `COLUMN_BYTES` of a column without one. There are
+    more, in equal number for each thread, if one would have more than `TABLE_WINDOW_ROWS`.
     """
-    rows, spans, threads = num_rows(plan.spans), len(plan.spans), num_threads()
+    rows, spans = num_rows(plan.spans), len(plan.spans)
+    threads = 1 if _has_small_spans(plan) else num_threads()
     if plan.filter is None:
         least = max(WINDOW_BYTES, num_columns(plan.projection.fields) * COLUMN_BYTES)
         enough = _projected(plan) // least
@@ -277,8 +279,11 @@ def _table_rows(plan: ScanPlan) -> int:
         enough = -(-rows // FILTER_WINDOW_ROWS)
     is_even = spans == 1 or spans % threads == 0
     most = threads * WINDOWS_PER_THREAD * (1 if is_even else UNEVEN)
-    windows = max(1, min(1 if _has_small_spans(plan) else most, enough))
-    return max(1, min(TABLE_WINDOW_ROWS, -(-rows // windows)))
+    windows = max(1, min(most, enough))
+    fewest = -(-rows // TABLE_WINDOW_ROWS)
+    if windows < fewest:
+        windows = -(-fewest // threads) * threads
+    return max(1, -(-rows // windows))
 
 
 def _projected(plan: ScanPlan) -> int:
