@@ -7,14 +7,19 @@ those with equal encodings are decoded as if they were pages of one column.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lance_core.datafile.column_map import column_fields
 from lance_core.datafile.single_pages import column_pages
+from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.dispatch import decode_columns, decode_field, group_key
 from lance_core.encodings.page import Column, GroupKey
+from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError
 from lance_core.lazy_dataclass import dataclass
 
@@ -30,41 +35,67 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
 
 MIN_FIELDS = 32
-"""Minimum number of fields of a read to form groups; with fewer, there is little to save."""
+MIN_NESTED = 4
+"""Minimum number of fields of a read, or of lists or of structs among them, to form groups; with
+fewer, there is little to save."""
 
-_MIN_COLUMNS = 2
+_MIN_FIELDS = 2
 _MAX_ROWS = 1 << 20
 _MAX_BYTES = 4 << 20
 """Maximum rows and stored bytes of a group: the arrays of its columns share memory."""
 
+_MAX_PART_ROWS = 1024
+"""Maximum rows of a range within nested fields: the rows of all fields are not consecutive."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnGroup:
-    """Columns to decode together.
+    """Fields of one type to decode together, whose columns have one page each.
 
-    ``places``: the positions of ``fields`` among the fields that are read. ``numbers``: the numbers
-    of their columns in the file. ``joined`` has the pages of all columns, which share ``key``.
+    ``places``: the positions of ``fields`` among the fields that are read. ``parts``: the parts of
+    the first field that have a column, or that field. ``joined``: for each part, the pages of this
+    part of all fields, which share ``key``.
     """
 
     places: tuple[int, ...]
     fields: tuple[Field, ...]
-    numbers: tuple[int, ...]
-    joined: Column
+    parts: tuple[Field, ...]
+    joined: tuple[Column, ...]
     key: GroupKey
 
     def decode(
-        self, columns: Sequence[Column], rows: AnyRows, context: DecodeContext
+        self,
+        column_of: Mapping[int, int],
+        columns: Sequence[Column],
+        rows: AnyRows,
+        context: DecodeContext,
     ) -> Decoding[list[list[pa.Array]]]:
-        """The arrays of each column, as `decode_field` returns them; raises its errors."""
-        try:
-            return (yield from decode_columns(self.fields[0], self.joined, self.key, rows, context))
-        except (LanceError, MemoryError):
-            # Decode each column alone, so that the error names the damaged one.
-            results = []
-            for field, number in zip(self.fields, self.numbers, strict=True):
-                column_of = {field.id: number}
-                results.append((yield from decode_field(field, column_of, columns, rows, context)))
-            return results
+        """The arrays of each field, as `decode_field` returns them; raises its errors."""
+        of_parts = {part.id: number for number, part in enumerate(self.parts)}
+        field, joined, key = self.fields[0], self.joined, self.key
+        if not self._is_large_part(rows):
+            try:
+                return (yield from decode_columns(field, of_parts, joined, key, rows, context))
+            except (LanceError, MemoryError):
+                pass  # Decode each field alone, so that the error names the damaged one.
+        alone = [decode_field(one, column_of, columns, rows, context) for one in self.fields]
+        return (yield from run_interleaved(alone))
+
+    def _is_large_part(self, rows: AnyRows) -> bool:
+        """True for a part of the rows of nested fields that each field finds faster alone."""
+        if not self.fields[0].children or not isinstance(rows, RowRange):
+            return False
+        return _MAX_PART_ROWS < len(rows) < self.joined[0].num_rows // len(self.fields)
+
+
+def are_many(fields: Sequence[Field], version: FileVersion) -> bool:
+    """True if `column_groups` may find groups of ``fields`` in a file of ``version``."""
+    if len(fields) >= MIN_FIELDS:
+        return True
+    if version is FileVersion.V2_0:
+        return False
+    nested = [field.logical_type for field in fields if field.children]
+    return len(nested) >= MIN_NESTED and max(Counter(nested).values()) >= MIN_NESTED
 
 
 def column_groups(
@@ -73,57 +104,72 @@ def column_groups(
     content: FileMetadata,
     context: DecodeContext,
 ) -> tuple[list[ColumnGroup], list[int]]:
-    """The groups of the columns of ``fields``, and the indices of the fields in no group.
+    """The groups of ``fields``, and the indices of the fields in no group.
 
     The columns of all groups have the rows of the file.
     """
-    numbers = [-1 if field.children else column_of.get(field.id, -1) for field in fields]
-    found = _field_pages(numbers, content)
+    parts = [_parts(field, context, is_one_of_many=len(fields) >= MIN_FIELDS) for field in fields]
+    found = _field_pages(parts, column_of, content)
     if found is None:
         return [], list(range(len(fields)))
     rest: list[int] = []
     alike: dict[tuple[pa.DataType, GroupKey], list[int]] = {}
-    # What follows from an encoding and a number of buffers is found once.
-    known: dict[tuple[str, int, int], tuple[list[int], int]] = {}
+    # What follows from encodings and numbers of buffers is found once.
+    known: dict[object, tuple[list[int], int]] = {}
     kinds, num_buffers = found.pages.kinds.tolist(), np.diff(found.pages.edges).tolist()
-    for place, page in enumerate(found.of_field):
-        if page < 0:
+    for place, pages in enumerate(found.of_field):
+        if not pages or min(pages) < 0:
             rest.append(place)
             continue
-        kind = fields[place].logical_type, kinds[page], num_buffers[page]
+        field, page = fields[place], pages[0]
+        kind: object = field.logical_type, kinds[page], num_buffers[page]
+        if field.children:
+            kind = field.storage_type, *((kinds[page], num_buffers[page]) for page in pages)
         if kind not in known:
-            type_ = fields[place].storage_type
-            key = group_key(found.pages[page], type_, context)
-            members = rest if key is None else alike.setdefault((type_, key), [])
+            mine = [found.pages[page] for page in pages]
+            whole = list(zip(parts[place], mine, strict=True))
+            key = group_key(field, whole, context)
+            members = rest if key is None else alike.setdefault((field.storage_type, key), [])
             known[kind] = members, 0 if key is None else key.max_page_bytes
         members, most = known[kind]
-        (members if found.sizes[page] <= most else rest).append(place)
+        size = found.sizes[page] if len(pages) == 1 else sum([found.sizes[p] for p in pages])
+        (members if size <= most else rest).append(place)
     groups = []
     for (_, key), places in alike.items():
-        for part in _parts(places, found, content.num_rows) if key.is_copied else [places]:
-            if len(part) < _MIN_COLUMNS:
-                rest += part
+        for some in _limited(places, found, content.num_rows) if key.is_copied else [places]:
+            if len(some) < _MIN_FIELDS:
+                rest += some
             else:
-                groups.append(_group(part, fields, numbers, found, key))
+                groups.append(_group(some, fields, parts[some[0]], found, key))
     return groups, sorted(rest)
+
+
+def _parts(field: Field, context: DecodeContext, *, is_one_of_many: bool) -> tuple[Field, ...]:
+    """The parts of a field that have a column; none for a field that is read alone."""
+    if field.children:
+        return tuple(column_fields((field,), context.version))
+    return (field,) if is_one_of_many else ()
 
 
 class _FieldPages(NamedTuple):
     """The pages of the columns of some fields.
 
-    Field i has the page ``of_field[i]``, or -1 if it has several or is damaged. ``sizes`` has the
-    stored bytes of each page. ``encoding`` is that of all columns.
+    The columns of field i have the pages ``of_field[i]``; -1 for one that has several pages or is
+    damaged. ``sizes`` has the stored bytes of each page. ``encoding`` is that of all columns.
     """
 
     pages: PageArrays
-    of_field: list[int]
+    of_field: list[tuple[int, ...]]
     sizes: list[int]
     encoding: PageEncoding
 
 
-def _field_pages(numbers: Sequence[int], content: FileMetadata) -> _FieldPages | None:
-    """The pages of fields, which are the columns ``numbers``; None if none can be grouped."""
+def _field_pages(
+    parts: Sequence[Sequence[Field]], column_of: Mapping[int, int], content: FileMetadata
+) -> _FieldPages | None:
+    """The pages of the ``parts`` of fields that have a column; None if none can be grouped."""
     count = len(content.columns)
+    numbers = [column_of.get(part.id, -1) for some in parts for part in some]
     columns = np.array(numbers, np.int64)
     is_column = (columns >= 0) & (columns < count)
     found = column_pages(content.columns, np.unique(columns[is_column]))
@@ -132,40 +178,39 @@ def _field_pages(numbers: Sequence[int], content: FileMetadata) -> _FieldPages |
     has_rows = np.flatnonzero(found.pages.num_rows == content.num_rows)
     page_of = np.full(count + 1, -1)
     page_of[found.numbers[has_rows]] = has_rows
-    of_field = page_of[np.where(is_column, columns, count)].tolist()
+    pages = iter(page_of[np.where(is_column, columns, count)].tolist())
+    of_field = [tuple(islice(pages, len(some))) for some in parts]
     ends = np.concatenate([[0], np.cumsum(found.pages.stops - found.pages.starts)])
     sizes = np.diff(ends[found.pages.edges]).tolist()
     return _FieldPages(found.pages, of_field, sizes, found.encoding)
 
 
-def _parts(places: Sequence[int], found: _FieldPages, num_rows: int) -> list[list[int]]:
+def _limited(places: Sequence[int], found: _FieldPages, num_rows: int) -> list[list[int]]:
     """The fields at ``places`` in groups of limited size."""
-    parts: list[list[int]] = []
+    groups: list[list[int]] = []
     most = max(1, _MAX_ROWS // num_rows)
     size = 0
     for place in places:
-        mine = found.sizes[found.of_field[place]]
+        mine = sum([found.sizes[page] for page in found.of_field[place]])
         size += mine
-        if not parts or len(parts[-1]) == most or size > _MAX_BYTES:
-            parts.append([])
+        if not groups or len(groups[-1]) == most or size > _MAX_BYTES:
+            groups.append([])
             size = mine
-        parts[-1].append(place)
-    return parts
+        groups[-1].append(place)
+    return groups
 
 
 def _group(
     places: Sequence[int],
     fields: Sequence[Field],
-    numbers: Sequence[int],
+    parts: tuple[Field, ...],
     found: _FieldPages,
     key: GroupKey,
 ) -> ColumnGroup:
-    pages = found.pages.taken(np.array([found.of_field[place] for place in places]))
-    starts = [0, *np.cumsum(pages.num_rows).tolist()]
-    return ColumnGroup(
-        tuple(places),
-        tuple([fields[place] for place in places]),
-        tuple([numbers[place] for place in places]),
-        Column(pages, (), found.encoding, starts),
-        key,
-    )
+    joined = []
+    for numbers in zip(*(found.of_field[place] for place in places), strict=True):
+        pages = found.pages.taken(np.array(numbers))
+        starts = [0, *np.cumsum(pages.num_rows).tolist()]
+        joined.append(Column(pages, (), found.encoding, starts))
+    chosen = tuple([fields[place] for place in places])
+    return ColumnGroup(tuple(places), chosen, parts, tuple(joined), key)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from lance_core.datafile.column_groups import MIN_FIELDS, ColumnGroup, column_groups
+from lance_core.datafile.column_groups import ColumnGroup, are_many, column_groups
 from lance_core.datafile.content import FileContent, read_content
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.datafile.page_statistics import PageStatistics
@@ -194,7 +194,10 @@ class FileReader:
             if len(rows) == 0:
                 return [_chunked(field, [], 0) for field in fields]
             decodings = chain(
-                (group.decode(self.metadata.columns, rows, self._context) for group in groups),
+                (
+                    group.decode(column_of, self.metadata.columns, rows, self._context)
+                    for group in groups
+                ),
                 (self._alone(fields[place], column_of, rows) for place in rest),
             )
             places = chain.from_iterable([*(group.places for group in groups), rest])
@@ -269,7 +272,7 @@ class FileReader:
         Checks all ``fields``. Caches the result of the last read with many fields.
         """
         content = self._content
-        if len(fields) < MIN_FIELDS or not isinstance(content, FileMetadata):
+        if not isinstance(content, FileMetadata) or not are_many(fields, self.version):
             for field in fields:
                 content.check_field(field, column_of)
             return (), range(len(fields))

@@ -51,13 +51,18 @@ def decode_field(
     raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
 
 
-def group_key(page: Page, type_: pa.DataType, context: DecodeContext) -> GroupKey | None:
-    """The key of pages of small columns that `decode_columns` decodes; None for other pages."""
-    encoding = page.encoding
-    if context.version is FileVersion.V2_0:
+def group_key(
+    field: Field, parts: Sequence[tuple[Field, Page]], context: DecodeContext
+) -> GroupKey | None:
+    """The key of small columns that `decode_columns` decodes; None for other columns.
+
+    ``parts``: the fields, ``field`` itself or parts of it, that have a column, and its only page.
+    """
+    if context.version is FileVersion.V2_0 and not field.children:
         from lance_core.encodings.v2_0.column_group import group_shape, max_page_bytes
 
-        shape = group_shape(encoding, type_)
+        page = parts[0][1]
+        shape = group_shape(page.encoding, field.storage_type)
         if shape is None:
             return None
         # For some rows, all bytes between them are read.
@@ -66,26 +71,32 @@ def group_key(page: Page, type_: pa.DataType, context: DecodeContext) -> GroupKe
     if context.version in (FileVersion.V2_1, FileVersion.V2_2):
         from lance_core.encodings.v2_1.read.column_group import group_key as key_2_1
 
-        return key_2_1(encoding, len(page.buffers), type_)
+        return key_2_1(field, parts)
     return None
 
 
 def decode_columns(
-    field: Field, joined: Column, key: GroupKey, rows: AnyRows, context: DecodeContext
+    field: Field,
+    column_of: Mapping[int, int],
+    joined: Sequence[Column],
+    key: GroupKey,
+    rows: AnyRows,
+    context: DecodeContext,
 ) -> Decoding[list[list[pa.Array]]]:
-    """Decode the same rows, at least one, of several columns of the type of ``field``.
+    """Decode the same rows, at least one, of several fields of the type of ``field``.
 
-    Each page of ``joined`` is all of a column; all have the same rows and the `group_key` ``key``.
-    Returns what `decode_field` returns for each column. Raises `CorruptFileError` that does not
-    name the column.
+    Page i of each of the ``joined`` columns is a whole column of field i; all have the same rows,
+    and the fields have the `group_key` ``key``. ``column_of`` maps ids of ``field`` and its parts.
+    Returns what `decode_field` returns for each field. Raises `CorruptFileError` that does not name
+    the column.
     """
     if context.version is FileVersion.V2_0:
         from lance_core.encodings.v2_0.column_group import decode_pages
 
-        return decode_pages(joined.pages, key.value, field.storage_type, rows, context)
+        return decode_pages(joined[0].pages, key.value, field.storage_type, rows, context)
     from lance_core.encodings.v2_1.read.column_group import decode_columns as decode_2_1
 
-    return decode_2_1(field, joined, key.value, rows, context)
+    return decode_2_1(field, column_of, joined, key.value, rows, context)
 
 
 def find_integers(

@@ -68,7 +68,7 @@ class Column:
 class GroupKey(NamedTuple):
     """What the pages of a group of columns share.
 
-    ``max_page_bytes``: maximum stored bytes of a page; a larger one is decoded alone.
+    ``max_page_bytes``: maximum stored bytes of the pages of a field; a larger one is decoded alone.
     ``is_copied``: True if the arrays of the columns may share memory that is not of the file.
     """
 

@@ -7,40 +7,79 @@ of slices, each would be as large as the whole. So each part gets slices of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.strings import is_variable, offset_dtype
+from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.strings import is_plain, is_variable, offset_dtype
+
+if TYPE_CHECKING:
+    from lance_core.encodings.decoding import Int64Array
 
 
 def split_array(array: pa.Array, length: int) -> list[pa.Array]:
     """``array`` in parts of ``length`` values, at least one, whose buffers have only their bytes.
 
-    The number of values is a multiple of ``length``; see `is_plain` for types. The parts share the
+    The number of values is a multiple of ``length``; see `can_split` for types. The parts share the
     memory of fixed-width values and of the bytes of strings.
     """
-    type_, count = array.type, len(array) // length
+    return _split(array, np.arange(0, len(array) + 1, length))
+
+
+def can_split(type_: pa.DataType) -> bool:
+    """True for plain types (see `is_plain`), and for lists, maps and structs of them."""
+    types = pa.types
+    is_list = types.is_list(type_) or types.is_large_list(type_) or types.is_map(type_)
+    if is_list or types.is_fixed_size_list(type_) or types.is_struct(type_):
+        return all(can_split(type_.field(n).type) for n in range(type_.num_fields))
+    return is_plain(type_)
+
+
+def _split(array: pa.Array, edges: Int64Array) -> list[pa.Array]:
+    """The parts of ``array`` from each of ``edges`` to the next."""
+    type_, count = array.type, len(edges) - 1
     bitmap, *values = array.buffers()
     columns: list[Sequence[pa.Buffer | None]] = [[None] * count]
     nulls = 0
     if bitmap is not None and array.null_count:
-        columns, nulls = [_bitmaps(bitmap, array.offset, count, length)], -1
-    if is_variable(type_):
-        columns += _strings(array, count, length)
+        columns, nulls = [_bitmaps(bitmap, edges + array.offset)], -1
+    children: list[list[pa.Array]] = []
+    if pa.types.is_struct(type_):
+        children = [_split(array.field(n), edges) for n in range(type_.num_fields)]
+    elif pa.types.is_fixed_size_list(type_):
+        children = [_split(array.values, (edges + array.offset) * type_.list_size)]
     elif pa.types.is_boolean(type_):
-        columns.append(_bitmaps(values[0], array.offset, count, length))
+        columns.append(_bitmaps(values[0], edges + array.offset))
+    elif is_variable(type_) or type_.num_fields:
+        offsets = _offsets(array)
+        columns.append(_own_offsets(offsets, edges))
+        inner = offsets[edges].astype(np.int64)
+        if type_.num_fields:
+            children = [_split(array.values, inner)]
+        else:
+            columns.append(_slices(values[1] or pa.py_buffer(b""), inner))
     else:
-        width = type_.bit_width // 8
-        columns.append(_slices(values[0], array.offset * width, count, length * width))
-    parts = zip(*columns, strict=True)
-    return [pa.Array.from_buffers(type_, length, list(part), nulls) for part in parts]
+        columns.append(_slices(values[0], (edges + array.offset) * (type_.bit_width // 8)))
+    lengths, buffers = np.diff(edges).tolist(), zip(*columns, strict=True)
+    if not children:
+        return [
+            pa.Array.from_buffers(type_, length, list(own), nulls)
+            for length, own in zip(lengths, buffers, strict=True)
+        ]
+    return [
+        pa.Array.from_buffers(type_, length, list(own), nulls, 0, list(inside))
+        for length, own, inside in zip(lengths, buffers, zip(*children, strict=True), strict=True)
+    ]
 
 
 def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[list[pa.Array]]:
     """The arrays of ``count`` columns of ``length`` rows, which follow each other in ``arrays``.
 
-    The buffers of arrays that are a whole column have only its bytes; see `is_plain` for types.
+    The buffers of arrays that are a whole column have only its bytes; see `can_split` for types.
     """
     found: list[list[pa.Array]] = []
     missing = 0
@@ -60,37 +99,58 @@ def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[l
     return found
 
 
-def _slices(buffer: pa.Buffer, first: int, count: int, size: int) -> list[pa.Buffer]:
-    """``count`` slices of ``size`` bytes each from byte ``first`` on."""
-    return [buffer.slice(start, size) for start in range(first, first + count * size, size)]
+def _slices(buffer: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
+    """The bytes from each of ``edges`` to the next."""
+    return [buffer.slice(start, stop - start) for start, stop in pairwise(edges.tolist())]
 
 
-def _bitmaps(bitmap: pa.Buffer, offset: int, count: int, length: int) -> list[pa.Buffer]:
-    """The ``count`` parts of ``length`` bits each from bit ``offset`` on."""
-    size = (length + 7) // 8
-    first = offset // 8
-    if offset % 8 or length % 8:
-        stop = (offset + count * length + 7) // 8
-        octets = np.frombuffer(bitmap, np.uint8, stop - first, first)
-        bits = np.unpackbits(octets, bitorder="little")[offset % 8 :][: count * length]
-        packed = np.packbits(bits.reshape(count, length), axis=1, bitorder="little")
-        bitmap, first = pa.py_buffer(packed), 0
-    return _slices(bitmap, first, count, size)
+def _bitmaps(bitmap: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
+    """The bits from each of ``edges`` to the next, from the first bit of a byte on."""
+    sizes = (np.diff(edges) + 7) // 8
+    if (edges[:-1] % 8).any():
+        first, stop = int(edges[0]), int(edges[-1])
+        octets = np.frombuffer(bitmap, np.uint8, (stop + 7) // 8 - first // 8, first // 8)
+        bits = np.unpackbits(octets, bitorder="little")[first % 8 :][: stop - first]
+        length = _common_length(edges)
+        if length:
+            packed = np.packbits(bits.reshape(-1, length), axis=1, bitorder="little")
+        else:
+            own = np.zeros(int(sizes.sum()) * 8, np.uint8)
+            starts = (np.cumsum(sizes) - sizes) * 8
+            own[spans_index(starts, starts + np.diff(edges))] = bits
+            packed = np.packbits(own, bitorder="little")
+        bitmap, starts = pa.py_buffer(packed), np.cumsum(sizes) - sizes
+    else:
+        starts = edges[:-1] // 8
+    spans = zip(starts.tolist(), sizes.tolist(), strict=True)
+    return [bitmap.slice(start, size) for start, size in spans]
 
 
-def _strings(array: pa.Array, count: int, length: int) -> tuple[list[pa.Buffer], list[pa.Buffer]]:
-    """The offsets and the bytes of each part."""
-    dtype = np.dtype(offset_dtype(array.type))
-    _, offsets, text = array.buffers()
-    edges = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * dtype.itemsize)
-    firsts = edges[::length]
-    own = np.empty((count, length + 1), dtype)
-    own[:, 0] = 0
-    np.subtract(edges[1:].reshape(count, length), firsts[:-1, None], out=own[:, 1:])
-    spans = zip(firsts[:-1].tolist(), np.diff(firsts).tolist(), strict=True)
-    if text is None:
-        text = pa.py_buffer(b"")
-    return (
-        _slices(pa.py_buffer(own), 0, count, own.itemsize * (length + 1)),
-        [text.slice(start, size) for start, size in spans],
-    )
+def _offsets(array: pa.Array) -> npt.NDArray[Any]:
+    """The offsets of the values of strings or lists."""
+    is_large = pa.types.is_large_list(array.type) or offset_dtype(array.type) is np.int64
+    dtype = np.dtype(np.int64 if is_large else np.int32)
+    count, start = len(array) + 1, array.offset * dtype.itemsize
+    return np.frombuffer(array.buffers()[1], dtype, count, start)
+
+
+def _own_offsets(offsets: npt.NDArray[Any], edges: Int64Array) -> list[pa.Buffer]:
+    """The offsets of each part, which begin at 0."""
+    firsts = offsets[edges[:-1]]
+    length = _common_length(edges)
+    if length:
+        own = np.empty((len(firsts), length + 1), offsets.dtype)
+        own[:, 0] = 0
+        stops = offsets[edges[0] + 1 : edges[-1] + 1].reshape(-1, length)
+        np.subtract(stops, firsts[:, None], out=own[:, 1:])
+    else:
+        own = offsets[spans_index(edges[:-1], edges[1:] + 1)]
+        own -= np.repeat(firsts, np.diff(edges) + 1)
+    starts = (edges - edges[0] + np.arange(len(edges))) * offsets.itemsize
+    return _slices(pa.py_buffer(own), starts)
+
+
+def _common_length(edges: Int64Array) -> int:
+    """The length of all parts; 0 if they differ."""
+    lengths = np.diff(edges)
+    return int(lengths[0]) if (lengths == lengths[0]).all() else 0

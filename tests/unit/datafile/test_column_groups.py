@@ -77,11 +77,40 @@ def _same_column(number: int) -> pa.Array:
     return pa.array(some, type_)
 
 
+def _nested_column(number: int) -> pa.Array:
+    random = np.random.default_rng(number)
+    values = random.integers(0, 1 << (number % 20 + 1), 3 * ROWS)
+    texts = pa.array([f"text {value}" for value in values.tolist()])
+    edges = np.sort(random.integers(0, 3 * ROWS, ROWS + 1)).astype(np.int32)
+    nulls = random.random(ROWS) < 0.2
+    if number % 6 == 0:
+        return pa.ListArray.from_arrays(edges, pa.array(values))
+    if number % 6 == 1:
+        return pa.LargeListArray.from_arrays(
+            edges.astype(np.int64), texts, mask=pa.array(nulls), type=pa.large_list(pa.string())
+        )
+    if number % 6 == 2:
+        whole = pa.array(values[:ROWS], mask=nulls)
+        return pa.StructArray.from_arrays(
+            [whole, texts[:ROWS]], ["a", "b"], mask=pa.array(nulls[::-1])
+        )
+    if number % 6 == 3:
+        inner = pa.StructArray.from_arrays([values, texts], ["a", "b"])
+        return pa.ListArray.from_arrays(edges, inner)
+    if number % 6 == 4:
+        half = np.append(np.arange(0, ROWS, 2), ROWS).astype(np.int32)
+        lists = pa.ListArray.from_arrays(edges, pa.array(values.astype(np.int16)))
+        rows = pa.ListArray.from_arrays(half, lists)
+        return pa.concat_arrays([rows, rows])
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.astype(np.float32)), 3)
+
+
 TABLE = pa.table({f"c{number}": _column(number) for number in range(COLUMNS)}).append_column(
     "list", pa.array([[number, None] for number in range(ROWS)])
 )
 OTHER = pa.table({f"c{number}": _other_column(number) for number in range(COLUMNS)})
 SAME = pa.table({f"c{number}": _same_column(number) for number in range(COLUMNS)})
+NESTED = pa.table({f"c{number}": _nested_column(number) for number in range(COLUMNS)})
 VERSIONS = [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2]
 
 
@@ -123,8 +152,11 @@ def _read(reader: FileReader, rows: AnyRows, names: list[str] | None = None) -> 
     return pa.table(dict(zip([field.name for field in fields], columns, strict=True)))
 
 
+TABLES = {"common": TABLE, "other": OTHER, "same": SAME, "nested": NESTED}
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("table", [TABLE, OTHER, SAME], ids=["common", "other", "same"])
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 @pytest.mark.parametrize("store", [MemoryStore, Remote])
 def test_columns_that_are_decoded_together_have_their_own_values(
     version: FileVersion,
@@ -136,6 +168,9 @@ def test_columns_that_are_decoded_together_have_their_own_values(
         raise AssertionError("columns of a group are decoded alone")
 
     monkeypatch.setattr(column_groups, "decode_field", decode_field)
+    monkeypatch.setattr(column_groups, "_MAX_PART_ROWS", ROWS)
+    if version is FileVersion.V2_0:  # it cannot store structs that are null
+        table = table.select([f.name for f in table.schema if not pa.types.is_struct(f.type)])
     reader = _opened(_written(table, version), store(Objects()))
     some = RowIndices(np.array([0, 3, 4, 1023, 1024, 1499]))
     wanted: list[AnyRows] = [
@@ -204,6 +239,32 @@ def test_equal_encodings_are_decoded_in_one_pass(
     assert not reader.metadata.columns.parsed
 
 
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_nested_fields_of_one_type_are_a_group(version: FileVersion) -> None:
+    table = NESTED.select([f"c{number}" for number in range(COLUMNS) if number % 6 < 5])
+    few = NESTED.select(["c18", "c19", "c12", "c18", "c12"]).rename_columns(list("abcde"))
+    groups, rest = _groups(_opened(_written(few, version)))
+    assert [group.places for group in groups] == [(0, 2, 3, 4)]
+    assert rest == [1]
+    groups, rest = _groups(_opened(_written(table, version)))
+    assert len(rest) <= 6
+    for group in groups:
+        assert len({field.storage_type for field in group.fields}) == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_a_large_part_of_nested_fields_is_read_alone(
+    version: FileVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decode_columns(*_: object) -> None:
+        raise AssertionError("fields are decoded together")
+
+    monkeypatch.setattr(column_groups, "decode_columns", decode_columns)
+    table = NESTED.select([f"c{number}" for number in range(0, COLUMNS, 6)])
+    found = _read(_opened(_written(table, version)), RowRange(100, 1400))
+    assert found.equals(table.slice(100, 1300))
+
+
 def test_numbers_of_2_0_files_in_memory_are_not_copied() -> None:
     table = pa.table({f"c{n}": pa.array(np.arange(n, n + 900)) for n in range(200)})
     reader = _opened(_written(table, FileVersion.V2_0))
@@ -233,7 +294,7 @@ def test_columns_with_several_pages_are_in_no_group(version: FileVersion) -> Non
     table = pa.table(columns)
     reader = _opened(_written(table, version, 1 << 12))
     (group,), rest = _groups(reader)
-    assert group.numbers == tuple(range(1, 40, 2))
+    assert group.places == tuple(range(1, 40, 2))
     assert rest == list(range(0, 40, 2))
     assert _read(reader, RowRange(3, 900)).equals(table.slice(3))
 
@@ -268,6 +329,19 @@ def test_a_narrow_read_has_no_groups() -> None:
     names = TABLE.column_names[: column_groups.MIN_FIELDS - 1]
     assert _read(reader, RowRange(0, ROWS), names).equals(TABLE.select(names))
     assert len(reader.metadata.columns.parsed) <= len(names)
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_an_error_names_the_damaged_part_of_a_field(version: FileVersion) -> None:
+    table = NESTED.select([f"c{number}" for number in range(3, COLUMNS, 6)])
+    data = bytearray(_written(table, version))
+    reader = _opened(bytes(data))
+    assert not _groups(reader)[1]
+    chunks = reader.metadata.columns[7].pages[0].buffers[1]
+    data[chunks.start : chunks.stop] = b"\xff" * chunks.length
+    with pytest.raises(CorruptFileError) as caught:
+        _read(_opened(bytes(data)), RowRange(0, ROWS))
+    assert caught.value.field == "c21.item.b"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reordered
-from lance_core.encodings.arrow.split import split_array, split_columns
+from lance_core.encodings.arrow.split import can_split, split_array, split_columns
 from lance_core.encodings.arrow.strings import is_plain
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, RowRange
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
-    from lance_core.encodings.page import Column
+    from lance_core.encodings.page import Column, Page
     from lance_core.schema import Field
 
 
@@ -41,41 +42,59 @@ The rows of a range are not consecutive if columns are joined, so that each take
 """
 
 
-def group_key(encoding: Any, num_buffers: int, type_: pa.DataType) -> GroupKey | None:
+MAX_NESTED_BYTES = 256 << 10
+"""Maximum stored bytes of a nested field: of a larger one, the copy to an array of its own takes
+longer than a plan of its own."""
+
+
+def group_key(field: Field, parts: Sequence[tuple[Field, Page]]) -> GroupKey | None:
     """See `lance_core.encodings.dispatch.group_key`."""
-    kind = constant_kind(encoding, num_buffers, type_)
-    if kind == NULLS:
-        return GroupKey(NULLS, is_copied=False)
-    if not is_plain(type_) or isinstance(encoding, ForeignEncoding):
+    type_ = field.storage_type
+    if not field.children:
+        page = parts[0][1]
+        kind = constant_kind(page.encoding, len(page.buffers), type_)
+        if kind == NULLS:
+            return GroupKey(NULLS, is_copied=False)
+        if kind and is_plain(type_):
+            return GroupKey(kind)
+    prints = [_fingerprint(page.encoding, part.storage_type) for part, page in parts]
+    if not all(prints) or not can_split(type_):
         return None
-    if kind:
-        return GroupKey(kind)
-    if not encoding.HasField("mini_block_layout"):
-        return None
-    fingerprint = encoding_fingerprint(encoding.mini_block_layout, type_)
-    return GroupKey(fingerprint) if fingerprint else None
+    return GroupKey(tuple(prints), MAX_NESTED_BYTES if field.children else sys.maxsize)
+
+
+def _fingerprint(encoding: Any, type_: pa.DataType) -> bytes:
+    """`encoding_fingerprint` of a page; empty for other pages."""
+    if isinstance(encoding, ForeignEncoding) or not encoding.HasField("mini_block_layout"):
+        return b""
+    return encoding_fingerprint(encoding.mini_block_layout, type_)
 
 
 def decode_columns(
-    field: Field, joined: Column, key: bytes, rows: AnyRows, context: DecodeContext
+    field: Field,
+    column_of: Mapping[int, int],
+    joined: Sequence[Column],
+    key: Any,
+    rows: AnyRows,
+    context: DecodeContext,
 ) -> Decoding[list[list[pa.Array]]]:
     """See `lance_core.encodings.dispatch.decode_columns`."""
-    count = len(joined.pages)
+    count = len(joined[0].pages)
     if key == NULLS:
         return [[all_null(field.storage_type, len(rows))] for _ in range(count)]
     if key == VALUE:
-        pages, counts = PageArrays.of(joined.pages), np.full(count, len(rows))
+        pages, counts = PageArrays.of(joined[0].pages), np.full(count, len(rows))
         numbers = np.tile(rows.numbers, count)
         array = yield from decode_constants(pages, numbers, counts, field.storage_type)
         return split_columns([array], count, len(rows))
-    length = joined.num_rows // count
+    length = joined[0].num_rows // count
     if isinstance(rows, RowRange) and len(rows) < length <= MAX_WHOLE * len(rows):
         whole = RowRange(0, length)
-        found = yield from decode_columns(field, joined, key, whole, context)
+        found = yield from decode_columns(field, column_of, joined, key, whole, context)
         return [_rows_of(arrays, rows) for arrays in found]
     distinct = rows.distinct if isinstance(rows, OrderedRows) else rows
     wanted = _rows_of_all(distinct, length, count)
-    arrays = yield from decode_field(field, {field.id: 0}, [joined], wanted, context)
+    arrays = yield from decode_field(field, column_of, joined, wanted, context)
     if isinstance(rows, OrderedRows):
         length = len(distinct)
         if any(len(array) % length for array in arrays):  # few rows are read one by one
