@@ -23,14 +23,19 @@ from benchmarks.workloads import WORDS
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Numbers of columns and rows, of `make` or of `make_sparse`."""
+    """Numbers of columns and rows of `make`, and what most of the columns are instead."""
 
     columns: int
     rows: int
-    is_sparse: bool = False
+    kind: str = ""
 
 
-SHAPES = (Shape(2_000, 10_000), Shape(5_000, 1_000), Shape(2_000, 10_000, is_sparse=True))
+SHAPES = (
+    Shape(2_000, 10_000),
+    Shape(5_000, 1_000),
+    Shape(2_000, 10_000, "sparse"),
+    Shape(1_000, 1_000, "nested"),
+)
 
 COUNTS = (100, 1_000, 10_000)
 """Numbers of columns whose cost per column is compared, in tables of `FEW` rows."""
@@ -55,11 +60,11 @@ def columns_wide(report: Report, folder: Path, version: str, quick: bool) -> Non
 
 
 def _shape(report: Report, path: Path, version: str, shape: Shape, rounds: int) -> None:
-    data = (make_sparse if shape.is_sparse else make)(shape.columns, shape.rows)
-    kind = " sparse" if shape.is_sparse else ""
-    label = f"{version} {shape.columns:,}{kind} columns x {shape.rows:,} rows"
-    # Files of 2.1 get sparse columns at 0.7 to 0.9 of pylance's speed, those of 2.2 at 0.8 to 1.05.
-    bar = None if shape.is_sparse else COLUMNS_WIDE
+    data = make(shape.columns, shape.rows, shape.kind)
+    label = f"{version} {f'{shape.columns:,} {shape.kind}'.rstrip()} columns x {shape.rows:,} rows"
+    # Files of 2.1 get sparse columns at 0.7 to 0.9 of pylance's speed, those of 2.2 at 0.8 to 1.05;
+    # nested columns are written one by one.
+    bar = None if shape.kind else COLUMNS_WIDE
     report.add(f"{label}: write", _writes(path, data, version, rounds), bar)
     taken = sorted(np.random.default_rng(1).integers(0, shape.rows, 10).tolist())
     reads: dict[str, Callable[[Any], object]] = {
@@ -68,11 +73,13 @@ def _shape(report: Report, path: Path, version: str, shape: Shape, rounds: int) 
         "filter on 3": lambda table: table.to_table(columns=THREE, filter=WHERE),
         "take 10 rows": lambda table: table.take(taken),
     }
+    # Nested columns of 2.0 are read one by one.
+    bar = None if (version, shape.kind) == ("2.0", "nested") else COLUMNS_WIDE
     pair = Pair(report, _path(path, PEER), rounds)
-    pair.with_opening(f"{label}: open", lambda table: table.schema, COLUMNS_WIDE)
+    pair.with_opening(f"{label}: open", lambda table: table.schema, bar)
     for name, read in reads.items():
-        pair.first(f"{label}: {name}", read, COLUMNS_WIDE)
-        pair.again(f"{label}: {name} again", read, COLUMNS_WIDE)
+        pair.first(f"{label}: {name}", read, bar)
+        pair.again(f"{label}: {name} again", read, bar)
     _remove(path)
 
 
@@ -121,29 +128,24 @@ def _remove(path: Path) -> None:
         shutil.rmtree(_path(path, name))
 
 
-def make(columns: int, rows: int) -> pa.Table:
-    """Integers of different widths, floats, some of them null, and short texts."""
-    rng = np.random.default_rng(14)
-    return pa.table({f"c{number}": _column(rng, number % 10, rows) for number in range(columns)})
+def make(columns: int, rows: int, kind: str = "") -> pa.Table:
+    """Integers of different widths, floats, some of them null, and short texts.
 
-
-def make_sparse(columns: int, rows: int) -> pa.Table:
-    """Flags, decimals, and columns of few values: runs, mostly zeros or nulls, or all the same.
-
-    The columns of the filter are those of `make`.
+    With a ``kind`` of `_KINDS`, all columns but those of the filter are of that kind.
     """
-    rng = np.random.default_rng(15)
-    found = {name: _column(rng, int(name[1:]) % 10, rows) for name in THREE}
+    rng = np.random.default_rng(14)
     names = [f"c{number}" for number in range(columns)]
+    other = _KINDS[kind]
     return pa.table(
         {
-            name: found[name] if name in found else _sparse(rng, int(name[1:]) % 10, rows)
-            for name in names
+            name: (_column if name in THREE else other)(rng, number % 10, rows)
+            for number, name in enumerate(names)
         }
     )
 
 
 def _sparse(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:
+    """Flags, decimals, and few values: runs, mostly zeros or nulls, or all the same."""
     few = rng.random(rows) < 0.01
     if kind == 0:
         return pa.array(rng.random(rows) < 0.3)
@@ -166,6 +168,20 @@ def _sparse(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:
     return pa.array(np.zeros(rows, np.bool_))
 
 
+def _nested(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:
+    """Lists of numbers and of texts, some of them null, structs, and vectors of four numbers."""
+    if kind < 2:
+        return pa.FixedSizeListArray.from_arrays(pa.array(rng.random(4 * rows, np.float32)), 4)
+    if kind < 4:
+        return pa.StructArray.from_arrays(
+            [_column(rng, 1, rows), _column(rng, 9, rows)], ["a", "b"]
+        )
+    offsets = np.append(0, np.cumsum(rng.integers(0, 6, rows))).astype(np.int32)
+    nulls = pa.array(rng.random(rows) < 0.1) if kind % 2 else None
+    items = _column(rng, 1 if kind < 7 else 9, int(offsets[-1]))
+    return pa.ListArray.from_arrays(offsets, items, mask=nulls)
+
+
 def _column(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:
     if kind < 3:
         return pa.array(rng.integers(0, 1 << (4 + 3 * kind), rows))
@@ -178,3 +194,6 @@ def _column(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:
     if kind == 8:
         return pa.array(WORDS[rng.integers(0, len(WORDS), rows)])
     return pa.array(rng.integers(10**5, 10**6, rows).astype("U"))
+
+
+_KINDS = {"": _column, "sparse": _sparse, "nested": _nested}

@@ -69,14 +69,15 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_columns_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shapes = (columns_wide.Shape(200, 30), columns_wide.Shape(200, 100, is_sparse=True))
+    kinds = ("", "sparse", "nested")
+    shapes = tuple(columns_wide.Shape(200, 100, kind) for kind in kinds)
     monkeypatch.setattr(columns_wide, "SHAPES", shapes)
     monkeypatch.setattr(columns_wide, "COUNTS", (10, 20, 30))
     monkeypatch.setattr(columns_wide, "FEW", 10)
     report = Report()
     columns_wide.columns_wide(report, tmp_path, "2.2", quick=True)
     reads = ("scan", "one column", "filter on 3", "take 10 rows")
-    for label in ("2.2 10 columns x 30 rows", "2.2 10 sparse columns x 100 rows"):
+    for label in ("2.2 10 columns x 100 rows", "2.2 10 nested columns x 100 rows"):
         assert names(report) >= {f"{label}: write", f"{label}: open"}
         assert names(report) >= {
             f"{label}: {read}{again}" for read in reads for again in ("", " again")
