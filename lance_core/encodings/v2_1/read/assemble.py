@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.nulls import with_nulls
-from lance_core.encodings.decoding import Offsets
+from lance_core.encodings.decoding import Offsets, RowRange
 from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels
 from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
-from lance_core.encodings.v2_1.pages.base import LeafPart
+from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
@@ -31,6 +31,40 @@ class _Unravelled:
     layers: list[ArrowLayer]
     values: pa.Array
     scale: int  # rows of the leaf per slot of the current field
+
+
+class DecodedLeaf(NamedTuple):
+    """Some rows of a leaf column in parts, and the row edges of the parts in rows of the field.
+
+    ``scale``: rows of the column per row of the field.
+    """
+
+    parts: list[LeafPart]
+    edges: list[int]
+    scale: int
+
+
+def aligned(decoded: Sequence[DecodedLeaf]) -> list[list[LeafPart]]:
+    """The parts of all leaves, cut at common rows; one list of parts per stretch of rows."""
+    first = decoded[0].edges
+    if all(leaf.edges == first for leaf in decoded):
+        return [list(parts) for parts in zip(*(leaf.parts for leaf in decoded), strict=True)]
+    common = np.unique(np.concatenate([leaf.edges for leaf in decoded])).tolist()
+    return [list(parts) for parts in zip(*(_cut(leaf, common) for leaf in decoded), strict=True)]
+
+
+def _cut(leaf: DecodedLeaf, edges: Sequence[int]) -> list[LeafPart]:
+    pieces, number = [], 0
+    for start, stop in pairwise(edges):
+        if start == leaf.edges[number + 1]:
+            number += 1
+        own = leaf.edges[number]
+        if (start, stop) == (own, leaf.edges[number + 1]):
+            pieces.append(leaf.parts[number])
+        else:
+            wanted = RowRange((start - own) * leaf.scale, (stop - own) * leaf.scale)
+            pieces.append(cut_part(leaf.parts[number], wanted))
+    return pieces
 
 
 def assemble(

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import spans_index
@@ -19,8 +17,7 @@ from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, run_interleaved
 from lance_core.encodings.page_rows import check_within
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
-from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
-from lance_core.encodings.v2_1.read.assemble import assemble
+from lance_core.encodings.v2_1.read.assemble import DecodedLeaf, aligned, assemble
 from lance_core.encodings.v2_1.read.leaf_column import ColumnCache, LeafColumn
 from lance_core.encodings.v2_1.read.page_classes import decode_by_class
 from lance_core.errors import CorruptFileError
@@ -64,22 +61,10 @@ def decode_field(
         array = yield from _leaf(leaf, node, rows, context)
         if array is not None:
             return [array]
-    tree = _tree(field, column_of, columns)
-    root, plan = tree.root, tree.plan
     if isinstance(rows, OrderedRows):
         distinct = decode_field(field, column_of, columns, rows.distinct, context)
         return (yield from reorder(distinct, rows))
-    if len(plan) > 1:
-        context = replace(context, memo={})
-    if len(rows) == 1 and tree.has_only_lists and isinstance(rows, RowRange):
-        array = yield from _list_at(tree, rows.start, context)
-        if array is not None:
-            return [array]
-    decoded = yield from run_interleaved([leaf.decode(rows, context) for leaf in plan])
-    try:
-        return [assemble(root, parts, tree.scales, context.kernels) for parts in _aligned(decoded)]
-    except CorruptFileError as error:
-        raise error.at(field=field.name) from error
+    return (yield from _assembled(_tree(field, column_of, columns), rows, context))
 
 
 def find_integers(
@@ -106,8 +91,26 @@ def _leaf(
     array = yield from leaf.in_page(root, rows, context)
     if array is not None or isinstance(rows, OrderedRows):
         return array
-    check_within(leaf.column, rows, leaf.path)
-    return (yield from decode_by_class(leaf, root, rows, context))
+    return (yield from decode_by_class([leaf], root, rows, context))
+
+
+def _assembled(tree: _Tree, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+    """The rows of a field from all its leaves."""
+    root, plan = tree.root, tree.plan
+    if len(plan) > 1:
+        context = replace(context, memo={})
+    try:
+        array = None
+        if len(rows) == 1 and tree.has_only_lists and isinstance(rows, RowRange):
+            array = yield from _list_at(tree, rows.start, context)
+        elif tree.has_parts:
+            array = yield from decode_by_class([leaf.column for leaf in plan], root, rows, context)
+        if array is not None:
+            return [array]
+        decoded = yield from run_interleaved([leaf.decode(rows, context) for leaf in plan])
+        return [assemble(root, parts, tree.scales, context.kernels) for parts in aligned(decoded)]
+    except CorruptFileError as error:
+        raise error.at(field=tree.field.name) from error
 
 
 def _scalars(
@@ -126,10 +129,7 @@ def _list_at(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array
     parts = [part for part in found if part is not None]
     if len(parts) < len(tree.plan):
         return None
-    try:
-        return assemble(tree.root, parts, tree.scales, context.kernels)
-    except CorruptFileError as error:
-        raise error.at(field=tree.field.name) from error
+    return assemble(tree.root, parts, tree.scales, context.kernels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +139,7 @@ class _Leaf:
     column: LeafColumn
     scale: int
 
-    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[_Decoded]:
+    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[DecodedLeaf]:
         """The parts of ``rows``, one per group of pages, and the row edges of the parts."""
         wanted = rows if self.scale == 1 else _scaled(rows, self.scale)
         check_within(self.column.column, wanted, self.column.path)
@@ -148,24 +148,15 @@ class _Leaf:
             raise CorruptFileError(
                 "a page ends within a list of fixed size", field=self.column.path
             )
-        parts = yield from run_interleaved(
-            [self.column.decode_stretch(stretch, context) for stretch in stretches]
-        )
-        edges = accumulate((len(stretch.rows) // self.scale for stretch in stretches), initial=0)
-        return _Decoded(parts, list(edges), self.scale)
-
-
-class _Decoded(NamedTuple):
-    parts: list[LeafPart]
-    edges: list[int]
-    scale: int
+        return (yield from self.column.decode_stretches(stretches, context, self.scale))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tree:
     """The cached structure of a field: its root and leaves, and the columns of all ``ids``.
 
-    ``has_only_lists``: all leaves are in lists, and none is in a fixed-size list.
+    ``has_only_lists``: all leaves are in lists, and none is in a fixed-size list. ``has_parts``:
+    the root is no leaf, and no leaf is in a fixed-size list, so that all have the field's rows.
     """
 
     field: Field
@@ -176,6 +167,7 @@ class _Tree:
     plan: tuple[_Leaf, ...]
     scales: tuple[int, ...]
     has_only_lists: bool
+    has_parts: bool
 
     def is_of(self, field: Field, column_of: Mapping[int, int]) -> bool:
         """True if this is the tree of ``field`` with these columns."""
@@ -207,7 +199,7 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
         column = LeafColumn.of(columns[number], field.storage_type, field.name)
         root = Node(field.storage_type, is_leaf=True)
         leaf = _Leaf(column, 1)
-        tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,), False)
+        tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,), False, False)
         tree.expect()
         columns[number].decoder_cache.tree = tree
         return tree
@@ -221,7 +213,18 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
     ids = tuple(part.id for part in field.walk())
     numbers = tuple(column_of.get(id_, -1) for id_ in ids)
     in_lists = all(any(node.is_list for node in path) for path in paths)
-    tree = _Tree(field, ids, numbers, root, paths, plan, scales, in_lists and set(scales) == {1})
+    has_rows = set(scales) == {1}
+    tree = _Tree(
+        field,
+        ids,
+        numbers,
+        root,
+        paths,
+        plan,
+        scales,
+        in_lists and has_rows,
+        has_rows and not root.is_leaf,
+    )
     tree.expect()
     columns[number].decoder_cache.tree = tree
     return tree
@@ -258,26 +261,3 @@ def _scaled(rows: Rows, scale: int) -> Rows:
     if isinstance(rows, RowRange):
         return RowRange(rows.start * scale, rows.stop * scale)
     return RowIndices(spans_index(rows.values * scale, (rows.values + 1) * scale))
-
-
-def _aligned(decoded: Sequence[_Decoded]) -> list[list[LeafPart]]:
-    """The parts of all leaves, cut at common rows; one list of parts per stretch of rows."""
-    first = decoded[0].edges
-    if all(leaf.edges == first for leaf in decoded):
-        return [list(parts) for parts in zip(*(leaf.parts for leaf in decoded), strict=True)]
-    common = np.unique(np.concatenate([leaf.edges for leaf in decoded])).tolist()
-    return [list(parts) for parts in zip(*(_cut(leaf, common) for leaf in decoded), strict=True)]
-
-
-def _cut(leaf: _Decoded, edges: Sequence[int]) -> list[LeafPart]:
-    pieces, number = [], 0
-    for start, stop in pairwise(edges):
-        if start == leaf.edges[number + 1]:
-            number += 1
-        own = leaf.edges[number]
-        if (start, stop) == (own, leaf.edges[number + 1]):
-            pieces.append(leaf.parts[number])
-        else:
-            wanted = RowRange((start - own) * leaf.scale, (stop - own) * leaf.scale)
-            pieces.append(cut_part(leaf.parts[number], wanted))
-    return pieces

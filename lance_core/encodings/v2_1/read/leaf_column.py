@@ -31,7 +31,7 @@ from lance_core.encodings.v2_1.pages.mini_block.page_run import (
 )
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.pages.validation import check_page
-from lance_core.encodings.v2_1.read.assemble import assemble
+from lance_core.encodings.v2_1.read.assemble import DecodedLeaf, assemble
 from lance_core.errors import (
     CorruptFileError,
     LanceError,
@@ -315,6 +315,16 @@ class LeafColumn:
         self._tables.num_items[kind] = min(message.num_items, MAX_RUN_ITEMS)
         key = b"" if is_foreign(message) else encoding_fingerprint(message, self.type)
         return self._keys.setdefault(key, kind) if key else -1
+
+    def decode_stretches(
+        self, stretches: Sequence[Stretch], context: DecodeContext, scale: int = 1
+    ) -> Decoding[DecodedLeaf]:
+        """Decode groups of pages; ``scale``: rows of the column per row of the field."""
+        parts = yield from run_interleaved(
+            [self.decode_stretch(stretch, context) for stretch in stretches]
+        )
+        edges = accumulate((len(stretch.rows) // scale for stretch in stretches), initial=0)
+        return DecodedLeaf(parts, list(edges), scale)
 
     def decode_stretch(self, stretch: Stretch, context: DecodeContext) -> Decoding[LeafPart]:
         """Decode the rows of a group of pages."""

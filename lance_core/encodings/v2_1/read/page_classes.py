@@ -1,12 +1,14 @@
-"""Decode the pages of a top-level leaf, grouped by encoding, and put the values in order again.
+"""Decode the pages of a field, grouped by encoding, and put the values in order again.
 
 The encoding of a page depends on its values: a page without nulls, or with one distinct value, has
 another encoding than its neighbours. If the encodings of many small pages alternate, consecutive
-pages with equal encodings are few. So all pages with one encoding are decoded together.
+pages with equal encodings are few. So all pages with one encoding are decoded together; those of a
+nested field if each of its leaves has one encoding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,8 +17,9 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
+from lance_core.encodings.page_rows import check_within
 from lance_core.encodings.v2_1.pages.constant.reader import constant_kind, decode_constants
-from lance_core.encodings.v2_1.read.assemble import assemble
+from lance_core.encodings.v2_1.read.assemble import aligned, assemble
 from lance_core.errors import CorruptFileError
 
 if TYPE_CHECKING:
@@ -32,40 +35,47 @@ MIN_GROUPS = 8
 MAX_PAGE_ROWS = 1500
 """Maximum mean rows of a page: of larger ones, copying the values takes longer than it saves."""
 
-_CONSTANT = -2
-"""The class of pages of one value, of one value and nulls, or of nulls."""
+_ALONE = -1
+"""The class of pages with a fingerprint of this value, which are no run of pages."""
 
 
 def decode_by_class(
-    leaf: LeafColumn, node: Node, rows: Rows, context: DecodeContext
+    leaves: Sequence[LeafColumn], node: Node, rows: Rows, context: DecodeContext
 ) -> Decoding[pa.Array | None]:
-    """The ``rows`` of ``leaf``, which is the field ``node``.
+    """The ``rows`` of the field ``node``, whose ``leaves`` have the rows of the field.
 
-    None if its pages do not alternate, or have many rows.
+    None if the pages do not alternate, have many rows, or have other rows in another leaf.
     """
-    if len(leaf.column.starts) <= MIN_GROUPS:
+    for leaf in leaves:
+        check_within(leaf.column, rows, leaf.path)
+    first = leaves[0]
+    starts = first.column.starts
+    if len(starts) <= MIN_GROUPS or any(leaf.column.starts != starts for leaf in leaves[1:]):
         return None
-    if isinstance(rows, RowRange) and len(leaf.stretches(rows)) < MIN_GROUPS:
+    if isinstance(rows, RowRange) and all(
+        len(leaf.stretches(rows)) < MIN_GROUPS for leaf in leaves
+    ):
         return None
-    pages, cuts = leaf.pages_of(rows)
+    pages, cuts = first.pages_of(rows)
     if len(rows) > MAX_PAGE_ROWS * len(pages):
         return None
-    kinds = leaf.pages.kinds[pages]
-    classes = leaf.fingerprints(kinds)
-    if np.count_nonzero(classes[1:] != classes[:-1]) + np.count_nonzero(classes == -1) < MIN_GROUPS:
+    prints = np.array([leaf.fingerprints(leaf.pages.kinds[pages]) for leaf in leaves])
+    is_alone = (prints == _ALONE).any(axis=0)
+    changes = (prints[:, 1:] != prints[:, :-1]).any(axis=0)
+    if np.count_nonzero(changes) + np.count_nonzero(is_alone) < MIN_GROUPS:
         return None
-    others = np.flatnonzero(classes == -1)
-    if not _are_constant(leaf, pages[others]):
+    classes = prints[0] if len(leaves) == 1 else np.unique(prints, axis=1, return_inverse=True)[1]
+    classes = np.where(is_alone, _ALONE, classes)
+    if node.is_leaf and not _are_constant(first, pages[is_alone]):
         return None
-    classes[others] = _CONSTANT
     names = np.unique(classes).tolist()
     chosen = [classes == name for name in names]
     wanted = _WantedPages(rows, pages, cuts)
     found = yield from run_interleaved(
         [
-            _constants(leaf, wanted, mask, context)
-            if name == _CONSTANT
-            else _decode(leaf, node, wanted, mask, context)
+            _constants(first, wanted, mask, context)
+            if node.is_leaf and name == _ALONE
+            else _decode(leaves, node, wanted, mask, context)
             for name, mask in zip(names, chosen, strict=True)
         ]
     )
@@ -90,7 +100,7 @@ class _WantedPages(NamedTuple):
 def _constants(
     leaf: LeafColumn, wanted: _WantedPages, chosen: BoolArray, context: DecodeContext
 ) -> Decoding[pa.Array]:
-    """The requested rows of the ``chosen`` pages, of the class `_CONSTANT`."""
+    """The requested rows of the ``chosen`` pages of a top-level leaf, which `_are_constant`."""
     rows, pages, cuts = wanted
     own, counts = pages[chosen], np.diff(cuts)[chosen]
     starts = np.array(leaf.column.starts)[own]
@@ -110,23 +120,25 @@ def _constants(
 
 
 def _decode(
-    leaf: LeafColumn,
+    leaves: Sequence[LeafColumn],
     node: Node,
     wanted: _WantedPages,
     chosen: BoolArray,
     context: DecodeContext,
 ) -> Decoding[pa.Array]:
-    """The requested rows of the ``chosen`` pages, all of one class."""
+    """The requested rows of the ``chosen`` pages, all of one class or each decoded alone."""
     rows, pages, cuts = wanted
-    if isinstance(rows, RowRange):
-        stretches = leaf.stretches_in(pages[chosen], rows)
-    else:
-        stretches = leaf.stretches(packed_rows(rows.values[np.repeat(chosen, np.diff(cuts))]))
-    parts = []
-    for stretch in stretches:
-        part = yield from leaf.decode_stretch(stretch, context)
-        parts.append(assemble(node, [part], (1,), context.kernels))
-    return concat_arrays(parts)
+    decodings = []
+    for leaf in leaves:
+        if isinstance(rows, RowRange):
+            stretches = leaf.stretches_in(pages[chosen], rows)
+        else:
+            stretches = leaf.stretches(packed_rows(rows.values[np.repeat(chosen, np.diff(cuts))]))
+        decodings.append(leaf.decode_stretches(stretches, context))
+    scales = (1,) * len(leaves)
+    decoded = yield from run_interleaved(decodings)
+    parts = aligned(decoded)
+    return concat_arrays([assemble(node, some, scales, context.kernels) for some in parts])
 
 
 def _in_order(

@@ -38,6 +38,49 @@ def pages(type_: pa.DataType) -> list[pa.Array]:
 
 
 TYPES = [pa.int32(), pa.float64(), pa.string(), pa.decimal128(9, 2)]
+NESTED = [
+    pa.list_(pa.int32()),
+    pa.large_list(pa.string()),
+    pa.list_(pa.list_(pa.int16())),
+    pa.struct({"a": pa.int32(), "b": pa.string(), "c": pa.list_(pa.int8())}),
+    pa.list_(pa.struct({"a": pa.int32(), "b": pa.bool_()})),
+    pa.list_(pa.float32(), 3),
+]
+
+
+def nested_value(type_: pa.DataType, number: int, has_nulls: bool) -> object:
+    """A value of ``type_``; its nulls, if there are some, are in parts of it, too."""
+    if has_nulls and number % 5 == 3:
+        return None
+    if pa.types.is_struct(type_):
+        return {part.name: nested_value(part.type, number + 1, has_nulls) for part in type_}
+    if type_.num_fields:
+        size = type_.list_size if pa.types.is_fixed_size_list(type_) else number % 4
+        return [nested_value(type_.value_type, number + n, has_nulls) for n in range(size)]
+    value = number * 7919 % 100
+    return (
+        f"v{value}"
+        if pa.types.is_string(type_)
+        else bool(value % 2)
+        if pa.types.is_boolean(type_)
+        else value
+    )
+
+
+def nested_pages(type_: pa.DataType) -> list[pa.Array]:
+    """Pages of three kinds: without nulls, with some, and with nulls only."""
+    return [
+        pa.array(
+            [
+                None if page % 7 == 6 else nested_value(type_, page * PAGE + row, page % 2 == 1)
+                for row in range(PAGE)
+            ],
+            type_,
+        )
+        for page in range(PAGES)
+    ]
+
+
 WANTED = [
     RowRange(0, PAGES * PAGE),
     RowRange(45, PAGES * PAGE - 3),
@@ -48,8 +91,12 @@ WANTED = [
 
 
 def stored(type_: pa.DataType, version: str) -> StoredField:
-    (field,) = Schema.from_arrow(pa.schema([pa.field("x", type_)])).fields
-    return StoredField.write(field, pages(type_), REGISTRY, FileVersion(version), flush_bytes=1)
+    return written(pages(type_), version)
+
+
+def written(parts: list[pa.Array], version: str) -> StoredField:
+    (field,) = Schema.from_arrow(pa.schema([pa.field("x", parts[0].type)])).fields
+    return StoredField.write(field, parts, REGISTRY, FileVersion(version), flush_bytes=1)
 
 
 @each_case("rows", WANTED, ids=range(len(WANTED)))
@@ -69,6 +116,20 @@ def test_values_are_those_that_were_written(
         assert pa.concat_arrays(field.read(rows)).to_pylist() == expected.to_pylist()
 
 
+@each_case("rows", WANTED, ids=range(len(WANTED)))
+@each_case("version", ["2.1", "2.2"])
+@each_case("type_", NESTED, ids=str)
+def test_nested_values_are_those_that_were_written(
+    type_: pa.DataType, version: str, rows: RowRange | RowIndices
+) -> None:
+    parts = nested_pages(type_)
+    field, whole = written(parts, version), pa.concat_arrays(parts)
+    found = field.read(rows)
+    assert len(found) == 1
+    found[0].validate(full=True)
+    assert found[0].equals(whole.take(pa.array(rows.numbers)))
+
+
 @pytest.mark.parametrize(
     "value",
     [pa.scalar("one"), pa.scalar(b"1" * 40, pa.binary(40)), pa.scalar(1)],
@@ -82,9 +143,8 @@ def test_a_page_of_one_value_and_nulls_is_no_page_of_nulls(
         [value.as_py() if n // PAGE % 2 and n % 3 else None for n in range(PAGES * PAGE)],
         value.type,
     )
-    (field,) = Schema.from_arrow(pa.schema([pa.field("x", value.type)])).fields
     parts = [whole.slice(start, PAGE) for start in range(0, len(whole), PAGE)]
-    found = StoredField.write(field, parts, REGISTRY, FileVersion("2.2"), flush_bytes=1).read(rows)
+    found = written(parts, "2.2").read(rows)
     assert pa.concat_arrays(found).equals(whole[rows.start : rows.stop])
 
 
@@ -103,9 +163,11 @@ def test_large_pages_are_not_copied_into_order(monkeypatch: pytest.MonkeyPatch) 
     assert pa.concat_arrays(found).equals(expected)
 
 
-def test_damage_names_the_page_that_has_it() -> None:
-    field = stored(pa.int32(), "2.2")
-    page = field.columns[0].pages[8]
+@pytest.mark.parametrize("column", [0, 1])
+def test_damage_names_the_page_that_has_it(column: int) -> None:
+    type_ = pa.struct({"a": pa.int64(), "b": pa.int32()})
+    field = written(nested_pages(type_), "2.2") if column else stored(pa.int32(), "2.2")
+    page = field.columns[column].pages[8]
     data = bytearray(field.data)
     damaged = page.buffers[0]
     data[damaged.start : damaged.stop] = b"\xff" * damaged.length
