@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import lance
+import numpy as np
+import pyarrow as pa
 
 from benchmarks.bars import MANY_FRAGMENTS, SCAN_OF_FRAGMENTS
 from benchmarks.pair import Pair, link_fragments
 from benchmarks.report import Report
-from benchmarks.workloads import wide
+from benchmarks.workloads import WORDS, nested, wide
 
 SELECTIVE = "i32 < 1000"
 """Keeps 0.1 % of the rows, which are spread over all fragments."""
@@ -40,6 +42,7 @@ def small_files(report: Report, folder: Path, version: str, quick: bool) -> None
             label = f"{version} {len(data) // size:,} fragments"
             pair.first(f"{label}: filter 0.1 %", _filter, MANY_FRAGMENTS)
             pair.again(f"{label}: filter 0.1 % again", _filter, MANY_FRAGMENTS)
+            _takes(pair, label, len(data))
         shutil.rmtree(path)
     count = SINGLE // 10 if quick else SINGLE
     rows = data.slice(0, count)
@@ -47,7 +50,51 @@ def small_files(report: Report, folder: Path, version: str, quick: bool) -> None
     label = f"{version} {count} fragments of 1 row: scan"
     Pair(report, path, rounds).first(label, _scan, SCAN_OF_FRAGMENTS[1])
     shutil.rmtree(path)
+    _parts(report, path, version, quick)
     _many(report, folder, version, quick)
+
+
+def _takes(pair: Pair, label: str, rows: int) -> None:
+    taken = np.sort(np.random.default_rng(3).integers(0, rows, 100)).tolist()
+    pair.first(f"{label}: take 100 rows", lambda table: table.take(taken), MANY_FRAGMENTS)
+    pair.again(f"{label}: take 100 rows again", lambda table: table.take(taken), MANY_FRAGMENTS)
+
+
+def _parts(report: Report, path: Path, version: str, quick: bool) -> None:
+    """Time reads of lists and structs in fragments of 1,000 rows; 2.0 cannot store the nulls."""
+    if version == "2.0":
+        return
+    data = nested_with_nulls(ROWS // 100 if quick else ROWS // 4)
+    size = min(SIZES)
+    lance.write_dataset(data, str(path), max_rows_per_file=size, data_storage_version=version)
+    pair = Pair(report, path, 3 if quick else 5)
+    label = f"{version} {len(data) // size:,} fragments, nested"
+    pair.first(f"{label}: scan", _scan, MANY_FRAGMENTS)
+    pair.again(f"{label}: scan again", _scan, MANY_FRAGMENTS)
+    _takes(pair, label, len(data))
+    shutil.rmtree(path)
+
+
+def nested_with_nulls(rows: int) -> pa.Table:
+    """Lists of structs and of texts, and structs; two in three fragments have no null of a kind."""
+    rng = np.random.default_rng(10)
+
+    def nulls() -> np.ndarray:
+        return rng.random(rows) < 0.0004
+
+    data = nested(rows)
+    lists = data["items"].combine_chunks()
+    edges = np.append(0, np.cumsum(rng.integers(0, 4, rows))).astype(np.int32)
+    words = pa.array(WORDS[rng.integers(0, len(WORDS), int(edges[-1]))])
+    members = [rng.integers(0, 10**6, rows), pa.array(rng.random(rows), mask=nulls())]
+    return pa.table(
+        {
+            "id": data["id"],
+            "items": pa.ListArray.from_arrays(lists.offsets, lists.values, mask=pa.array(nulls())),
+            "words": pa.ListArray.from_arrays(edges, words, mask=pa.array(nulls())),
+            "place": pa.StructArray.from_arrays(members, ["x", "y"], mask=pa.array(nulls())),
+        }
+    )
 
 
 def _many(report: Report, folder: Path, version: str, quick: bool) -> None:

@@ -41,6 +41,8 @@ def test_small_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "2.2 fragments of 4,000 rows: scan",
         "2.2 fragments of 1,000 rows: scan again",
         "2.2 4 fragments: filter 0.1 %",
+        "2.2 4 fragments: take 100 rows again",
+        "2.2 2 fragments, nested: scan",
         "2.2 3 fragments of 1 row: scan",
         "2.2 5 fragments: open, count, first batch",
         "2.2 6 fragments: head(10)",

@@ -195,8 +195,8 @@ def test_few_rows_of_mapped_files_are_read_by_the_calling_thread(
 ) -> None:
     threads: list[int] = []
     _in_read_rows(monkeypatch, lambda: threads.append(threading.get_ident()))
-    assert sample.dataset.take([0, 30, 60, 88]).equals(sample.live.take([0, 30, 60, 88]))
-    assert threads == [threading.get_ident()] * 4
+    assert sample.dataset.take([0, 30, 60]).equals(sample.live.take([0, 30, 60]))
+    assert threads == [threading.get_ident()] * 3
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
