@@ -17,6 +17,7 @@ import pytest
 import lance_core
 import lance_core.optimize
 from lance_core.dataset.maintenance.compaction import reuse
+from lance_core.errors import CompactionError
 from tests.each_case import each_case
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
@@ -336,3 +337,57 @@ def test_old_addresses_are_kept_if_there_is_an_index(tmp_path: Path, history: st
         library.dataset(path).optimize.compact_files(defer_index_remap=True)
         found.append([index.name for index in lance.dataset(path).describe_indices()])
     assert found[0] == found[1]
+
+
+STRUCTS = [
+    pa.struct({"p": pa.list_(pa.int64())}),
+    pa.struct({"a": pa.int64(), "x": pa.list_(pa.struct({"p": pa.list_(pa.int64())}))}),
+    pa.list_(pa.struct({"a": pa.string(), "p": pa.list_(pa.int64())})),
+]
+
+
+def value_of(type_: pa.DataType, chance: random.Random, nulls: float) -> object:
+    if chance.random() < nulls:
+        return None
+    if pa.types.is_struct(type_):
+        return {part.name: value_of(part.type, chance, nulls) for part in type_}
+    if pa.types.is_list(type_):
+        return [value_of(type_.value_type, chance, nulls) for _ in range(chance.randrange(3))]
+    return "abc"[chance.randrange(3)] if pa.types.is_string(type_) else chance.randrange(9)
+
+
+@each_case("writer", BOTH)
+@each_case("version", ["2.1", "2.2"])
+@each_case("type_", STRUCTS, ids=str)
+@each_case("deleted", [False, True])
+def test_pylance_reads_structs_around_lists_of_which_some_are_null(
+    tmp_path: Path, writer: Any, version: str, type_: pa.DataType, deleted: bool
+) -> None:
+    chance = random.Random(7)
+    values = [value_of(type_, chance, nulls) for nulls in (0, 0.4, 0, 1, 0) for _ in range(5)]
+    table = pa.table({"i": range(25), "x": pa.array(values, type_)})
+    writer.write_dataset(table, str(tmp_path), max_rows_per_file=5, data_storage_version=version)
+    dataset = lance_core.dataset(tmp_path)
+    options: dict[str, Any] = {"compaction_mode": "try_binary_copy"}
+    if deleted:
+        dataset.delete("i = 7")
+        options["materialize_deletions_threshold"] = 0.0
+        table = table.filter(pc.field("i") != 7)
+    elif writer is lance:
+        with pytest.raises(CompactionError, match="'x' differ in which structs"):
+            dataset.optimize.compact_files(compaction_mode="force_binary_copy")
+    else:
+        options["compaction_mode"] = "force_binary_copy"
+    dataset.optimize.compact_files(**options)
+    assert len(dataset.get_fragments()) == 1
+    assert lance.dataset(str(tmp_path)).to_table() == table
+
+
+def test_pylance_reads_structs_around_lists_written_in_several_pages(tmp_path: Path) -> None:
+    rows = 4000
+    lists = pa.array([[n] * (n % 4) for n in range(rows)], pa.list_(pa.int64()))
+    nulls = pa.array(np.arange(rows) // 10 == 321)
+    table = pa.table({"x": pa.StructArray.from_arrays([lists], ["p"], mask=nulls)})
+    reader = table.to_reader(max_chunksize=100)
+    lance_core.write_dataset(reader, str(tmp_path), max_page_bytes=1000)
+    assert lance.dataset(str(tmp_path)).to_table() == table

@@ -17,11 +17,13 @@ class ColumnLayout:
 
     ``is_header``: a column of 2.0 for a struct, whose only page has no data. ``scale``: rows of the
     column for each row of the top-level field; None for the items of lists in 2.0 files.
+    ``has_struct_of_lists``: a column of later versions in a list that is in a struct.
     """
 
     field_id: int
     is_header: bool
     scale: int | None
+    has_struct_of_lists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +49,21 @@ def field_layouts(fields: Sequence[Field], version: FileVersion) -> tuple[FieldL
     """The layouts of the top-level ``fields`` in a file of ``version`` that has only these."""
     layouts, first = [], 0
     for field in fields:
-        columns = tuple(_columns(field, version, 1))
+        columns = tuple(_columns(field, version, 1, ()))
         layouts.append(FieldLayout(field, first, columns))
         first += len(columns)
     return tuple(layouts)
 
 
-def _columns(field: Field, version: FileVersion, scale: int | None) -> Iterator[ColumnLayout]:
+def _columns(
+    field: Field, version: FileVersion, scale: int | None, outer: tuple[Field, ...]
+) -> Iterator[ColumnLayout]:
+    """The columns of ``field``, which is in the fields ``outer``."""
     has_parts = bool(field.children) and not field.is_packed_struct and not field.is_blob
     is_2_0 = version is FileVersion.V2_0
     if not has_parts or is_2_0:
-        yield ColumnLayout(field.id, has_parts and field.is_struct, scale)
+        is_header = has_parts and field.is_struct
+        yield ColumnLayout(field.id, is_header, scale, not is_2_0 and _has_struct_of_lists(outer))
     if not has_parts:
         return
     below = scale
@@ -66,4 +72,10 @@ def _columns(field: Field, version: FileVersion, scale: int | None) -> Iterator[
     elif pa.types.is_fixed_size_list(field.storage_type) and scale is not None:
         below = scale * field.storage_type.list_size
     for child in field.children:
-        yield from _columns(child, version, below)
+        yield from _columns(child, version, below, (*outer, field))
+
+
+def _has_struct_of_lists(path: Sequence[Field]) -> bool:
+    """True if a struct on the ``path``, outermost field first, has a list below it."""
+    structs = [number for number, field in enumerate(path) if field.is_struct]
+    return bool(structs) and not all(field.is_struct for field in path[structs[0] :])

@@ -22,6 +22,7 @@ from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.varints import Ints, edges_of
 from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.nullable_structs import nullable_structs
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
@@ -150,28 +151,33 @@ def pieces_of_fields(
     layouts: Sequence[FieldLayout],
     table: SourcePages,
     sources: Sequence[SourceRows],
+    parser: ColumnParser,
     *,
     merges: bool,
-    numbers_in: ColumnParser | None = None,
+    merges_numbers: bool = False,
 ) -> list[list[Piece]]:
     """The pieces of each field in row order.
 
-    ``merges``: True to encode neighbouring units with small pages again. ``numbers_in``: parses the
-    encodings of pages to find those of `MERGE_NUMBER_ROWS`, which are encoded again as well; None
-    if they stay. Raises `CorruptFileError` if a column has more or fewer rows than its source, or
-    if an encoding is not a message.
+    ``parser``: parses the encodings of pages. ``merges``: True to encode neighbouring units with
+    small pages again. ``merges_numbers``: True to encode those of `MERGE_NUMBER_ROWS` as well.
+    Raises `CorruptFileError` if a column has more or fewer rows than its source, or if an encoding
+    is not a message.
     """
     whole = _Sources.of(sources)
-    return [_pieces_of_field(layout, table, whole, numbers_in, merges=merges) for layout in layouts]
+    return [
+        _pieces_of_field(layout, table, whole, parser, merges=merges, merges_numbers=merges_numbers)
+        for layout in layouts
+    ]
 
 
 def _pieces_of_field(
     layout: FieldLayout,
     table: SourcePages,
     sources: _Sources,
-    parser: ColumnParser | None,
+    parser: ColumnParser,
     *,
     merges: bool,
+    merges_numbers: bool,
 ) -> list[Piece]:
     units = _units(layout, table, sources)
     count = np.zeros(len(units.source), np.int64)
@@ -183,10 +189,11 @@ def _pieces_of_field(
     values = (units.stop - units.start) * len(layout.data_columns)
     is_small = units.is_copied & (size < MERGE_BYTES * count) & (values < MERGE_ROWS * count)
     is_small &= merges
-    if parser is not None and pa.types.is_primitive(layout.field.storage_type):
+    if merges_numbers and pa.types.is_primitive(layout.field.storage_type):
         chosen = units.is_copied & ~is_small & (values < MERGE_NUMBER_ROWS * count)
         is_small |= _need_decoding(table, units, chosen, parser)
     encoded = _encoded(units.is_copied, is_small, count, len(layout.data_columns))
+    encoded |= _other_structs(layout, table, units, encoded, parser)
     rows = edges_of(units.live)
     edges = [0, *(np.flatnonzero(np.diff(encoded)) + 1).tolist(), len(encoded)]
     pieces: list[Piece] = []
@@ -213,6 +220,33 @@ def _need_decoding(
     found = chosen.copy()
     found[np.repeat(numbers, last - first)[merges]] = False
     return found
+
+
+def _other_structs(
+    layout: FieldLayout,
+    table: SourcePages,
+    units: _Units,
+    encoded: npt.NDArray[np.bool_],
+    parser: ColumnParser,
+) -> npt.NDArray[np.bool_]:
+    """Units with pages that must not be in one file with the others, of which some are ``encoded``.
+
+    See `lance_core.encodings.nullable_structs`.
+    """
+    found = np.zeros(len(encoded), np.bool_)
+    is_mixed = bool(encoded.any())
+    for number, column in enumerate(layout.columns):
+        if not column.has_struct_of_lists:
+            continue
+        first, last = units.first[:, number], units.last[:, number]
+        pages = spans_index(first, last)
+        starts, stops = table.encoding_starts[pages].tolist(), table.middle_stops[pages].tolist()
+        encodings = [table.raw[start:stop] for start, stop in zip(starts, stops, strict=True)]
+        structs = {one: nullable_structs(parser.page_encoding(one)) for one in set(encodings)}
+        is_mixed |= len(set(structs.values())) > 1
+        is_other = np.array([not all(structs[one]) for one in encodings], np.bool_)
+        found[np.repeat(np.arange(len(found)), last - first)[is_other]] = True
+    return found if is_mixed else np.zeros_like(found)
 
 
 def _encoded_rows(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_core.datafile.binary_copy.field_layout import field_layouts
 from lance_core.datafile.binary_copy.file_bytes import have_views
 from lance_core.datafile.binary_copy.file_copy import CopyCounts, FileCopy, Parts
-from lance_core.datafile.binary_copy.pieces import pieces_of_fields
+from lance_core.datafile.binary_copy.pieces import EncodedRows, pieces_of_fields
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.dataset.maintenance.compaction.copy_inputs import copy_inputs
@@ -91,9 +91,14 @@ def why_not(
             return f"{file.path!r} does not have the columns of the table's schema"
     try:
         layouts = field_layouts(snapshot.schema.fields, version)
-        copy_inputs(snapshot, fragments, layouts, version, is_strict=True)
+        inputs = copy_inputs(snapshot, fragments, layouts, version, is_strict=True)
     except UnsupportedFeatureError as error:
         return str(error)
+    parser = ColumnParser(version, 0)
+    pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, parser, merges=False)
+    for layout, own in zip(layouts, pieces, strict=True):
+        if any(isinstance(piece, EncodedRows) for piece in own):
+            return f"pages of {layout.field.name!r} differ in which structs may be null"
     return None
 
 
@@ -175,8 +180,11 @@ def _copy(
 
     merges = not writing.is_strict
     # Of files that are not mapped, each page would need a request.
-    parser = ColumnParser(version, 0) if merges and have_views(inputs.files) else None
-    pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, merges=merges, numbers_in=parser)
+    merges_numbers = merges and have_views(inputs.files)
+    parser = ColumnParser(version, 0)
+    pieces = pieces_of_fields(
+        layouts, inputs.table, inputs.rows, parser, merges=merges, merges_numbers=merges_numbers
+    )
     if writing.verify_pages:
         for _ in _read(snapshot, schema.fields, all_rows(snapshot, group)):
             pass

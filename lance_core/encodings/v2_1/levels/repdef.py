@@ -237,24 +237,28 @@ def _kinds(layers: Sequence[Layer]) -> list[int]:
     If a struct has nulls, every layer below it, up to and including the next list, becomes
     nullable, even without nulls of its own. Otherwise pylance returns fill values when it reads
     members of null structs alone, and it cannot read lists and structs below such a struct.
+
+    A struct around a list is always nullable: pylance cannot read rows of several pages of which
+    only some declare it.
     """
     kinds = []
+    last_list = max((n for n, one in enumerate(layers) if isinstance(one, ListLayer)), default=-1)
     visible: BoolArray | None = None  # slots that are not null and not inside a null struct
-    for layer in layers:
+    is_nullable = False
+    for number, layer in enumerate(layers):
         valid = layer.valid
         if valid is not None and not valid.all():
             visible = valid if visible is None else visible & valid
+            is_nullable = True
         if isinstance(layer, ItemLayer):
-            kinds.append(REPDEF_ALL_VALID_ITEM if visible is None else REPDEF_NULLABLE_ITEM)
+            is_nullable |= number < last_list
+            kinds.append(REPDEF_NULLABLE_ITEM if is_nullable else REPDEF_ALL_VALID_ITEM)
             continue
         empty = np.diff(layer.offsets) == 0
-        has_nulls = visible is not None
         has_empty = bool((empty if visible is None else empty & visible).any())
-        visible = None
-        if has_nulls and has_empty:
-            kinds.append(REPDEF_NULL_AND_EMPTY_LIST)
-        elif has_nulls:
-            kinds.append(REPDEF_NULLABLE_LIST)
+        if is_nullable:
+            kinds.append(REPDEF_NULL_AND_EMPTY_LIST if has_empty else REPDEF_NULLABLE_LIST)
         else:
             kinds.append(REPDEF_EMPTYABLE_LIST if has_empty else REPDEF_ALL_VALID_LIST)
+        visible, is_nullable = None, False
     return [int(kind) for kind in kinds]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core._pb.encodings_v2_1_pb2 import PageLayout
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
@@ -66,7 +67,9 @@ def decode_by_class(
         return None
     classes = prints[0] if len(leaves) == 1 else np.unique(prints, axis=1, return_inverse=True)[1]
     classes = np.where(is_alone, _ALONE, classes)
-    if node.is_leaf and not _are_constant(first, pages[is_alone]):
+    check = _are_constant if node.is_leaf else _have_one_value
+    lonely = [(leaf, pages[own == _ALONE]) for leaf, own in zip(leaves, prints, strict=True)]
+    if not all(check(leaf, own) for leaf, own in lonely):
         return None
     names = np.unique(classes).tolist()
     chosen = [classes == name for name in names]
@@ -87,6 +90,15 @@ def _are_constant(leaf: LeafColumn, pages: Int64Array) -> bool:
     counts, encodings = np.diff(leaf.pages.edges)[pages].tolist(), leaf.pages.encodings
     pairs = set(zip(leaf.pages.kinds[pages].tolist(), counts, strict=True))
     return all(constant_kind(encodings[kind], count, leaf.type) for kind, count in pairs)
+
+
+def _have_one_value(leaf: LeafColumn, pages: Int64Array) -> bool:
+    """True if ``pages`` have a constant layout, and no items of their own as dictionaries have."""
+    encodings = [leaf.pages.encodings[kind] for kind in set(leaf.pages.kinds[pages].tolist())]
+    is_constant = all(
+        isinstance(one, PageLayout) and one.HasField("constant_layout") for one in encodings
+    )
+    return is_constant and not pa.types.is_dictionary(leaf.type)
 
 
 class _WantedPages(NamedTuple):

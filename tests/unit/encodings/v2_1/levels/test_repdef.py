@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_ALL_VALID_ITEM,
+    REPDEF_ALL_VALID_LIST,
     REPDEF_EMPTYABLE_LIST,
     REPDEF_NULL_AND_EMPTY_LIST,
     REPDEF_NULLABLE_ITEM,
@@ -210,3 +211,18 @@ def described(layer: ArrowLayer) -> tuple[object, ...]:
         bits = np.unpackbits(octets, count=layer.count, bitorder="little").tolist()
     offsets = None if layer.offsets is None else layer.offsets.tolist()
     return layer.count, layer.nulls, bits, offsets
+
+
+def test_structs_around_lists_are_always_nullable() -> None:
+    struct, item = REPDEF_NULLABLE_ITEM, REPDEF_ALL_VALID_ITEM
+    cases = {
+        (item, REPDEF_NULLABLE_LIST, struct): [{"x": [1], "y": 2}],
+        (item, REPDEF_NULL_AND_EMPTY_LIST, struct): [{"x": [1], "y": 2}, {"x": [], "y": 3}],
+        (struct, REPDEF_NULLABLE_LIST, struct): [{"x": [None], "y": 2}],
+    }
+    for kinds, values in cases.items():
+        lists, numbers = stored(pa.array(values))
+        assert lists.levels.kinds.kinds == kinds
+        assert numbers.levels.kinds.kinds == (item, item)
+    (inner,) = stored(pa.array([[{"x": [1]}]]))
+    assert inner.levels.kinds.kinds == (item, REPDEF_NULLABLE_LIST, struct, REPDEF_ALL_VALID_LIST)
