@@ -40,6 +40,8 @@ def unravel(levels: Levels, kernels: Kernels) -> list[ArrowLayer]:
     if levels.count <= _FEW:
         return _unravel_few(levels)
     kinds, rep, definition = levels.kinds, levels.rep, levels.definition
+    if definition is not None and not definition.any():
+        definition = None  # many pages declare nulls that they do not have
     if definition is None and not kinds.max_rep:
         return [ArrowLayer(levels.count, 0, None, None)] * len(kinds.kinds)
     count = row_count(levels, kernels)
