@@ -2,7 +2,7 @@
 
 Each library scans tables of large fragments and of fragments of 1,000 rows in a process of its own,
 which may use one processor, or two. Version 2.0 maps its values, so there the bytes are also read.
-Each timed scan follows one by the same process whose lock is sampled.
+In each round, a process scans three times: to warm up, while its lock is sampled, and timed.
 
 For this library, three figures are taken from the scan with one processor:
 
@@ -116,7 +116,7 @@ def _scans(path: Path, version: str, rounds: int) -> AllScans:
                 found[name, count] = Scans()
         for _ in range(rounds):
             for key, sampler in samplers.items():
-                # In this order: threads that have slept often share a processor for some time.
+                sampler.run("scan")  # caches are cold, and threads that slept share a processor
                 found[key].locked.append(sampler.locked("scan"))
                 found[key].runs.append(sampler.run("scan"))
     return found
