@@ -18,7 +18,7 @@ from benchmarks.measure import Action, Timing, interleaved
 from benchmarks.pair import MODULES, Pair
 from benchmarks.report import OURS, PEER, Report
 from benchmarks.touch import touch
-from benchmarks.workloads import WORDS
+from benchmarks.workloads import WORDS, list_offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _nested(rng: np.random.Generator, kind: int, rows: int) -> pa.Array:
         return pa.StructArray.from_arrays(
             [_column(rng, 1, rows), _column(rng, 9, rows)], ["a", "b"]
         )
-    offsets = np.append(0, np.cumsum(rng.integers(0, 6, rows))).astype(np.int32)
+    offsets = list_offsets(rng, rows, 5)
     nulls = pa.array(rng.random(rows) < 0.1) if kind % 2 else None
     items = _column(rng, 1 if kind < 7 else 9, int(offsets[-1]))
     return pa.ListArray.from_arrays(offsets, items, mask=nulls)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from benchmarks.bars import MANY_FRAGMENTS, SCAN_OF_FRAGMENTS
 from benchmarks.pair import Pair, link_fragments
 from benchmarks.report import Report
-from benchmarks.workloads import WORDS, nested, wide
+from benchmarks.workloads import WORDS, list_offsets, nested, wide
 
 SELECTIVE = "i32 < 1000"
 """Keeps 0.1 % of the rows, which are spread over all fragments."""
@@ -84,7 +84,7 @@ def nested_with_nulls(rows: int) -> pa.Table:
 
     data = nested(rows)
     lists = data["items"].combine_chunks()
-    edges = np.append(0, np.cumsum(rng.integers(0, 4, rows))).astype(np.int32)
+    edges = list_offsets(rng, rows, 3)
     words = pa.array(WORDS[rng.integers(0, len(WORDS), int(edges[-1]))])
     members = [rng.integers(0, 10**6, rows), pa.array(rng.random(rows), mask=nulls())]
     return pa.table(

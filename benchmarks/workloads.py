@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 WORDS = np.array(
@@ -91,12 +92,15 @@ def embed(rows: int) -> pa.Table:
     return pa.table({"id": ids, "vector": vectors, "text": _texts(rng, rows, 6)})
 
 
+def list_offsets(rng: np.random.Generator, rows: int, most: int) -> npt.NDArray[np.int32]:
+    """The offsets of lists of up to ``most`` items."""
+    return np.append(0, np.cumsum(rng.integers(0, most + 1, rows))).astype(np.int32)
+
+
 def nested(rows: int) -> pa.Table:
     """Lists of structs."""
     rng = np.random.default_rng(9)
-    lengths = rng.integers(0, 5, rows)
-    offsets = np.zeros(rows + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = list_offsets(rng, rows, 4)
     items = int(offsets[-1])
     struct = pa.StructArray.from_arrays(
         [pa.array(rng.integers(0, 1000, items)), pa.array(rng.random(items))], ["k", "v"]

@@ -16,6 +16,7 @@ import numpy as np
 
 from lance_core.datafile.column_map import column_fields
 from lance_core.datafile.single_pages import column_pages
+from lance_core.datafile.varints import edges_of
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.dispatch import decode_columns, decode_field, group_key
 from lance_core.encodings.page import Column, GroupKey
@@ -39,7 +40,7 @@ MIN_NESTED = 4
 """Minimum number of fields of a read, or of lists or of structs among them, to form groups; with
 fewer, there is little to save."""
 
-_MIN_FIELDS = 2
+_MIN_MEMBERS = 2
 _MAX_ROWS = 1 << 20
 _MAX_BYTES = 4 << 20
 """Maximum rows and stored bytes of a group: the arrays of its columns share memory."""
@@ -132,12 +133,11 @@ def column_groups(
             members = rest if key is None else alike.setdefault((field.storage_type, key), [])
             known[kind] = members, 0 if key is None else key.max_page_bytes
         members, most = known[kind]
-        size = found.sizes[page] if len(pages) == 1 else sum([found.sizes[p] for p in pages])
-        (members if size <= most else rest).append(place)
+        (members if found.sizes[place] <= most else rest).append(place)
     groups = []
     for (_, key), places in alike.items():
         for some in _limited(places, found, content.num_rows) if key.is_copied else [places]:
-            if len(some) < _MIN_FIELDS:
+            if len(some) < _MIN_MEMBERS:
                 rest += some
             else:
                 groups.append(_group(some, fields, parts[some[0]], found, key))
@@ -155,7 +155,8 @@ class _FieldPages(NamedTuple):
     """The pages of the columns of some fields.
 
     The columns of field i have the pages ``of_field[i]``; -1 for one that has several pages or is
-    damaged. ``sizes`` has the stored bytes of each page. ``encoding`` is that of all columns.
+    damaged. ``sizes`` has the stored bytes of the pages of each field. ``encoding`` is that of all
+    columns.
     """
 
     pages: PageArrays
@@ -178,10 +179,12 @@ def _field_pages(
     has_rows = np.flatnonzero(found.pages.num_rows == content.num_rows)
     page_of = np.full(count + 1, -1)
     page_of[found.numbers[has_rows]] = has_rows
-    pages = iter(page_of[np.where(is_column, columns, count)].tolist())
+    chosen = page_of[np.where(is_column, columns, count)]
+    pages = iter(chosen.tolist())
     of_field = [tuple(islice(pages, len(some))) for some in parts]
-    ends = np.concatenate([[0], np.cumsum(found.pages.stops - found.pages.starts)])
-    sizes = np.diff(ends[found.pages.edges]).tolist()
+    ends = edges_of(found.pages.stops - found.pages.starts)
+    of_page = np.where(chosen < 0, 0, np.diff(ends[found.pages.edges])[chosen])
+    sizes = np.diff(edges_of(of_page)[edges_of(np.array(list(map(len, parts))))]).tolist()
     return _FieldPages(found.pages, of_field, sizes, found.encoding)
 
 
@@ -191,7 +194,7 @@ def _limited(places: Sequence[int], found: _FieldPages, num_rows: int) -> list[l
     most = max(1, _MAX_ROWS // num_rows)
     size = 0
     for place in places:
-        mine = sum([found.sizes[page] for page in found.of_field[place]])
+        mine = found.sizes[place]
         size += mine
         if not groups or len(groups[-1]) == most or size > _MAX_BYTES:
             groups.append([])

@@ -44,6 +44,11 @@ class FieldLayout:
         """The columns that have data, counted from the first column of the field."""
         return [number for number, column in enumerate(self.columns) if not column.is_header]
 
+    @property
+    def has_structs_of_lists(self) -> bool:
+        """True if a column is in a list that is in a struct."""
+        return any(column.has_struct_of_lists for column in self.columns)
+
 
 def field_layouts(fields: Sequence[Field], version: FileVersion) -> tuple[FieldLayout, ...]:
     """The layouts of the top-level ``fields`` in a file of ``version`` that has only these."""

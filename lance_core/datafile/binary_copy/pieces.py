@@ -193,7 +193,8 @@ def _pieces_of_field(
         chosen = units.is_copied & ~is_small & (values < MERGE_NUMBER_ROWS * count)
         is_small |= _need_decoding(table, units, chosen, parser)
     encoded = _encoded(units.is_copied, is_small, count, len(layout.data_columns))
-    encoded |= _other_structs(layout, table, units, encoded, parser)
+    if layout.has_structs_of_lists:
+        encoded |= _other_structs(layout, table, units, encoded, parser)
     rows = edges_of(units.live)
     edges = [0, *(np.flatnonzero(np.diff(encoded)) + 1).tolist(), len(encoded)]
     pieces: list[Piece] = []

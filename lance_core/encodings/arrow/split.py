@@ -7,7 +7,7 @@ of slices, each would be as large as the whole. So each part gets slices of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,22 +57,18 @@ def _split(array: pa.Array, edges: Int64Array) -> list[pa.Array]:
     elif is_variable(type_) or type_.num_fields:
         offsets = _offsets(array)
         columns.append(_own_offsets(offsets, edges))
-        inner = offsets[edges].astype(np.int64)
+        items = offsets[edges].astype(np.int64)
         if type_.num_fields:
-            children = [_split(array.values, inner)]
+            children = [_split(array.values, items)]
         else:
-            columns.append(_slices(values[1] or pa.py_buffer(b""), inner))
+            columns.append(_slices(values[1] or pa.py_buffer(b""), items))
     else:
         columns.append(_slices(values[0], (edges + array.offset) * (type_.bit_width // 8)))
-    lengths, buffers = np.diff(edges).tolist(), zip(*columns, strict=True)
-    if not children:
-        return [
-            pa.Array.from_buffers(type_, length, list(own), nulls)
-            for length, own in zip(lengths, buffers, strict=True)
-        ]
+    inside = zip(*children, strict=True) if children else repeat((), count)
+    parts = zip(np.diff(edges).tolist(), zip(*columns, strict=True), inside, strict=True)
     return [
-        pa.Array.from_buffers(type_, length, list(own), nulls, 0, list(inside))
-        for length, own, inside in zip(lengths, buffers, zip(*children, strict=True), strict=True)
+        pa.Array.from_buffers(type_, length, list(own), nulls, 0, list(inner))
+        for length, own, inner in parts
     ]
 
 

@@ -94,9 +94,10 @@ def why_not(
         inputs = copy_inputs(snapshot, fragments, layouts, version, is_strict=True)
     except UnsupportedFeatureError as error:
         return str(error)
+    chosen = [layout for layout in layouts if layout.has_structs_of_lists]
     parser = ColumnParser(version, 0)
-    pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, parser, merges=False)
-    for layout, own in zip(layouts, pieces, strict=True):
+    pieces = pieces_of_fields(chosen, inputs.table, inputs.rows, parser, merges=False)
+    for layout, own in zip(chosen, pieces, strict=True):
         if any(isinstance(piece, EncodedRows) for piece in own):
             return f"pages of {layout.field.name!r} differ in which structs may be null"
     return None

@@ -103,7 +103,7 @@ def _assembled(tree: _Tree, rows: Rows, context: DecodeContext) -> Decoding[list
         array = None
         if len(rows) == 1 and tree.has_only_lists and isinstance(rows, RowRange):
             array = yield from _list_at(tree, rows.start, context)
-        elif tree.has_parts:
+        elif not root.is_leaf and max(tree.scales) == 1:  # all leaves have the rows of the field
             array = yield from decode_by_class([leaf.column for leaf in plan], root, rows, context)
         if array is not None:
             return [array]
@@ -155,8 +155,7 @@ class _Leaf:
 class _Tree:
     """The cached structure of a field: its root and leaves, and the columns of all ``ids``.
 
-    ``has_only_lists``: all leaves are in lists, and none is in a fixed-size list. ``has_parts``:
-    the root is no leaf, and no leaf is in a fixed-size list, so that all have the field's rows.
+    ``has_only_lists``: all leaves are in lists, and none is in a fixed-size list.
     """
 
     field: Field
@@ -167,7 +166,6 @@ class _Tree:
     plan: tuple[_Leaf, ...]
     scales: tuple[int, ...]
     has_only_lists: bool
-    has_parts: bool
 
     def is_of(self, field: Field, column_of: Mapping[int, int]) -> bool:
         """True if this is the tree of ``field`` with these columns."""
@@ -199,7 +197,7 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
         column = LeafColumn.of(columns[number], field.storage_type, field.name)
         root = Node(field.storage_type, is_leaf=True)
         leaf = _Leaf(column, 1)
-        tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,), False, False)
+        tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,), False)
         tree.expect()
         columns[number].decoder_cache.tree = tree
         return tree
@@ -213,18 +211,7 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
     ids = tuple(part.id for part in field.walk())
     numbers = tuple(column_of.get(id_, -1) for id_ in ids)
     in_lists = all(any(node.is_list for node in path) for path in paths)
-    has_rows = set(scales) == {1}
-    tree = _Tree(
-        field,
-        ids,
-        numbers,
-        root,
-        paths,
-        plan,
-        scales,
-        in_lists and has_rows,
-        has_rows and not root.is_leaf,
-    )
+    tree = _Tree(field, ids, numbers, root, paths, plan, scales, in_lists and set(scales) == {1})
     tree.expect()
     columns[number].decoder_cache.tree = tree
     return tree

@@ -47,12 +47,11 @@ def decode_by_class(
 
     None if the pages do not alternate, have many rows, or have other rows in another leaf.
     """
-    for leaf in leaves:
-        check_within(leaf.column, rows, leaf.path)
     first = leaves[0]
     starts = first.column.starts
     if len(starts) <= MIN_GROUPS or any(leaf.column.starts != starts for leaf in leaves[1:]):
         return None
+    check_within(first.column, rows, first.path)
     if isinstance(rows, RowRange) and all(
         len(leaf.stretches(rows)) < MIN_GROUPS for leaf in leaves
     ):
