@@ -2,7 +2,8 @@
 
 Most have nothing but values of one size, bitmaps, and strings with their ends. The bytes of
 several, one after the other, are those of one page with all their rows; only ends must be counted
-from another start. Mini-block pages of numbers are unpacked and packed again.
+from another start. Mini-block pages are unpacked and packed again: those of numbers, and those of
+FSST codes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy.typing as npt
 from google.protobuf.message import Message
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer
-from lance_core._pb.encodings_v2_1_pb2 import PageLayout
+from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout, PageLayout
 from lance_core.encodings.page import ForeignEncoding
+from lance_core.encodings.v2_1.pages.mini_block.code_pages import symbols_of
 from lance_core.encodings.v2_1.pages.mini_block.number_pages import NumberCodec, number_codec
 from lance_core.errors import CorruptFileError
 
@@ -45,7 +47,7 @@ class PageForm(NamedTuple):
 
 
 class NumberForm(NamedTuple):
-    """A mini-block page of numbers; those with the same ``key`` and bits can be merged.
+    """A mini-block page of numbers; those with the same ``key`` can be merged.
 
     Pages of both codecs occur in one column: where packing saves little, that depends on the number
     of rows.
@@ -53,9 +55,23 @@ class NumberForm(NamedTuple):
 
     key: bytes
     codec: NumberCodec
+    has_nulls: bool
 
 
-def page_form(encoding: Message | ForeignEncoding, num_rows: int) -> PageForm | NumberForm | None:
+class CodeForm(NamedTuple):
+    """A mini-block page of FSST codes; those with the same ``key`` can be merged.
+
+    ``symbols``: the stored symbol table of the page.
+    """
+
+    key: bytes
+    symbols: bytes
+
+
+AnyForm = PageForm | NumberForm | CodeForm
+
+
+def page_form(encoding: Message | ForeignEncoding, num_rows: int) -> AnyForm | None:
     """The form of a page of ``num_rows`` rows; None if it cannot be merged with others."""
     if isinstance(encoding, ArrayEncoding):
         return _form_2_0(encoding)
@@ -116,17 +132,10 @@ def _buffers(encoding: ArrayEncoding, scale: int) -> dict[int, int] | None:
     return {buffer.buffer_index: bits} if buffer.buffer_type == Buffer.page and bits else None
 
 
-def _form_2_1(encoding: PageLayout, num_rows: int) -> PageForm | NumberForm | None:
+def _form_2_1(encoding: PageLayout, num_rows: int) -> AnyForm | None:
     """Without control words, rows of full-zip pages have the bytes of their values."""
     if encoding.HasField("mini_block_layout"):
-        codec = number_codec(encoding.mini_block_layout)
-        if codec is None or not codec.bits or encoding.mini_block_layout.num_items != num_rows:
-            return None
-        same = PageLayout()
-        same.CopyFrom(encoding)
-        same.mini_block_layout.num_items = codec.bits
-        same.mini_block_layout.ClearField("value_compression")
-        return NumberForm(same.SerializeToString(deterministic=True), codec)
+        return _mini_block_form(encoding.mini_block_layout, num_rows)
     page = encoding.full_zip_layout
     if page.WhichOneof("details") != "bits_per_value" or page.bits_rep or page.bits_def:
         return None
@@ -134,6 +143,25 @@ def _form_2_1(encoding: PageLayout, num_rows: int) -> PageForm | NumberForm | No
     if not is_whole or not page.bits_per_value or page.bits_per_value % 8:
         return None
     return PageForm(merged_encoding(encoding, 0, 0), (page.bits_per_value,))
+
+
+def _mini_block_form(page: MiniBlockLayout, num_rows: int) -> NumberForm | CodeForm | None:
+    if page.num_items != num_rows:
+        return None
+    same = MiniBlockLayout()
+    same.CopyFrom(page)
+    symbols = symbols_of(page)
+    if symbols is not None:
+        same.ClearField("num_items")
+        same.value_compression.fsst.ClearField("symbol_table")
+        return CodeForm(same.SerializeToString(deterministic=True), symbols)
+    codec = number_codec(page)
+    if codec is None or not codec.bits:
+        return None
+    same.num_items = codec.bits
+    same.ClearField("value_compression")
+    has_nulls = page.HasField("def_compression")
+    return NumberForm(same.SerializeToString(deterministic=True), codec, has_nulls)
 
 
 def merge_ends(

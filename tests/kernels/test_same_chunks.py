@@ -224,7 +224,9 @@ def test_string_chunks_of_any_form_have_the_same_values(
     width = data.draw(st.just(width) | st.sampled_from([0, 4, 8]))
     chunks = VariableChunks(*forms, width)
     check("join_variable", chunks)
-    check("fsst_decode_chunks", chunks, single_table(table, len(chunks.counts)))
+    for keeps_escapes in (False, True):
+        tables = single_table(table, len(chunks.counts))._replace(keeps_escapes=keeps_escapes)
+        check("fsst_decode_chunks", chunks, tables)
 
 
 def single_table(table: tuple[bytes, bytes], chunks: int) -> SymbolTables:
@@ -265,7 +267,7 @@ def test_string_chunks_of_several_pages_have_the_same_values(
     )
     cut = data.draw(st.sampled_from([0, 0, 0, 1]))
     chunks = VariableChunks(octets, *numbered[:3], width)
-    some = SymbolTables(symbols[8 * cut :], lengths[cut:], *numbered[3:])
+    some = SymbolTables(symbols[8 * cut :], lengths[cut:], *numbered[3:], data.draw(st.booleans()))
     check("fsst_decode_chunks", chunks, some)
 
 

@@ -79,23 +79,24 @@ class PageCopies:
     ) -> None:
         self._table = table
         self._content = content
-        self._version = version = context.version
+        self._version = context.version
         self._join = context.kernels.join_slices
         self._merges: PageMerges | None = None
         if merges:
-            self._merges = PageMerges(table, content, version, context.registry)
+            self._merges = PageMerges(table, content, context)
         self._pages: list[Ints] = []
         self._shifts: list[Ints] = []
         self._edges = [0]
         self._serialized: PageBytes | None = None
         self._merged: list[MergedPages] = []
         self._read: list[MergedPages] = []
+        self._packed: list[MergedPages] = []
         self._messages: dict[int, bytes] = {}
 
     @property
     def num_packed(self) -> int:
-        """Number of pages of numbers that were packed again, after `merged`."""
-        return sum(one.stop - one.first for one in self._merged if one.is_packed)
+        """Number of pages that were packed again, after `write_merged`."""
+        return sum(one.stop - one.first for one in self._packed)
 
     @property
     def num_copied(self) -> int:
@@ -106,12 +107,12 @@ class PageCopies:
     def num_bytes(self) -> int:
         """Bytes of the buffers of the other pages."""
         sizes = self._sizes
-        packed = [sizes[one.first : one.stop].sum() for one in self._merged if one.is_packed]
+        packed = [sizes[one.first : one.stop].sum() for one in self._packed]
         return self.total_bytes - int(sum(packed))
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of the buffers of all pages, before numbers are packed again."""
+        """Bytes of the buffers of all pages, before any are packed again."""
         return int(self._sizes.sum())
 
     def add(self, piece: CopiedPages) -> list[tuple[int, int]]:
@@ -125,7 +126,7 @@ class PageCopies:
             places.append((first, self._edges[-1]))
         return places
 
-    def merged(self) -> list[Callable[[], Iterable[MergedBuffers]]]:
+    def merged(self) -> list[Callable[[], Iterable[Sequence[MergedBuffers]]]]:
         """Functions that read the pages that become one page, for `write_merged`.
 
         Call it after all pages are added, and before `copy`. Each function gives one item.
@@ -143,10 +144,18 @@ class PageCopies:
             for one in self._read
         ]
 
-    def write_merged(self, output: AlignedOutput, number: int, found: MergedBuffers) -> None:
-        """Write the page that function ``number`` of `merged` gave."""
-        ranges = [output.write_parts(parts) for parts in found.buffers]
-        self._add_message(self._read[number], ranges, found.encoding)
+    def write_merged(
+        self, output: AlignedOutput, number: int, found: Sequence[MergedBuffers]
+    ) -> None:
+        """Write what function ``number`` of `merged` gave."""
+        merged = self._read[number]
+        if merged.is_packed and len(found) == 1:
+            self._packed.append(merged)
+        messages = []
+        for place, page in enumerate(found, merged.first):
+            ranges = [output.write_parts(parts) for parts in page.buffers]
+            messages.append(self._message(place, ranges, page.num_rows, page.encoding))
+        self._messages[merged.first] = b"".join(messages)
 
     def copy(self, output: AlignedOutput) -> Iterator[int]:
         """Copy all pages that are not read, in steps; yields the number of each step.
@@ -194,16 +203,16 @@ class PageCopies:
             output.append_from(file.store, file.path, merged.ranges[first:stop], file.batch_bytes)
         copied = ByteRange(start, output.position)
         output.align(ALIGNMENT)
-        self._add_message(merged, [copied], self._merges.encoding(pages, merged))
-
-    def _add_message(
-        self, merged: MergedPages, ranges: Sequence[ByteRange], encoding: bytes
-    ) -> None:
-        """Serialize a merged page whose buffers are at ``ranges`` of the new file."""
-        priority = int(self._priorities[merged.first])
-        url = self._version.page_encoding_url
-        message = serialize_page(ranges, merged.num_rows, url, encoding, priority)
+        encoding = self._merges.encoding(pages, merged)
+        message = self._message(merged.first, [copied], merged.num_rows, encoding)
         self._messages[merged.first] = message
+
+    def _message(
+        self, place: int, ranges: Sequence[ByteRange], num_rows: int, encoding: bytes
+    ) -> bytes:
+        """A serialized page that starts with page ``place``, with buffers at ``ranges``."""
+        priority = int(self._priorities[place])
+        return serialize_page(ranges, num_rows, self._version.page_encoding_url, encoding, priority)
 
     @cached_property
     def _all_pages(self) -> Ints:

@@ -11,7 +11,7 @@ import numpy as np
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout, PageLayout
 from lance_core.datafile.binary_copy.file_bytes import FileBytes
 from lance_core.datafile.binary_copy.merge_groups import (
-    NUMBER_BUFFERS,
+    MINI_BLOCK_BUFFERS,
     MergedPages,
     merge_groups,
 )
@@ -21,23 +21,32 @@ from lance_core.datafile.joined_ranges import GAP
 from lance_core.datafile.varints import Ints
 from lance_core.encodings.arrow.fixed_width import joined_bits
 from lance_core.encodings.arrow.memory_pool import low_retention_pool
-from lance_core.encodings.context import DecodeContext
+from lance_core.encodings.compression.fsst import TABLE_BYTES
+from lance_core.encodings.context import DecodeContext, EncodeContext
 from lance_core.encodings.mergeable_pages import (
+    CodeForm,
     NumberForm,
     PageForm,
     merge_ends,
     merged_encoding,
 )
 from lance_core.encodings.page import ForeignEncoding
-from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.v2_1.levels.repdef import Levels
+from lance_core.encodings.v2_1.codecs.base import Encoded
+from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
+from lance_core.encodings.v2_1.pages.mini_block.code_pages import merged_codes
 from lance_core.encodings.v2_1.pages.mini_block.number_pages import (
-    NumberPages,
     joined_numbers,
-    number_page,
     numbers_of,
+    packed_numbers,
     repacked_page,
 )
-from lance_core.encodings.version import FileVersion
+from lance_core.encodings.v2_1.pages.mini_block.stored_pages import (
+    StoredPages,
+    joined_levels,
+)
+from lance_core.encodings.v2_1.pages.mini_block.writer import mini_block_page
+from lance_core.encodings.v2_1.selection.blocks import encode_levels
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import BytesLike
 from lance_core.store.range_arrays import BufferSlices
@@ -47,8 +56,9 @@ MAX_KEPT_BYTES = 12 << 20
 
 
 class MergedBuffers(NamedTuple):
-    """The buffers of a merged page, each in parts, and its serialised encoding."""
+    """The buffers of a page of ``num_rows``, each in parts, and its serialised encoding."""
 
+    num_rows: int
     buffers: Sequence[Sequence[BytesLike]]
     encoding: bytes
 
@@ -59,32 +69,30 @@ class PageMerges:
     Pages of files that are not mapped merge only if they have one buffer of `MIN_READ_BYTES`.
     """
 
-    def __init__(
-        self,
-        table: SourcePages,
-        content: FileBytes,
-        version: FileVersion,
-        registry: EncodingRegistry,
-    ) -> None:
+    def __init__(self, table: SourcePages, content: FileBytes, context: EncodeContext) -> None:
+        version = context.version
         self._table = table
         self._content = content
         self._parser = ColumnParser(version, 0)
-        self._context = DecodeContext(GAP, content.ranges.end, version, registry)
+        self._encode_context = context
+        self._context = DecodeContext(GAP, content.ranges.end, version, context.registry)
 
     def find(self, pages: Ints, lists: Sequence[int]) -> list[MergedPages]:
         """The groups of ``pages`` that become one page each; see `merge_groups`."""
         must_copy = not self._content.has_views
         return merge_groups(self._table, pages, lists, self._parser, must_copy=must_copy)
 
-    def read(self, pages: Ints, merged: MergedPages) -> MergedBuffers:
+    def read(self, pages: Ints, merged: MergedPages) -> Sequence[MergedBuffers]:
         """The buffers of ``pages``, the pages of ``merged``, as those of one page.
 
-        Raises `CorruptFileError`, which names the file, if the chunks of numbers contradict the
-        format, or if the ends of strings do not ascend.
+        Returns all pages unchanged if one page of them would take more space. Raises
+        `CorruptFileError`, which names the file, if chunks contradict the format, or if the ends of
+        strings do not ascend.
         """
         try:
             with low_retention_pool(max_kept=MAX_KEPT_BYTES):
-                return self._read(pages, merged)
+                found = self._read(pages, merged)
+                return self._unchanged(pages) if found is None else [found]
         except CorruptFileError:
             owners = self._table.files_of(pages)
             for number, owner in enumerate(owners.tolist()):
@@ -96,12 +104,26 @@ class PageMerges:
                     raise error.at(path=self._content.path(owner)) from None
             raise
 
-    def _read(self, pages: Ints, merged: MergedPages) -> MergedBuffers:
+    def _read(self, pages: Ints, merged: MergedPages) -> MergedBuffers | None:
         if merged.is_packed:
-            return self._packed(pages, merged)
+            page = self._packed(pages, merged)
+            if page is None:
+                return None
+            encoding = page.layout.SerializeToString()
+            return MergedBuffers(merged.num_rows, [[one] for one in page.buffers], encoding)
         forms = [form for form in merged.forms if isinstance(form, PageForm)]
         buffers, adjustment = self._joined(pages, forms)
-        return MergedBuffers(buffers, self.encoding(pages, merged, adjustment))
+        encoding = self.encoding(pages, merged, adjustment)
+        return MergedBuffers(merged.num_rows, buffers, encoding)
+
+    def _unchanged(self, pages: Ints) -> list[MergedBuffers]:
+        """Mini-block pages as they are."""
+        found = []
+        buffers = [self._slices(pages, number, None) for number in range(MINI_BLOCK_BUFFERS)]
+        for number, page in enumerate(pages.tolist()):
+            own = [[slices[number]] for slices in buffers]
+            found.append(MergedBuffers(int(self._table.rows[page]), own, self._raw(page)))
+        return found
 
     def encoding(self, pages: Ints, merged: MergedPages, adjustment: int = 0) -> bytes:
         """The encoding of the merged page; ``adjustment``: what is added to the ends of nulls."""
@@ -109,34 +131,66 @@ class PageMerges:
         assert not isinstance(encoding, ForeignEncoding)
         return merged_encoding(encoding, merged.num_rows, adjustment)
 
-    def _packed(self, pages: Ints, merged: MergedPages) -> MergedBuffers:
-        """Numbers, which are unpacked and packed again."""
+    def _packed(self, pages: Ints, merged: MergedPages) -> LayoutPage | None:
+        """Numbers or FSST codes, which are unpacked and packed again."""
+        if isinstance(merged.forms[0], CodeForm):
+            return self._codes(pages)
         codecs = [form.codec.name for form in merged.forms if isinstance(form, NumberForm)]
         edges = [place for place in range(1, len(codecs)) if codecs[place] != codecs[place - 1]]
         message = self._message(pages, 0)
-        if not edges and codecs[0] != "flat":
-            layout, buffers = repacked_page(message, self._stored(pages), self._context)
-        else:
-            parts = [
-                numbers_of(
-                    self._message(pages, start), self._stored(pages[start:stop]), self._context
-                )
-                for start, stop in pairwise([0, *edges, len(codecs)])
-            ]
-            if edges and codecs[0] == "flat":
-                message = self._message(pages, edges[0])
-            layout, buffers = number_page(message, joined_numbers(parts), self._context)
-        return MergedBuffers([[buffer] for buffer in buffers], layout.SerializeToString())
+        if not edges and codecs[0] != "flat" and not message.HasField("def_compression"):
+            return repacked_page(message, self._stored(pages), self._context)
+        values, levels = [], []
+        for start, stop in pairwise([0, *edges, len(codecs)]):
+            own = self._stored(pages[start:stop])
+            unpacked = own.unpacked(self._message(pages, start), self._context)
+            values.append(numbers_of(unpacked, self._context))
+            levels.append(unpacked.levels(self._context))
+        if edges and codecs[0] == "flat":
+            message = self._message(pages, edges[0])
+        encoded = packed_numbers(message, joined_numbers(values), self._context)
+        return self._page(message, joined_levels(levels), encoded)
+
+    def _codes(self, pages: Ints) -> LayoutPage | None:
+        message = self._message(pages, 0)
+        unpacked = self._stored(pages).unpacked(message, self._context)
+        levels = unpacked.levels(self._context)
+        encoded = merged_codes(unpacked, self._symbols(pages), self._context)
+        return None if encoded is None else self._page(message, levels, encoded)
+
+    def _symbols(self, pages: Ints) -> list[bytes]:
+        """The stored symbol table of each page."""
+        found = []
+        places: dict[int, int] = {}
+        for number, page in enumerate(pages.tolist()):
+            # Encodings of the same form and size have it at the same place.
+            raw = self._raw(page)
+            at = places.get(len(raw))
+            if at is None:
+                symbols = self._message(pages, number).value_compression.fsst.symbol_table
+                at = places[len(raw)] = raw.index(symbols)
+            found.append(raw[at : at + TABLE_BYTES])
+        return found
+
+    def _page(self, message: MiniBlockLayout, levels: Levels, values: Encoded) -> LayoutPage | None:
+        context = self._encode_context
+        return mini_block_page(
+            levels,
+            values,
+            lambda some, edges: encode_levels(some, edges, context),
+            message.has_large_chunk,
+            context.kernels,
+        )
 
     def _message(self, pages: Ints, place: int) -> MiniBlockLayout:
         encoding = self._parser.page_encoding(self._raw(int(pages[place])))
         assert isinstance(encoding, PageLayout)
         return encoding.mini_block_layout
 
-    def _stored(self, pages: Ints) -> NumberPages:
-        words, chunks = (self._slices(pages, number, None) for number in range(NUMBER_BUFFERS))
+    def _stored(self, pages: Ints) -> StoredPages:
+        words, chunks = (self._slices(pages, number, None) for number in range(MINI_BLOCK_BUFFERS))
         joined = words.joined(self._context.kernels.join_slices)
-        return NumberPages(joined, words.sizes, chunks, self._table.rows[pages])
+        return StoredPages(joined, words.sizes, chunks, self._table.rows[pages])
 
     def _joined(
         self, pages: Ints, forms: Sequence[PageForm]

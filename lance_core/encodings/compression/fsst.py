@@ -34,10 +34,14 @@ class SymbolTable(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """The table in the stored form."""
-        count = len(self.symbols)
-        head = _MAGIC << 32 | self.active * _ACTIVE | count << 16 | count
-        texts, lengths = self.packed
-        return (struct.pack("<Q", head) + texts + lengths).ljust(TABLE_BYTES, b"\0")
+        return stored_symbols(*self.packed, active=self.active)
+
+
+def stored_symbols(texts: bytes, lengths: bytes, *, active: bool = True) -> bytes:
+    """A table in the stored form; the arguments are as in `SymbolTable.packed`."""
+    count = len(lengths)
+    head = _MAGIC << 32 | active * _ACTIVE | count << 16 | count
+    return (struct.pack("<Q", head) + texts + lengths).ljust(TABLE_BYTES, b"\0")
 
 
 def packed_symbols(stored: bytes) -> tuple[bytes, bytes] | None:

@@ -142,7 +142,8 @@ class Kernels(Protocol):
     ) -> tuple[pa.Buffer, Offsets, bool]:
         """The strings that `fsst_decode` with ``tables`` gives for those of `join_variable`.
 
-        Returns their bytes, their offsets, and whether all bytes are ASCII.
+        Returns their bytes, their offsets, and whether all bytes are ASCII. With
+        ``tables.keeps_escapes``, escapes stay before their literals.
         Offsets are int64 if the chunks have 64-bit offsets or the text has 2 GiB or more. Raises
         as these kernels do, and `CorruptFileError` if the tables do not have exactly the given
         symbols or do not decode exactly the given chunks.

@@ -107,6 +107,7 @@ def fsst_chunks_bound(
     lengths: Buffer,
     table_sizes: Buffer,
     edges: Buffer,
+    keeps_escapes: bool,
     /,
 ) -> int: ...
 def fsst_decode_chunks(
@@ -119,6 +120,7 @@ def fsst_decode_chunks(
     lengths: Buffer,
     table_sizes: Buffer,
     edges: Buffer,
+    keeps_escapes: bool,
     text: Buffer,
     offsets: Buffer,
     offset_width: int,

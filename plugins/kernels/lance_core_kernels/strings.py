@@ -42,9 +42,9 @@ def fsst_decode_chunks(
     """See `lance_core.encodings.kernels.Kernels.fsst_decode_chunks`."""
     check_tables(tables, len(chunks.counts))
     where, _ = checked(chunks)
-    symbols, lengths, sizes, edges = tables
+    symbols, lengths, sizes, edges, keeps_escapes = tables
     with CORRUPT:
-        arguments = *where, symbols, lengths, aligned(sizes), aligned(edges)
+        arguments = *where, symbols, lengths, aligned(sizes), aligned(edges), keeps_escapes
         bound = _native.fsst_chunks_bound(*arguments)
         text = allocate(bound + _ROOM)
         narrow = chunks.width == 4 and text.size <= MAX_OFFSET

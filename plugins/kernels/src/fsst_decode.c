@@ -9,6 +9,7 @@
 typedef struct {
     uint64_t text[256];
     uint8_t length[256]; /* or MISSING; 0 for an escape */
+    int keeps_escapes;
 } table_t;
 
 const char *check_symbols(symbols_t symbols) {
@@ -20,7 +21,7 @@ const char *check_symbols(symbols_t symbols) {
     return NULL;
 }
 
-static void fill(table_t *table, symbols_t symbols) {
+static void fill(table_t *table, symbols_t symbols, int keeps_escapes) {
     memset(table->text, 0, sizeof table->text);
     memset(table->length, MISSING, sizeof table->length);
     for (int64_t i = 0; i < symbols.lengths.size; i++) {
@@ -28,6 +29,7 @@ static void fill(table_t *table, symbols_t symbols) {
         table->length[i] = symbols.lengths.at[i];
     }
     table->length[ESCAPE] = 0;
+    table->keeps_escapes = keeps_escapes;
 }
 
 /* The sum of the length of each code. */
@@ -76,7 +78,7 @@ static inline int has_vbmi(void) {
 #endif
 
 /* At least what the codes decode to, without ROOM. */
-static const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound) {
+static const char *fsst_bound(bytes_t codes, symbols_t symbols, int keeps_escapes, int64_t *bound) {
     const char *error = check_symbols(symbols);
     if (error)
         return error;
@@ -84,7 +86,7 @@ static const char *fsst_bound(bytes_t codes, symbols_t symbols, int64_t *bound) 
     if (symbols.lengths.size)
         memcpy(lengths, symbols.lengths.at, (size_t)symbols.lengths.size);
     /* A byte that is meant literally counts with its escape, and again like the code it is not. */
-    lengths[ESCAPE] = 1;
+    lengths[ESCAPE] = keeps_escapes ? 2 : 1;
     *bound = (int64_t)(has_vbmi() ? sum_vbmi : sum_any)(codes, lengths);
     return NULL;
 }
@@ -119,6 +121,8 @@ static int decode_some(const table_t *table, const uint8_t *codes, int64_t count
             *literal = 0;
         } else if (code == ESCAPE) {
             *literal = 1;
+            if (table->keeps_escapes)
+                *(*out)++ = ESCAPE;
         } else if (table->length[code] == MISSING) {
             return 0;
         } else {
@@ -374,19 +378,21 @@ static const char *fsst_decode(bytes_t codes, const int64_t *offsets, int64_t co
     if (error)
         return error;
     table_t table;
-    fill(&table, symbols);
+    fill(&table, symbols, 0);
     decoded_t decoded = {text, 0, NULL, 0, NULL, text_offsets};
     text_offsets[0] = 0;
     return decode_strings(&table, codes, (const uint8_t *)offsets, 8, count, &decoded, 0);
 }
 
 /* The symbols of several tables, one after the other: table t has sizes[t] of them, or -1 if strings
- * are stored as they are, and decodes the chunks from edges[t] to edges[t + 1]. */
+ * are stored as they are, and decodes the chunks from edges[t] to edges[t + 1]. With `keeps_escapes`,
+ * the codes that follow escapes stay behind them. */
 typedef struct {
     symbols_t symbols;
     const int64_t *sizes;
     const int64_t *edges;
     int64_t count;
+    int keeps_escapes;
 } tables_t;
 
 /* The symbols of table t, which start at `first`; moves `first` to those of the next table. */
@@ -421,7 +427,8 @@ static const char *fsst_chunks_bound(chunks_t chunks, int64_t width, tables_t ta
             if (!error && tables.sizes[t] < 0)
                 here = chunk.size - head;
             else if (!error)
-                error = fsst_bound((bytes_t){chunk.at + head, chunk.size - head}, symbols, &here);
+                error = fsst_bound((bytes_t){chunk.at + head, chunk.size - head}, symbols,
+                                   tables.keeps_escapes, &here);
             if (!error && here > INT64_MAX / 4 - sum)
                 error = "more bytes than memory can hold";
             sum += error ? 0 : here;
@@ -491,7 +498,7 @@ static const char *fsst_decode_chunks(chunks_t chunks, int64_t width, tables_t t
         const int64_t start = tables.edges[t], stop = tables.edges[t + 1];
         const int is_coded = tables.sizes[t] >= 0;
         if (is_coded && start < stop)
-            fill(&table, symbols);
+            fill(&table, symbols, tables.keeps_escapes);
         error = decode_chunks(is_coded ? &table : NULL, chunks, start, stop, width, &decoded, count,
                               &value);
         if (error)
@@ -515,7 +522,7 @@ static PyObject *py_fsst_bound(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "y*y*y*", &b[0], &b[1], &b[2]))
         return release(b, 3), NULL;
     const char *error;
-    WITHOUT_GIL(fsst_bound(bytes_of(&b[0]), symbols_of(&b[1], &b[2]), &bound))
+    WITHOUT_GIL(fsst_bound(bytes_of(&b[0]), symbols_of(&b[1], &b[2]), 0, &bound))
     return done(b, 3, error, bound);
 }
 
@@ -534,23 +541,24 @@ static PyObject *py_fsst_decode(PyObject *module, PyObject *args) {
 }
 
 /* Symbols, lengths, sizes and edges of tables; 0 if they do not belong together. */
-static int tables_of(const Py_buffer *b, tables_t *tables) {
+static int tables_of(const Py_buffer *b, int keeps_escapes, tables_t *tables) {
     const int64_t count = b[2].len / 8;
-    *tables = (tables_t){symbols_of(&b[0], &b[1]), b[2].buf, b[3].buf, count};
+    *tables = (tables_t){symbols_of(&b[0], &b[1]), b[2].buf, b[3].buf, count, keeps_escapes};
     return holds(&b[2], count, 8) && holds(&b[3], count + 1, 8);
 }
 
 static PyObject *py_fsst_chunks_bound(PyObject *module, PyObject *args) {
     Py_buffer b[8] = {0};
     Py_ssize_t width;
+    int keeps_escapes;
     chunks_t chunks;
     tables_t tables;
     int64_t bound = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*y*y*", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
-                          &b[5], &b[6], &b[7]))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*y*y*p", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
+                          &b[5], &b[6], &b[7], &keeps_escapes))
         return release(b, 8), NULL;
-    if (!chunks_of(b, &chunks) || !tables_of(b + 4, &tables))
+    if (!chunks_of(b, &chunks) || !tables_of(b + 4, keeps_escapes, &tables))
         return done(b, 8, MISMATCH, 0);
     const char *error;
     WITHOUT_GIL(fsst_chunks_bound(chunks, width, tables, &bound))
@@ -560,15 +568,16 @@ static PyObject *py_fsst_chunks_bound(PyObject *module, PyObject *args) {
 static PyObject *py_fsst_decode_chunks(PyObject *module, PyObject *args) {
     Py_buffer b[10] = {0};
     Py_ssize_t width, offset_width;
+    int keeps_escapes;
     chunks_t chunks;
     tables_t tables;
     int64_t size = 0;
     int is_ascii = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*y*y*w*w*n", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
-                          &b[5], &b[6], &b[7], &b[8], &b[9], &offset_width))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*ny*y*y*y*pw*w*n", &b[0], &b[1], &b[2], &b[3], &width, &b[4],
+                          &b[5], &b[6], &b[7], &keeps_escapes, &b[8], &b[9], &offset_width))
         return release(b, 10), NULL;
-    if (!chunks_of(b, &chunks) || !tables_of(b + 4, &tables) ||
+    if (!chunks_of(b, &chunks) || !tables_of(b + 4, keeps_escapes, &tables) ||
         (offset_width != 4 && offset_width != 8) ||
         !holds(&b[9], b[9].len / offset_width, offset_width))
         return done(b, 10, MISMATCH, 0);
@@ -586,9 +595,10 @@ PyMethodDef fsst_decode_methods[] = {
     {"fsst_decode", py_fsst_decode, METH_VARARGS,
      "codes, offsets, symbols, lengths, text, text_offsets; bytes decoded"},
     {"fsst_chunks_bound", py_fsst_chunks_bound, METH_VARARGS,
-     "data, starts, sizes, counts, width, symbols, lengths, table_sizes, edges; most bytes decoded"},
+     "data, starts, sizes, counts, width, symbols, lengths, table_sizes, edges, "
+     "keeps_escapes; most bytes decoded"},
     {"fsst_decode_chunks", py_fsst_decode_chunks, METH_VARARGS,
-     "data, starts, sizes, counts, width, symbols, lengths, table_sizes, edges, text, offsets, "
-     "offset_width; bytes decoded, and whether all are ASCII"},
+     "data, starts, sizes, counts, width, symbols, lengths, table_sizes, edges, "
+     "keeps_escapes, text, offsets, offset_width; bytes decoded, and whether all are ASCII"},
     {NULL, NULL, 0, NULL},
 };

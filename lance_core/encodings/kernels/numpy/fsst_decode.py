@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,19 +33,33 @@ class SymbolTables(NamedTuple):
 
     Table t has the next ``sizes[t]`` symbols of all, which take 8 bytes each in ``symbols`` and one
     in ``lengths``; -1 means that strings are stored unchanged. It decodes the chunks ``edges[t]``
-    to ``edges[t + 1]``.
+    to ``edges[t + 1]``. ``keeps_escapes``: True if symbols are codes of another table; then escapes
+    stay before their literals.
     """
 
     symbols: bytes
     lengths: bytes
     sizes: Int64Array
     edges: Int64Array
+    keeps_escapes: bool = False
 
 
 def fsst_decode(
     codes: npt.NDArray[np.uint8], offsets: Int64Array, symbols: bytes, lengths: bytes
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.Kernels.fsst_decode`."""
+    return _decoded(codes, offsets, symbols, lengths, keeps_escapes=False)
+
+
+def _decoded(
+    codes: npt.NDArray[np.uint8],
+    offsets: Int64Array,
+    symbols: bytes,
+    lengths: bytes,
+    *,
+    keeps_escapes: bool,
+) -> tuple[pa.Buffer, Int64Array]:
+    """`fsst_decode`; ``keeps_escapes``: see `SymbolTables`."""
     check_symbols(symbols, lengths, CorruptFileError)
     if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(codes):
         raise CorruptFileError("offsets of FSST strings are not within the codes")
@@ -70,7 +84,7 @@ def fsst_decode(
     if ((indices >= len(lengths)) & (indices < 256)).any():
         raise CorruptFileError(f"an FSST code has no symbol among {len(lengths)}")
     # Arrow's take gathers and concatenates the symbols in one pass.
-    taken = _lookup_table(symbols, lengths).take(from_numpy(indices))
+    taken = _lookup_table(symbols, lengths, keeps_escapes).take(from_numpy(indices))
     _, places, data = taken.buffers()
     edges = np.frombuffer(places, np.int64, len(taken) + 1)
     return data.slice(0, int(edges[-1])), edges.take(ends)
@@ -85,7 +99,10 @@ def fsst_decode_chunks(
     values = np.concatenate([np.zeros(1, np.int64), np.cumsum(chunks.counts)])[tables.edges]
     octets = np.frombuffer(codes, np.uint8)
     text, ends = decode_by_table(
-        octets, offsets.astype(np.int64, copy=False), tables._replace(edges=values), fsst_decode
+        octets,
+        offsets.astype(np.int64, copy=False),
+        tables._replace(edges=values),
+        partial(_decoded, keeps_escapes=tables.keeps_escapes),
     )
     found: Offsets = ends
     if chunks.width == 4 and ends[-1] <= MAX_OFFSET:
@@ -128,7 +145,7 @@ def decode_by_table(
 
 def check_tables(tables: SymbolTables, chunks: int) -> None:
     """Raise `CorruptFileError` unless the tables have their symbols and decode all ``chunks``."""
-    symbols, lengths, sizes, edges = tables
+    symbols, lengths, sizes, edges, _ = tables
     sizes = np.maximum(sizes, 0)
     if len(edges) != len(sizes) + 1 or edges[0] != 0 or edges[-1] != chunks:
         raise CorruptFileError("FSST tables are not for all chunks")
@@ -166,12 +183,14 @@ def escaped_places(codes: npt.NDArray[np.uint8]) -> Int64Array:
 
 
 @lru_cache(16)
-def _lookup_table(symbols: bytes, lengths: bytes) -> pa.Array:
+def _lookup_table(symbols: bytes, lengths: bytes, keeps_escapes: bool) -> pa.Array:
     """Items 0 to 255: the symbols by code. Items 256 to 511: the single bytes, for literals."""
     texts = [symbols[8 * code : 8 * code + length] for code, length in enumerate(lengths)]
-    sizes = np.ones(512, np.int64)
+    before = bytes([ESCAPE]) if keeps_escapes else b""
+    literals = [before + bytes([byte]) for byte in range(256)]
+    sizes = np.full(512, 1 + len(before), np.int64)
     sizes[:256] = [*lengths, *[0] * (256 - len(lengths))]
     edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    data = b"".join([*texts, bytes(range(256))])
+    data = b"".join([*texts, *literals])
     buffers = [None, pa.py_buffer(edges), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers, 0)
