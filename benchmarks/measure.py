@@ -26,6 +26,11 @@ class Timing:
     def best(self) -> float:
         return min(self.seconds)
 
+    @property
+    def quartile(self) -> float:
+        """The lower quartile: of the times of scans it scatters by 1 %, the best one by 2 %."""
+        return sorted(self.seconds)[len(self.seconds) // 4]
+
 
 def interleaved(
     actions: Mapping[str, Action],

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from google.protobuf.message import Message
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer
-from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout, PageLayout
+from lance_core._pb.encodings_v2_1_pb2 import REPDEF_NULLABLE_ITEM, MiniBlockLayout, PageLayout
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.v2_1.pages.mini_block.code_pages import symbols_of
 from lance_core.encodings.v2_1.pages.mini_block.number_pages import NumberCodec, number_codec
@@ -50,12 +50,13 @@ class NumberForm(NamedTuple):
     """A mini-block page of numbers; those with the same ``key`` can be merged.
 
     Pages of both codecs occur in one column: where packing saves little, that depends on the number
-    of rows.
+    of rows. Pages with and without nulls merge, too. ``levels``: the serialised encoding of the
+    definition levels, empty without nulls.
     """
 
     key: bytes
     codec: NumberCodec
-    has_nulls: bool
+    levels: bytes
 
 
 class CodeForm(NamedTuple):
@@ -158,10 +159,13 @@ def _mini_block_form(page: MiniBlockLayout, num_rows: int) -> NumberForm | CodeF
     codec = number_codec(page)
     if codec is None or not codec.bits:
         return None
+    levels = same.def_compression.SerializeToString(deterministic=True)
     same.num_items = codec.bits
     same.ClearField("value_compression")
-    has_nulls = page.HasField("def_compression")
-    return NumberForm(same.SerializeToString(deterministic=True), codec, has_nulls)
+    same.ClearField("def_compression")
+    if len(same.layers) == 1:
+        same.layers[0] = REPDEF_NULLABLE_ITEM
+    return NumberForm(same.SerializeToString(deterministic=True), codec, levels)
 
 
 def merge_ends(

@@ -187,7 +187,6 @@ def test_only_pages_with_deleted_rows_are_encoded_again(
 ) -> None:
     uri = str(tmp_path / "t")
     monkeypatch.setattr(pieces, "MERGE_BYTES", 0)
-    monkeypatch.setattr(pieces, "MERGE_NUMBER_ROWS", 0)
     monkeypatch.setattr(merge_groups, "MAX_NUMBER_BYTES", 0)
     with monkeypatch.context() as patched:
         patched.setenv("LANCE_FILE_WRITER_MAX_PAGE_BYTES", str(PAGE_BYTES))
@@ -225,7 +224,7 @@ def test_pages_of_vectors_become_one_page_without_decoding(
 
 
 @each_case("version, by", WRITTEN)
-def test_numbers_with_nulls_are_encoded_again_and_strings_stay(
+def test_numbers_with_nulls_and_codes_of_strings_merge(
     tmp_path: Path, version: str, by: ModuleType
 ) -> None:
     uri, rows = str(tmp_path / "t"), 5000
@@ -242,8 +241,10 @@ def test_numbers_with_nulls_are_encoded_again_and_strings_stay(
     pages = [
         len(one.pages) for one in lance_core.dataset(uri).snapshot.reader(file).metadata.columns
     ]
-    assert pages == [1, 1 if version == "2.0" else 4, 1, 1]
-    assert copied.counts.pages_copied == (4 * 4 if version == "2.0" else 4)
+    # The symbols that we find differ so much that codes of one table would take more space.
+    stay = version != "2.0" and by is lance_core
+    assert pages == [1, 4 if stay else 1, 1, 1]
+    assert copied.counts.pages_copied == (4 * 4 if version == "2.0" else 4 * stay)
     check_rows(uri, expected)
 
 

@@ -31,15 +31,10 @@ class SourceFile:
     content: pa.Buffer | None = None
 
 
-def have_views(files: Sequence[SourceFile]) -> bool:
-    """True if all files are mapped or in memory, so that reading copies nothing."""
-    return all(file.store.has_views for file in files)
-
-
 class FileBytes:
     """The data of ``files``: position p of a file is that file's base (`JoinedRanges`) + p.
 
-    ``has_views``: see `have_views`.
+    ``has_views``: True if all files are mapped or in memory, so that reading copies nothing.
     """
 
     def __init__(self, table: SourcePages, files: Sequence[SourceFile]) -> None:
@@ -47,7 +42,7 @@ class FileBytes:
         self.files = files
         self.ranges = JoinedRanges(table.data_ends)
         self._expected = 0
-        self.has_views = have_views(files)
+        self.has_views = all(file.store.has_views for file in files)
 
     def path(self, number: int) -> str:
         """The path of a file."""

@@ -120,32 +120,21 @@ def merge_groups(
     return found
 
 
-def can_merge(table: SourcePages, pages: Ints, parser: ColumnParser) -> npt.NDArray[np.bool_]:
-    """True for pages that become one page with others of the same form.
-
-    Raises `CorruptFileError` for an encoding that is not a message.
-    """
-    found = _may_merge(table, pages, must_copy=False)
-    _, of_page = _forms_of(table, pages[found], parser)
-    found[found] = of_page >= 0
-    return found
-
-
 def _may_merge(table: SourcePages, pages: Ints, *, must_copy: bool) -> npt.NDArray[np.bool_]:
     """False for pages that do not merge, whatever their form is."""
     sizes = table.sizes_of(pages)
-    found = (sizes < MAX_PAGE_BYTES) & (table.rows[pages] > 0)
+    found: npt.NDArray[np.bool_] = (sizes < MAX_PAGE_BYTES) & (table.rows[pages] > 0)
     encoding = table.middle_stops[pages] - table.encoding_starts[pages]
     is_short = encoding <= _MAX_ENCODING_BYTES
     if must_copy:
-        return found & is_short & (table.num_buffers_of(pages) == 1) & (sizes >= MIN_READ_BYTES)
+        found &= is_short & (table.num_buffers_of(pages) == 1) & (sizes >= MIN_READ_BYTES)
+        return found
     codes = (encoding > TABLE_BYTES) & (encoding <= TABLE_BYTES + _MAX_ENCODING_BYTES)
-    return found & (is_short | (codes & (sizes <= MAX_CODE_BYTES)))
+    found &= is_short | (codes & (sizes <= MAX_CODE_BYTES))
+    return found
 
 
-def _forms_of(
-    table: SourcePages, pages: Ints, parser: ColumnParser
-) -> tuple[list[AnyForm], Ints]:
+def _forms_of(table: SourcePages, pages: Ints, parser: ColumnParser) -> tuple[list[AnyForm], Ints]:
     """The forms of ``pages``, and for each page the number of its form.
 
     The number is -1 for pages that do not merge. The pages of a form have the same encoding and
@@ -210,7 +199,7 @@ class _ParsedEncodings:
 def _is_small(form: AnyForm, num_rows: int) -> bool:
     if not isinstance(form, NumberForm):
         return True
-    if form.has_nulls and num_rows > MAX_NULLABLE_ROWS:
+    if form.levels and num_rows > MAX_NULLABLE_ROWS:
         return False
     return num_rows * form.codec.bits <= 8 * MAX_NUMBER_BYTES
 

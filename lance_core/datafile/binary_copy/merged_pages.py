@@ -31,8 +31,8 @@ from lance_core.encodings.mergeable_pages import (
     merged_encoding,
 )
 from lance_core.encodings.page import ForeignEncoding
-from lance_core.encodings.v2_1.levels.repdef import Levels
 from lance_core.encodings.v2_1.codecs.base import Encoded
+from lance_core.encodings.v2_1.levels.repdef import Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
 from lance_core.encodings.v2_1.pages.mini_block.code_pages import merged_codes
 from lance_core.encodings.v2_1.pages.mini_block.number_pages import (
@@ -120,9 +120,10 @@ class PageMerges:
         """Mini-block pages as they are."""
         found = []
         buffers = [self._slices(pages, number, None) for number in range(MINI_BLOCK_BUFFERS)]
-        for number, page in enumerate(pages.tolist()):
+        for number, rows in enumerate(self._table.rows[pages].tolist()):
+            layout = PageLayout(mini_block_layout=self._message(pages, number))
             own = [[slices[number]] for slices in buffers]
-            found.append(MergedBuffers(int(self._table.rows[page]), own, self._raw(page)))
+            found.append(MergedBuffers(rows, own, layout.SerializeToString()))
         return found
 
     def encoding(self, pages: Ints, merged: MergedPages, adjustment: int = 0) -> bytes:
@@ -135,19 +136,21 @@ class PageMerges:
         """Numbers or FSST codes, which are unpacked and packed again."""
         if isinstance(merged.forms[0], CodeForm):
             return self._codes(pages)
-        codecs = [form.codec.name for form in merged.forms if isinstance(form, NumberForm)]
-        edges = [place for place in range(1, len(codecs)) if codecs[place] != codecs[place - 1]]
-        message = self._message(pages, 0)
-        if not edges and codecs[0] != "flat" and not message.HasField("def_compression"):
-            return repacked_page(message, self._stored(pages), self._context)
+        kinds = [
+            (form.codec.name, form.levels) for form in merged.forms if isinstance(form, NumberForm)
+        ]
+        edges = [place for place in range(1, len(kinds)) if kinds[place] != kinds[place - 1]]
+        if not edges and kinds[0] == ("inline_bitpacking", b""):
+            return repacked_page(self._message(pages, 0), self._stored(pages), self._context)
         values, levels = [], []
-        for start, stop in pairwise([0, *edges, len(codecs)]):
+        for start, stop in pairwise([0, *edges, len(kinds)]):
             own = self._stored(pages[start:stop])
             unpacked = own.unpacked(self._message(pages, start), self._context)
             values.append(numbers_of(unpacked, self._context))
             levels.append(unpacked.levels(self._context))
-        if edges and codecs[0] == "flat":
-            message = self._message(pages, edges[0])
+        # If any page is packed, the merged one is.
+        packed = (place for place, (codec, _) in enumerate(kinds) if codec != "flat")
+        message = self._message(pages, next(packed, 0))
         encoded = packed_numbers(message, joined_numbers(values), self._context)
         return self._page(message, joined_levels(levels), encoded)
 

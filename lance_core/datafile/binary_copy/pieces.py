@@ -14,10 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
-from lance_core.datafile.binary_copy.merge_groups import can_merge
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.varints import Ints, edges_of
@@ -34,14 +32,6 @@ MERGE_BYTES, MERGE_ROWS = 16 << 10, 4096
 """Average bytes and rows of pages below which neighbouring pages are encoded again.
 
 A page costs readers as much as decoding a few thousand values; pages of more rows or bytes stay.
-"""
-
-
-MERGE_NUMBER_ROWS = 8192
-"""Average rows below which pages of numbers with nulls are encoded again, whatever their bytes.
-
-`merge_groups` does not merge them. To encode them takes 60 to 80 µs a page of 5,000 rows, and each
-scan of such a page 13 µs more than one of its rows in a large page.
 """
 
 
@@ -154,20 +144,15 @@ def pieces_of_fields(
     parser: ColumnParser,
     *,
     merges: bool,
-    merges_numbers: bool = False,
 ) -> list[list[Piece]]:
     """The pieces of each field in row order.
 
     ``parser``: parses the encodings of pages. ``merges``: True to encode neighbouring units with
-    small pages again. ``merges_numbers``: True to encode those of `MERGE_NUMBER_ROWS` as well.
-    Raises `CorruptFileError` if a column has more or fewer rows than its source, or if an encoding
-    is not a message.
+    small pages again. Raises `CorruptFileError` if a column has more or fewer rows than its source,
+    or if an encoding is not a message.
     """
     whole = _Sources.of(sources)
-    return [
-        _pieces_of_field(layout, table, whole, parser, merges=merges, merges_numbers=merges_numbers)
-        for layout in layouts
-    ]
+    return [_pieces_of_field(layout, table, whole, parser, merges=merges) for layout in layouts]
 
 
 def _pieces_of_field(
@@ -177,7 +162,6 @@ def _pieces_of_field(
     parser: ColumnParser,
     *,
     merges: bool,
-    merges_numbers: bool,
 ) -> list[Piece]:
     units = _units(layout, table, sources)
     count = np.zeros(len(units.source), np.int64)
@@ -189,9 +173,6 @@ def _pieces_of_field(
     values = (units.stop - units.start) * len(layout.data_columns)
     is_small = units.is_copied & (size < MERGE_BYTES * count) & (values < MERGE_ROWS * count)
     is_small &= merges
-    if merges_numbers and pa.types.is_primitive(layout.field.storage_type):
-        chosen = units.is_copied & ~is_small & (values < MERGE_NUMBER_ROWS * count)
-        is_small |= _need_decoding(table, units, chosen, parser)
     encoded = _encoded(units.is_copied, is_small, count, len(layout.data_columns))
     if layout.has_structs_of_lists:
         encoded |= _other_structs(layout, table, units, encoded, parser)
@@ -209,18 +190,6 @@ def _pieces_of_field(
         some = units.between(start, stop)
         pieces.append(_encoded_rows(layout, sources, some, first_row, num_rows, num_pages))
     return pieces
-
-
-def _need_decoding(
-    table: SourcePages, units: _Units, chosen: npt.NDArray[np.bool_], parser: ColumnParser
-) -> npt.NDArray[np.bool_]:
-    """Those of the ``chosen`` units, of a field with one column, none of whose pages can merge."""
-    numbers = np.flatnonzero(chosen)
-    first, last = units.first[numbers, 0], units.last[numbers, 0]
-    merges = can_merge(table, spans_index(first, last), parser)
-    found = chosen.copy()
-    found[np.repeat(numbers, last - first)[merges]] = False
-    return found
 
 
 def _other_structs(

@@ -7,7 +7,12 @@ import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Binary, Buffer, Flat, Nullable
 from lance_core._pb.encodings_v2_0_pb2 import Compression as CompressionMessage
-from lance_core._pb.encodings_v2_1_pb2 import PageLayout
+from lance_core._pb.encodings_v2_1_pb2 import (
+    REPDEF_ALL_VALID_ITEM,
+    REPDEF_NULLABLE_ITEM,
+    REPDEF_NULLABLE_LIST,
+    PageLayout,
+)
 from lance_core.encodings.mergeable_pages import (
     NumberForm,
     PageForm,
@@ -36,6 +41,8 @@ def strings(adjustment: int, **options: CompressionMessage) -> ArrayEncoding:
 def numbers(codec: str, count: int) -> PageLayout:
     layout = PageLayout()
     layout.mini_block_layout.num_items = count
+    layout.mini_block_layout.num_buffers = 1
+    layout.mini_block_layout.layers.append(REPDEF_ALL_VALID_ITEM)
     values = layout.mini_block_layout.value_compression
     if codec == "flat":
         values.flat.bits_per_value = 32
@@ -86,9 +93,12 @@ def test_other_pages_do_not_merge() -> None:
     outside = Flat(bits_per_value=8, buffer=Buffer(buffer_type=Buffer.column))
     assert page_form(ArrayEncoding(flat=outside), 3) is None
     assert page_form(numbers("flat", 3), 4) is None
-    nullable = numbers("flat", 3)
-    nullable.mini_block_layout.def_compression.flat.bits_per_value = 16
-    assert page_form(nullable, 3) is None
+    lists = numbers("flat", 3)
+    lists.mini_block_layout.layers[:] = [REPDEF_ALL_VALID_ITEM, REPDEF_NULLABLE_LIST]
+    assert page_form(lists, 3) is None
+    several = numbers("flat", 3)
+    several.mini_block_layout.num_buffers = 2
+    assert page_form(several, 3) is None
     with_items = numbers("flat", 3)
     with_items.mini_block_layout.dictionary.flat.bits_per_value = 64
     assert page_form(with_items, 3) is None
@@ -100,6 +110,25 @@ def test_numbers_of_both_codecs_merge() -> None:
     assert isinstance(other, NumberForm)
     assert one.key == other.key
     assert (one.codec, other.codec) == (("flat", 32), ("inline_bitpacking", 32))
+    assert one.levels == other.levels == b""
+
+
+def test_numbers_with_and_without_nulls_merge() -> None:
+    nullable = numbers("flat", 3)
+    nullable.mini_block_layout.layers[:] = [REPDEF_NULLABLE_ITEM]
+    nullable.mini_block_layout.def_compression.flat.bits_per_value = 16
+    one, other = page_form(nullable, 3), page_form(numbers("flat", 5), 5)
+    assert isinstance(one, NumberForm)
+    assert isinstance(other, NumberForm)
+    assert one.key == other.key
+    assert one.levels != other.levels
+    # Of members of structs, nulls of the struct may or may not be marked.
+    for page in (nullable, member := numbers("flat", 5)):
+        page.mini_block_layout.layers.append(REPDEF_NULLABLE_ITEM)
+    one, other = page_form(nullable, 3), page_form(member, 5)
+    assert isinstance(one, NumberForm)
+    assert isinstance(other, NumberForm)
+    assert one.key != other.key
 
 
 def test_ends_of_pages_become_those_of_one_page() -> None:

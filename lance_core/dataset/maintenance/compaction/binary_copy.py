@@ -9,7 +9,6 @@ from dataclasses import field
 import pyarrow as pa
 
 from lance_core.datafile.binary_copy.field_layout import field_layouts
-from lance_core.datafile.binary_copy.file_bytes import have_views
 from lance_core.datafile.binary_copy.file_copy import CopyCounts, FileCopy, Parts
 from lance_core.datafile.binary_copy.pieces import EncodedRows, pieces_of_fields
 from lance_core.datafile.column_map import column_of
@@ -180,12 +179,8 @@ def _copy(
         return _read(snapshot, fields, spans)
 
     merges = not writing.is_strict
-    # Of files that are not mapped, each page would need a request.
-    merges_numbers = merges and have_views(inputs.files)
     parser = ColumnParser(version, 0)
-    pieces = pieces_of_fields(
-        layouts, inputs.table, inputs.rows, parser, merges=merges, merges_numbers=merges_numbers
-    )
+    pieces = pieces_of_fields(layouts, inputs.table, inputs.rows, parser, merges=merges)
     if writing.verify_pages:
         for _ in _read(snapshot, schema.fields, all_rows(snapshot, group)):
             pass

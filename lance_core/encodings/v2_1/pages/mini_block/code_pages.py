@@ -47,9 +47,17 @@ class _Symbols(NamedTuple):
     lengths: Int64Array
     of_code: Int64Array
 
-    def packed(self, chosen: Int64Array) -> tuple[bytes, bytes]:
-        """Some of them, in the form that kernels take."""
-        return self.words[chosen].tobytes(), self.lengths[chosen].astype(np.uint8).tobytes()
+
+class _SharedTable(NamedTuple):
+    """One table for all symbols, as kernels take it, and what stands for each of the symbols.
+
+    Symbol i becomes the first ``sizes[i]`` bytes of ``codes[i]``.
+    """
+
+    texts: bytes
+    lengths: bytes
+    codes: npt.NDArray[np.uint64]
+    sizes: Int64Array
 
 
 def symbols_of(page: MiniBlockLayout) -> bytes | None:
@@ -87,10 +95,9 @@ def merged_codes(
     table = _shared_table(symbols, weights, context.kernels)
     if table is None:
         return None
-    codes, lengths, chosen = table
     recoded = SymbolTables(
-        codes[symbols.of_code].tobytes(),
-        lengths[symbols.of_code].astype(np.uint8).tobytes(),
+        table.codes[symbols.of_code].tobytes(),
+        table.sizes[symbols.of_code].astype(np.uint8).tobytes(),
         sizes,
         np.concatenate([np.zeros(1, np.int64), np.cumsum(pages.num_chunks)]),
         keeps_escapes=True,
@@ -99,8 +106,8 @@ def merged_codes(
     data, offsets, _ = context.kernels.fsst_decode_chunks(chunks, recoded)
     target = Target(Place.MINI_BLOCK, context.registry, ("variable",))
     inner = encode(VariableWidth(offsets, data), target)
-    shared = fsst.stored_symbols(*symbols.packed(chosen))
-    message = Fsst(symbol_table=shared, values=inner.encoding)
+    stored_table = fsst.stored_symbols(table.texts, table.lengths)
+    message = Fsst(symbol_table=stored_table, values=inner.encoding)
     return inner.within(CompressiveEncoding(fsst=message))
 
 
@@ -137,28 +144,34 @@ def _weights(
     within = np.arange(len(symbols.of_code)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     # Symbols that the sample lacks are rare, but not absent.
     found = 1 + counts[np.repeat(numbers << 8, sizes) + within]
-    weights: npt.NDArray[np.float64] = np.bincount(symbols.of_code, found, len(symbols.words))
-    return weights
+    weights = np.bincount(symbols.of_code, found, len(symbols.words))
+    return weights.astype(np.float64)
 
 
 def _shared_table(
     symbols: _Symbols, weights: npt.NDArray[np.float64], kernels: Kernels
-) -> tuple[npt.NDArray[np.uint64], Int64Array, Int64Array] | None:
-    """Symbols for one table, and the codes that stand for each symbol.
+) -> _SharedTable | None:
+    """The symbols that save most, and all bytes that occur in symbols.
 
-    Returns those codes, their number, and the numbers of the chosen symbols. None if a symbol would
-    take too many codes, or all together more space.
+    None if a symbol would take too many codes, or all together more space.
     """
-    chosen = np.argsort(-weights * symbols.lengths, kind="stable")[:MAX_SYMBOLS]
-    octets = symbols.words.view(np.uint8)
-    starts = 8 * np.arange(len(symbols.words))
+    octets = symbols.words.view(np.uint8).reshape(-1, 8)
+    used = octets[np.arange(8) < symbols.lengths[:, None]]
+    singles = np.flatnonzero(np.bincount(used, minlength=256))[:MAX_SYMBOLS]
+    longer = np.flatnonzero(symbols.lengths > 1)
+    saved = (weights * symbols.lengths)[longer]
+    chosen = longer[np.argsort(-saved, kind="stable")[: MAX_SYMBOLS - len(singles)]]
+    texts = np.concatenate([singles.astype(np.uint64), symbols.words[chosen]]).tobytes()
+    lengths = np.concatenate([np.ones_like(singles), symbols.lengths[chosen]])
+    packed = lengths.astype(np.uint8).tobytes()
+    starts = 8 * np.arange(len(octets))
     stops = starts + symbols.lengths
-    data, ends = kernels.fsst_encode(octets, starts, stops, *symbols.packed(chosen))
-    lengths = np.diff(ends)
-    lengths[chosen] = 1
-    if int(lengths.max()) > _MAX_CODES or weights @ lengths > _MAX_GROWTH * weights.sum():
+    data, ends = kernels.fsst_encode(octets.ravel(), starts, stops, texts, packed)
+    sizes = np.diff(ends)
+    sizes[chosen] = 1
+    if int(sizes.max()) > _MAX_CODES or weights @ sizes > _MAX_GROWTH * weights.sum():
         return None
     padded = np.concatenate([np.frombuffer(data, np.uint8), np.zeros(_MAX_CODES, np.uint8)])
     codes = padded[ends[:-1, None] + np.arange(_MAX_CODES)]
-    codes[chosen, 0] = np.arange(len(chosen))
-    return codes.view("<u8").ravel(), lengths, chosen
+    codes[chosen, 0] = np.arange(len(singles), len(lengths))
+    return _SharedTable(texts, packed, codes.view("<u8").ravel(), sizes)

@@ -1,4 +1,4 @@
-"""Merge mini-block pages of numbers: their chunks are unpacked, and packed again by the same codec."""
+"""Merge mini-block pages of numbers: chunks are unpacked, and packed again by the same codec."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout, PageLayout
+from lance_core.encodings.arrow.fixed_width import joined_bits
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.kernels.numpy.repacked_chunks import PackedSlices
@@ -78,8 +79,10 @@ def packed_numbers(message: MiniBlockLayout, values: FixedWidth, context: Decode
 
 
 def joined_numbers(parts: Sequence[FixedWidth]) -> FixedWidth:
-    """Values of the same whole bytes, one part after the other."""
+    """Values of the same bits, one part after the other."""
     if len(parts) == 1:
         return parts[0]
+    bits, counts = parts[0].bits, np.array([part.count for part in parts])
     octets = np.concatenate([part.octets() for part in parts])
-    return FixedWidth(pa.py_buffer(octets), parts[0].bits, sum(part.count for part in parts))
+    data = joined_bits(octets, counts) if bits == 1 else pa.py_buffer(octets)
+    return FixedWidth(data, bits, int(counts.sum()))

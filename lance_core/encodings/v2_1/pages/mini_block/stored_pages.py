@@ -34,7 +34,6 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_table import (
 )
 from lance_core.store.range_arrays import BufferSlices
 
-
 _ITEMS = frozenset({REPDEF_ALL_VALID_ITEM, REPDEF_NULLABLE_ITEM})
 """Kinds of layers that are not lists."""
 
@@ -107,9 +106,15 @@ def can_unpack(message: MiniBlockLayout) -> bool:
 
 
 def joined_levels(parts: Sequence[Levels]) -> Levels:
-    """The levels of values that follow each other, of the same kinds."""
+    """The levels of values that follow each other, of the same kinds but for nulls."""
     if len(parts) == 1:
         return parts[0]
-    definitions = [part.definition for part in parts if part.definition is not None]
-    definition = np.concatenate(definitions) if definitions else None
-    return Levels(parts[0].kinds, None, definition, sum(part.count for part in parts))
+    kinds = max((part.kinds for part in parts), key=lambda kinds: kinds.max_def)
+    count = sum(part.count for part in parts)
+    if not kinds.max_def:
+        return Levels(kinds, None, None, count)
+    definitions = [
+        np.zeros(part.count, np.uint16) if part.definition is None else part.definition
+        for part in parts
+    ]
+    return Levels(kinds, None, np.concatenate(definitions), count)

@@ -275,7 +275,6 @@ def test_pages_without_deleted_rows_are_copied(tmp_path: Path, version: str) -> 
     ds.delete("id = 39000 OR id = 39001")
     with (
         mock.patch.object(pieces, "MERGE_BYTES", 0),
-        mock.patch.object(pieces, "MERGE_NUMBER_ROWS", 0),
         mock.patch.object(merge_groups, "MAX_NUMBER_BYTES", 0),
     ):
         copied = copy(snapshot_of(tmp_path / "t"))
