@@ -32,9 +32,10 @@ from lance_core.encodings.mergeable_pages import (
 )
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.v2_1.codecs.base import Encoded
+from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.levels.repdef import Levels
 from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
-from lance_core.encodings.v2_1.pages.mini_block.code_pages import merged_codes
+from lance_core.encodings.v2_1.pages.mini_block.code_pages import shared_codes
 from lance_core.encodings.v2_1.pages.mini_block.number_pages import (
     joined_numbers,
     numbers_of,
@@ -51,8 +52,8 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import BytesLike
 from lance_core.store.range_arrays import BufferSlices
 
-MAX_KEPT_BYTES = 12 << 20
-"""Maximum bytes that are kept for the next pages, which are about as large."""
+MAX_KEPT_BYTES = 8 << 20
+"""Maximum bytes of freed buffers that are kept for the next pages, which are about as large."""
 
 
 class MergedBuffers(NamedTuple):
@@ -142,24 +143,33 @@ class PageMerges:
         edges = [place for place in range(1, len(kinds)) if kinds[place] != kinds[place - 1]]
         if not edges and kinds[0] == ("inline_bitpacking", b""):
             return repacked_page(self._message(pages, 0), self._stored(pages), self._context)
+        values, levels = self._numbers(pages, [0, *edges, len(kinds)])
+        # If any page is packed, the merged one is.
+        packed = (place for place, (codec, _) in enumerate(kinds) if codec != "flat")
+        message = self._message(pages, next(packed, 0))
+        return self._page(message, levels, packed_numbers(message, values, self._context))
+
+    def _numbers(self, pages: Ints, edges: Sequence[int]) -> tuple[FixedWidth, Levels]:
+        """The numbers of ``pages``, which are of the same form between ``edges``."""
         values, levels = [], []
-        for start, stop in pairwise([0, *edges, len(kinds)]):
+        for start, stop in pairwise(edges):
             own = self._stored(pages[start:stop])
             unpacked = own.unpacked(self._message(pages, start), self._context)
             values.append(numbers_of(unpacked, self._context))
             levels.append(unpacked.levels(self._context))
-        # If any page is packed, the merged one is.
-        packed = (place for place, (codec, _) in enumerate(kinds) if codec != "flat")
-        message = self._message(pages, next(packed, 0))
-        encoded = packed_numbers(message, joined_numbers(values), self._context)
-        return self._page(message, joined_levels(levels), encoded)
+        return joined_numbers(values), joined_levels(levels)
 
     def _codes(self, pages: Ints) -> LayoutPage | None:
         message = self._message(pages, 0)
         unpacked = self._stored(pages).unpacked(message, self._context)
         levels = unpacked.levels(self._context)
-        encoded = merged_codes(unpacked, self._symbols(pages), self._context)
-        return None if encoded is None else self._page(message, levels, encoded)
+        shared = shared_codes(unpacked, self._symbols(pages), self._context)
+        del unpacked  # its bytes are as many as those of the new page
+        if shared is None:
+            return None
+        encoded = shared.encoded(self._context)
+        del shared
+        return self._page(message, levels, encoded)
 
     def _symbols(self, pages: Ints) -> list[bytes]:
         """The stored symbol table of each page."""

@@ -37,6 +37,20 @@ _MAX_CODES = 8
 _FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 
 
+class SharedCodes(NamedTuple):
+    """Strings as codes of a stored symbol table."""
+
+    codes: VariableWidth
+    symbol_table: bytes
+
+    def encoded(self, context: DecodeContext) -> Encoded:
+        """The codes in the chunks of a page."""
+        target = Target(Place.MINI_BLOCK, context.registry, ("variable",))
+        inner = encode(self.codes, target)
+        message = Fsst(symbol_table=self.symbol_table, values=inner.encoding)
+        return inner.within(CompressiveEncoding(fsst=message))
+
+
 class _Symbols(NamedTuple):
     """The distinct symbols of several tables: 8 bytes each, padded with zeros, and their lengths.
 
@@ -74,9 +88,9 @@ def symbols_of(page: MiniBlockLayout) -> bytes | None:
     return values.fsst.symbol_table
 
 
-def merged_codes(
+def shared_codes(
     pages: UnpackedPages, stored: Sequence[bytes], context: DecodeContext
-) -> Encoded | None:
+) -> SharedCodes | None:
     """The values of ``pages``, whose symbol tables are ``stored``, as codes of one table.
 
     None if codes of one table would take more space, or if a page stores strings without codes.
@@ -104,11 +118,8 @@ def merged_codes(
     )
     chunks = variable_chunks(pages.values, width)
     data, offsets, _ = context.kernels.fsst_decode_chunks(chunks, recoded)
-    target = Target(Place.MINI_BLOCK, context.registry, ("variable",))
-    inner = encode(VariableWidth(offsets, data), target)
-    stored_table = fsst.stored_symbols(table.texts, table.lengths)
-    message = Fsst(symbol_table=stored_table, values=inner.encoding)
-    return inner.within(CompressiveEncoding(fsst=message))
+    symbol_table = fsst.stored_symbols(table.texts, table.lengths)
+    return SharedCodes(VariableWidth(offsets, data), symbol_table)
 
 
 def _distinct(texts: bytes, lengths: bytes) -> _Symbols | None:

@@ -24,7 +24,7 @@ from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, decode
 from lance_core.encodings.v2_1.codecs.values import VariableWidth, as_variable
 from lance_core.encodings.v2_1.levels.repdef import Levels, layer_kinds
 from lance_core.encodings.v2_1.pages.mini_block import code_pages
-from lance_core.encodings.v2_1.pages.mini_block.code_pages import merged_codes, symbols_of
+from lance_core.encodings.v2_1.pages.mini_block.code_pages import shared_codes, symbols_of
 from lance_core.encodings.v2_1.pages.mini_block.stored_pages import StoredPages, UnpackedPages
 from lance_core.encodings.v2_1.pages.mini_block.writer import mini_block_page
 from lance_core.encodings.version import FileVersion
@@ -64,7 +64,8 @@ def merged(pages: Sequence[tuple[Strings, Sequence[bytes]]]) -> Encoded | None:
     written = [page_of(*page) for page in pages]
     stored = [symbols_of(message) for message, _ in written]
     assert all(stored)
-    return merged_codes(unpacked(written), [one for one in stored if one], CONTEXT)
+    shared = shared_codes(unpacked(written), [one for one in stored if one], CONTEXT)
+    return None if shared is None else shared.encoded(CONTEXT)
 
 
 def strings_of(encoded: Encoded) -> list[bytes]:
@@ -110,7 +111,7 @@ def test_codes_of_a_shared_table_may_take_little_more_space() -> None:
 def test_pages_without_codes_are_left_alone() -> None:
     message, buffers = page_of([b"a"], [b"a"])
     inactive = SymbolTable((), active=False).to_bytes()
-    assert merged_codes(unpacked([(message, buffers)]), [inactive], CONTEXT) is None
+    assert shared_codes(unpacked([(message, buffers)]), [inactive], CONTEXT) is None
     message.value_compression.fsst.values.variable.values.SetInParent()
     assert symbols_of(message) is None
     message.value_compression.fsst.values.flat.bits_per_value = 8
@@ -127,4 +128,4 @@ def test_damaged_codes_are_errors() -> None:
         damaged[place] = value
         pages = unpacked([(message, [words, pa.py_buffer(bytes(damaged))])])
         with pytest.raises(CorruptFileError):
-            merged_codes(pages, [message.value_compression.fsst.symbol_table], CONTEXT)
+            shared_codes(pages, [message.value_compression.fsst.symbol_table], CONTEXT)
