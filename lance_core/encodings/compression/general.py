@@ -7,6 +7,7 @@ uncompressed size, then an LZ4 block. An empty buffer stays empty with zstd.
 from __future__ import annotations
 
 import struct
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,7 @@ def compress(scheme: str, level: int | None, data: pa.Buffer) -> pa.Buffer | Non
     elif scheme == "lz4":
         if data.size >= 1 << 31:
             raise UnsupportedFeatureError("lz4 cannot compress a page of 2 GiB or more")
-        codec = pa.Codec("lz4_raw")
+        codec = _lz4()
         prefix = struct.pack("<I", data.size)
     else:
         raise UnsupportedFeatureError(f"compression {scheme!r} is not supported")
@@ -55,6 +56,12 @@ def compress(scheme: str, level: int | None, data: pa.Buffer) -> pa.Buffer | Non
     if not _plausible(data.size, len(body)):
         return None
     return pa.py_buffer(prefix + body)
+
+
+@cache
+def _lz4() -> pa.Codec:
+    """The codec of LZ4 blocks, which has no state."""
+    return pa.Codec("lz4_raw")
 
 
 class Budget:

@@ -186,8 +186,8 @@ def compressed(inner: Encoded, scheme: str, level: int | None) -> Encoded:
         return inner
     sizes = inner.sizes.copy()
     sizes[0] = [part.size for part in parts]
-    buffers = (pa.py_buffer(b"".join(parts)), *inner.buffers[1:])
-    return Encoded(outer, buffers, sizes, inner.counts)
+    data = parts[0] if len(parts) == 1 else pa.py_buffer(b"".join(parts))
+    return Encoded(outer, (data, *inner.buffers[1:]), sizes, inner.counts)
 
 
 def _number(scheme: str) -> CompressionScheme.ValueType:

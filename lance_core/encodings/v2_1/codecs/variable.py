@@ -80,8 +80,11 @@ class VariableCodec(Codec):
             return Encoded.per_value(encoding, values)
         offsets, width = values.offsets.astype(np.int64), bits // 8
         if target.place is Place.BLOCK:
-            head = np.concatenate([[bits, (values.count + 3) * width], offsets])
-            data = np.concatenate([head.astype(f"<u{width}").view(np.uint8), values.octets()])
+            octets, head = values.octets(), (values.count + 3) * width
+            data = np.empty(head + len(octets), np.uint8)
+            words = data[:head].view(f"<u{width}")
+            words[0], words[1], words[2:] = bits, head, offsets
+            data[head:] = octets
             return Encoded.block(encoding, pa.py_buffer(data), values.count)
         chunks = target.kernels.split_variable(values.octets(), offsets, width, target.chunk_bytes)
         data, sizes, counts = chunks

@@ -159,6 +159,11 @@ class _Group:
     def _octets(self, size: int) -> npt.NDArray[np.uint8]:
         """A row with the bytes of the values for each column, padded with zeros to ``size``."""
         rows = np.zeros((len(self._columns), size), np.uint8)
+        if self._type.bit_width % 8 == 0:
+            joined = pa.concat_arrays([column.values for column in self._columns])
+            octets = as_fixed(values_of(joined)).octets().reshape(len(rows), -1)
+            rows[:, : octets.shape[1]] = octets
+            return rows
         for row, column in zip(rows, self._columns, strict=True):
             octets = as_fixed(values_of(column.values)).octets()
             row[: len(octets)] = octets
