@@ -51,7 +51,7 @@ and each scan of larger pages takes less time for each row."""
 _MAX_UNPACKED_BYTES = 4 << 20
 """Maximum bytes of the unpacked numbers of a merged page: threads hold a few of them."""
 
-MAX_CODE_BYTES, _MAX_MERGED_CODES = 64 << 10, 3 << 19
+MAX_CODE_BYTES, _MAX_MERGED_CODES = 64 << 10, 1536 << 10
 """Maximum bytes of a page of FSST codes that merges, and of a merged page.
 
 To merge it takes 2 to 3 ns a byte. Each scan of such a page takes 20 to 40 µs more than one of its
@@ -173,15 +173,17 @@ class _ParsedEncodings:
 
     def number(self, encoding: bytes, num_rows: int) -> int:
         """The number of the form of a page with ``num_rows`` rows; -1 if it does not merge."""
-        # Encodings of the same size usually differ only in their symbols.
-        at = self._symbols_at.get(len(encoding), len(encoding))
-        key = encoding[:at], encoding[at + TABLE_BYTES :], num_rows
-        found = self._numbers.get(key)
+        found = self._numbers.get(self._key(encoding, num_rows))
         if found is None:
             found = self._parsed(encoding, num_rows)
-            at = self._symbols_at.get(len(encoding), len(encoding))
-            self._numbers[encoding[:at], encoding[at + TABLE_BYTES :], num_rows] = found
+            # The key is another one if this was the first encoding with symbols at their place.
+            self._numbers[self._key(encoding, num_rows)] = found
         return found
+
+    def _key(self, encoding: bytes, num_rows: int) -> tuple[bytes, bytes, int]:
+        """Equal for encodings that are parsed once: those of one size differ in their symbols."""
+        at = self._symbols_at.get(len(encoding), len(encoding))
+        return encoding[:at], encoding[at + TABLE_BYTES :], num_rows
 
     def _parsed(self, encoding: bytes, num_rows: int) -> int:
         form = page_form(self._parser.page_encoding(encoding), num_rows)

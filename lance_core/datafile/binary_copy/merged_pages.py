@@ -21,7 +21,6 @@ from lance_core.datafile.joined_ranges import GAP
 from lance_core.datafile.varints import Ints
 from lance_core.encodings.arrow.fixed_width import joined_bits
 from lance_core.encodings.arrow.memory_pool import low_retention_pool
-from lance_core.encodings.compression.fsst import TABLE_BYTES
 from lance_core.encodings.context import DecodeContext, EncodeContext
 from lance_core.encodings.mergeable_pages import (
     CodeForm,
@@ -160,30 +159,17 @@ class PageMerges:
         return joined_numbers(values), joined_levels(levels)
 
     def _codes(self, pages: Ints) -> LayoutPage | None:
-        message = self._message(pages, 0)
-        unpacked = self._stored(pages).unpacked(message, self._context)
+        messages = [self._message(pages, place) for place in range(len(pages))]
+        unpacked = self._stored(pages).unpacked(messages[0], self._context)
         levels = unpacked.levels(self._context)
-        shared = shared_codes(unpacked, self._symbols(pages), self._context)
+        symbols = [one.value_compression.fsst.symbol_table for one in messages]
+        shared = shared_codes(unpacked, symbols, self._context)
         del unpacked  # its bytes are as many as those of the new page
         if shared is None:
             return None
         encoded = shared.encoded(self._context)
         del shared
-        return self._page(message, levels, encoded)
-
-    def _symbols(self, pages: Ints) -> list[bytes]:
-        """The stored symbol table of each page."""
-        found = []
-        places: dict[int, int] = {}
-        for number, page in enumerate(pages.tolist()):
-            # Encodings of the same form and size have it at the same place.
-            raw = self._raw(page)
-            at = places.get(len(raw))
-            if at is None:
-                symbols = self._message(pages, number).value_compression.fsst.symbol_table
-                at = places[len(raw)] = raw.index(symbols)
-            found.append(raw[at : at + TABLE_BYTES])
-        return found
+        return self._page(messages[0], levels, encoded)
 
     def _page(self, message: MiniBlockLayout, levels: Levels, values: Encoded) -> LayoutPage | None:
         context = self._encode_context

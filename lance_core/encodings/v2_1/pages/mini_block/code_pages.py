@@ -127,12 +127,7 @@ def _distinct(texts: bytes, lengths: bytes) -> _Symbols | None:
     size = np.frombuffer(lengths, np.uint8).astype(np.int64)
     words = np.frombuffer(texts, "<u8") & (~np.uint64(0) >> (64 - 8 * size).astype(np.uint64))
     keys = words * _FACTORS[0] + size.astype(np.uint64) * _FACTORS[1]
-    order = keys.argsort()
-    is_first = np.ones(len(keys), np.bool_)
-    is_first[1:] = np.diff(keys[order]) != 0
-    of_code = np.empty(len(keys), np.int64)
-    of_code[order] = np.cumsum(is_first) - 1
-    first = order[is_first]
+    _, first, of_code = np.unique(keys, return_index=True, return_inverse=True)
     found = _Symbols(words[first], size[first], of_code)
     same = (found.words[of_code] == words) & (found.lengths[of_code] == size)
     return found if same.all() else None

@@ -1,4 +1,4 @@
-"""Unpack the chunks of mini-block pages without lists, and pack their values into one page.
+"""Unpack the chunks of mini-block pages without lists whose values become one page.
 
 All chunks of a page but the last have a power of two of values, so the chunks of two pages are not
 those of one page.
@@ -18,10 +18,10 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     MiniBlockLayout,
 )
 from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
-from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels, layer_kinds
-from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import ChunkLevels
+from lance_core.encodings.v2_1.levels.repdef import Levels, layer_kinds
+from lance_core.encodings.v2_1.pages.mini_block.chunk_levels import WantedRows, wanted_levels
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
     ChunkForm,
     ChunkParts,
@@ -58,10 +58,10 @@ class UnpackedPages(NamedTuple):
         """The levels of all values. Raises `CorruptFileError` for levels that there cannot be."""
         counts = self.table.counts
         kinds = layer_kinds(tuple(self.message.layers))
-        decoded = ChunkLevels.decode(self.message, kinds, self.parts, counts, context)
-        decoded.check(np.arange(len(counts)), counts, self.table)
-        check_levels(decoded.levels, context.kernels)
-        return decoded.levels
+        rows = RowRange(0, int(counts.sum()))
+        wanted = WantedRows(rows, np.arange(len(counts)), counts, self.table)
+        levels, _ = wanted_levels(self.message, kinds, self.parts, wanted, context)
+        return levels
 
 
 class StoredPages(NamedTuple):
