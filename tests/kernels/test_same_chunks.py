@@ -199,6 +199,29 @@ def test_strings_are_put_into_the_same_chunks_and_come_back(
     assert back.tolist() == (offsets - 2).tolist()
 
 
+@given(st.integers(0, 5), st.integers(1, 4), st.sampled_from([4, 8]), st.integers(0, 99), st.data())
+@example(4100, 2, 4, 1 << 20, None)
+def test_strings_of_columns_are_put_into_the_chunks_of_each(
+    rows: int, columns: int, width: int, limit: int, draw: st.DataObject | None
+) -> None:
+    count = rows * columns
+    texts = [b"abc"] * count
+    if draw is not None:
+        texts = draw.draw(st.lists(st.binary(max_size=40), min_size=count, max_size=count))
+    octets = np.frombuffer(b"".join(texts), np.uint8)
+    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    check("split_variable", octets, offsets, width, limit, columns)
+    check("split_variable", octets, offsets, width, limit, columns + 1)
+    data, sizes, counts = compiled.split_variable(octets, offsets, width, limit, columns)
+    if not rows:
+        return
+    edges = [offsets[rows * n : rows * (n + 1) + 1] for n in range(columns)]
+    alone = [NUMPY.split_variable(octets, own, width, limit) for own in edges]
+    assert data.to_pybytes() == b"".join(one.to_pybytes() for one, _, _ in alone)
+    assert sizes.tolist() == np.concatenate([own for _, own, _ in alone]).tolist()
+    assert counts.tolist() == np.concatenate([own for _, _, own in alone]).tolist()
+
+
 @given(
     st.binary(max_size=40),
     st.lists(st.integers(-1, 41), max_size=6),

@@ -177,15 +177,17 @@ class Kernels(Protocol):
         """
 
     def split_variable(
-        self, octets: Bytes, offsets: Int64Array, width: int, limit: int
+        self, octets: Bytes, offsets: Int64Array, width: int, limit: int, columns: int = 1
     ) -> tuple[pa.Buffer, Int64Array, Int64Array]:
-        """Split strings into chunks for `join_variable`.
+        """Split the strings of ``columns`` of equal length into chunks for `join_variable`.
+
+        The strings of a column follow those of the one before, and have chunks of their own.
 
         Returns the bytes of all chunks, and the size and the number of values of each. The number
         of values doubles, from 2 to 2048, while their offsets and bytes take at most ``limit``
-        bytes. The last chunk takes all remaining values if these are fewer than 4096 and fit. No
-        strings make one chunk. Raises `InvalidInputError` for offsets that descend or are not
-        within ``octets``.
+        bytes. The last chunk of a column takes all remaining values if these are fewer than 4096
+        and fit. No strings make one chunk. Raises `InvalidInputError` for offsets that descend or
+        are not within ``octets``, and for columns whose lengths differ.
         """
 
     def interleave_chunks(

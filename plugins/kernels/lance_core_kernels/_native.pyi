@@ -153,7 +153,7 @@ def join_variable(
     /,
 ) -> int: ...
 def variable_edges(
-    text: Buffer, offsets: Buffer, width: int, limit: int, edges: Buffer, /
+    text: Buffer, offsets: Buffer, columns: int, width: int, limit: int, edges: Buffer, /
 ) -> int: ...
 def split_variable(
     text: Buffer, offsets: Buffer, edges: Buffer, width: int, chunks: Buffer, /

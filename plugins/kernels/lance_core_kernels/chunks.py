@@ -58,14 +58,14 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
 
 
 def split_variable(
-    octets: Bytes, offsets: Int64Array, width: int, limit: int
+    octets: Bytes, offsets: Int64Array, width: int, limit: int, columns: int = 1
 ) -> tuple[pa.Buffer, Int64Array, Int64Array]:
     """See `lance_core.encodings.kernels.Kernels.split_variable`."""
-    check_strings(octets, offsets, width, limit)
+    check_strings(octets, offsets, width, limit, columns)
     octets, offsets = contiguous(octets), aligned(offsets)
     with INVALID:
         edges: Int64Array = empty(len(offsets) + 1, np.int64)
-        found = _native.variable_edges(octets, offsets, width, limit, edges)
+        found = _native.variable_edges(octets, offsets, columns, width, limit, edges)
         edges = edges[: found + 1]
         sizes, counts = chunk_sizes(offsets, edges, width)
         out = allocate(int(sizes.sum()))

@@ -162,19 +162,25 @@ static int64_t next_chunk(const int64_t *offsets, int64_t left, int64_t width, i
     return size;
 }
 
-/* edges has room for one more than strings, and for two; returns how many are used. */
-static const char *variable_edges(strings_t strings, int64_t width, int64_t limit, int64_t *edges,
-                           int64_t *found) {
+/* The strings are those of `columns` of equal length, and no chunk has strings of two of them. edges
+ * has room for one more than strings, and for two; returns how many are used. */
+static const char *variable_edges(strings_t strings, int64_t columns, int64_t width, int64_t limit,
+                           int64_t *edges, int64_t *found) {
     const char *error = check_strings(strings);
     if (error)
         return error;
     if ((width != 4 && width != 8) || limit < 0 || strings.count > INT64_MAX / 16 - 2)
         return "chunks cannot be like that";
+    if (columns < 1 || strings.count % columns)
+        return "columns are not of equal length";
     int64_t start = 0, chunk = 0;
     edges[0] = 0;
-    while (start < strings.count) {
-        start += next_chunk(strings.offsets + start, strings.count - start, width, limit);
-        edges[++chunk] = start;
+    for (int64_t i = 1; i <= columns; i++) {
+        const int64_t stop = strings.count / columns * i;
+        while (start < stop) {
+            start += next_chunk(strings.offsets + start, stop - start, width, limit);
+            edges[++chunk] = start;
+        }
     }
     if (strings.count == 0)
         edges[++chunk] = 0;
@@ -467,16 +473,16 @@ static int strings_of(const Py_buffer *b, strings_t *strings) {
 
 static PyObject *py_variable_edges(PyObject *module, PyObject *args) {
     Py_buffer b[3] = {0};
-    Py_ssize_t width, limit;
+    Py_ssize_t columns, width, limit;
     strings_t strings;
     int64_t found = 0;
     const char *error;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*nnw*", &b[0], &b[1], &width, &limit, &b[2]))
+    if (!PyArg_ParseTuple(args, "y*y*nnnw*", &b[0], &b[1], &columns, &width, &limit, &b[2]))
         return release(b, 3), NULL;
     if (!strings_of(b, &strings) || !holds(&b[2], strings.count + 2, 8))
         return done(b, 3, MISMATCH, 0);
-    WITHOUT_GIL(variable_edges(strings, width, limit, b[2].buf, &found))
+    WITHOUT_GIL(variable_edges(strings, columns, width, limit, b[2].buf, &found))
     return done(b, 3, error, found);
 }
 
@@ -589,7 +595,7 @@ PyMethodDef variable_methods[] = {
     {"join_variable", py_join_variable, METH_VARARGS,
      "data, starts, sizes, counts, width, text, offsets, offset_width"},
     {"variable_edges", py_variable_edges, METH_VARARGS,
-     "text, offsets, width, limit, edges; number of chunks"},
+     "text, offsets, columns, width, limit, edges; number of chunks"},
     {"split_variable", py_split_variable, METH_VARARGS, "text, offsets, edges, width, chunks"},
     {"pick_spans", py_pick_spans, METH_VARARGS,
      "data, starts, sizes, counts, width, chunk, position, starts, stops"},

@@ -97,11 +97,11 @@ def no_offsets(count: int, narrow: bool) -> Offsets:
 
 
 def split_variable(
-    octets: Bytes, offsets: Int64Array, width: int, limit: int
+    octets: Bytes, offsets: Int64Array, width: int, limit: int, columns: int = 1
 ) -> tuple[pa.Buffer, Int64Array, Int64Array]:
     """See `lance_core.encodings.kernels.Kernels.split_variable`."""
-    check_strings(octets, offsets, width, limit)
-    edges = _edges(offsets, width, limit)
+    check_strings(octets, offsets, width, limit, columns)
+    edges = _edges(offsets, width, limit, columns)
     sizes, counts = chunk_sizes(offsets, edges, width)
     out = np.full(int(sizes.sum()), _PADDING, np.uint8)
     words = out.view(f"<u{width}")
@@ -116,14 +116,16 @@ def split_variable(
     return pa.py_buffer(out), sizes, counts
 
 
-def check_strings(octets: Bytes, offsets: Int64Array, width: int, limit: int) -> None:
-    """Raise `InvalidInputError` for strings, a width or a limit that `split_variable` rejects."""
+def check_strings(octets: Bytes, offsets: Int64Array, width: int, limit: int, columns: int) -> None:
+    """Raise `InvalidInputError` for arguments that `split_variable` rejects."""
     if width not in (4, 8) or limit < 0:
         raise InvalidInputError(f"chunks of {limit} bytes with offsets of {width}")
     if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(octets):
         raise InvalidInputError(f"strings are not within {len(octets)} bytes")
     if (offsets[1:] < offsets[:-1]).any():
         raise InvalidInputError("the offsets of strings descend")
+    if columns < 1 or (len(offsets) - 1) % columns:
+        raise InvalidInputError(f"{columns} columns do not have {len(offsets) - 1} strings")
 
 
 def chunk_sizes(
@@ -137,23 +139,25 @@ def chunk_sizes(
     return sizes + (-sizes) % width, counts
 
 
-def _edges(offsets: Int64Array, width: int, limit: int) -> Int64Array:
+def _edges(offsets: Int64Array, width: int, limit: int, columns: int) -> Int64Array:
     """The first value of each chunk, then the number of values.
 
     Starting from two values, the size of a chunk doubles while its offsets and bytes take at most
-    ``limit`` bytes. The last chunk may have up to twice as many values as the others.
+    ``limit`` bytes. The last chunk of a column may have up to twice as many values as the others.
     """
     count, edges = len(offsets) - 1, [0]
     # The bytes of a chunk from value a to value b are ends[b] - ends[a] plus one offset.
     ends = offsets + np.arange(count + 1, dtype=np.int64) * width
-    while edges[-1] < count:
-        start = edges[-1]
-        most = int(ends[start]) + limit - width
-        fit = bisect_right(ends, most, start, min(start + 2 * MAX_VALUES, count + 1)) - 1 - start
-        left = count - start
-        if left <= 2 or (left <= fit and left < 2 * MAX_VALUES):
-            size = left
-        else:
-            size = max(2, 1 << (min(fit, MAX_VALUES).bit_length() - 1)) if fit > 0 else 2
-        edges.append(start + size)
+    for column in range(1, columns + 1):
+        stop = count // columns * column
+        while edges[-1] < stop:
+            start = edges[-1]
+            most = int(ends[start]) + limit - width
+            fit = bisect_right(ends, most, start, min(start + 2 * MAX_VALUES, stop + 1)) - 1 - start
+            left = stop - start
+            if left <= 2 or (left <= fit and left < 2 * MAX_VALUES):
+                size = left
+            else:
+                size = max(2, 1 << (min(fit, MAX_VALUES).bit_length() - 1)) if fit > 0 else 2
+            edges.append(start + size)
     return np.array(edges if count else [0, 0], np.int64)

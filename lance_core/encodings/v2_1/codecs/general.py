@@ -45,6 +45,8 @@ from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Source, Target
@@ -168,8 +170,7 @@ def compressed(inner: Encoded, scheme: str, level: int | None) -> Encoded:
     payload = inner.payload
     if payload is None and not inner.buffers:
         return inner
-    how = BufferCompression(scheme=_number(scheme), level=level)
-    outer = CompressiveEncoding(general=General(compression=how, values=inner.encoding))
+    outer = _message(inner.encoding, scheme, level)
     if payload is not None:
         if not isinstance(payload, VariableWidth):
             return inner
@@ -188,6 +189,23 @@ def compressed(inner: Encoded, scheme: str, level: int | None) -> Encoded:
     sizes[0] = [part.size for part in parts]
     data = parts[0] if len(parts) == 1 else pa.py_buffer(b"".join(parts))
     return Encoded(outer, (data, *inner.buffers[1:]), sizes, inner.counts)
+
+
+def compressed_blocks(
+    encoding: CompressiveEncoding, blocks: Sequence[pa.Buffer], scheme: str
+) -> list[tuple[CompressiveEncoding, pa.Buffer]]:
+    """Each of the ``blocks`` of ``encoding`` as `compressed` stores it, and what encodes it."""
+    outer = _message(encoding, scheme, None)
+    found = []
+    for block in blocks:
+        part = compress(scheme, None, block)
+        found.append((encoding, block) if part is None else (outer, part))
+    return found
+
+
+def _message(inner: CompressiveEncoding, scheme: str, level: int | None) -> CompressiveEncoding:
+    how = BufferCompression(scheme=_number(scheme), level=level)
+    return CompressiveEncoding(general=General(compression=how, values=inner))
 
 
 def _number(scheme: str) -> CompressionScheme.ValueType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
 from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding
-from lance_core.encodings.v2_1.codecs.general import compressed
+from lance_core.encodings.v2_1.codecs.general import compressed, compressed_blocks
 from lance_core.encodings.v2_1.codecs.rle import run_blocks
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values
 from lance_core.encodings.v2_1.selection.cost import Integers
@@ -70,6 +71,15 @@ def _generally(inner: Encoded, values: Values, options: FieldOptions | None) -> 
     if scheme == "lz4" and size > _MAX_LZ4:
         scheme = "zstd"
     return compressed(inner, scheme, options.dict_values_level)
+
+
+def compress_dictionaries(
+    encoding: CompressiveEncoding, blocks: Sequence[pa.Buffer], context: EncodeContext
+) -> list[tuple[CompressiveEncoding, pa.Buffer]]:
+    """Compress dictionaries of ``encoding`` as `encode_block` does for fields without options."""
+    if context.version < FileVersion.V2_2:
+        return [(encoding, block) for block in blocks]
+    return compressed_blocks(encoding, blocks, _DICTIONARY_SCHEME)
 
 
 def encode_levels(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, packed_bytes
 from lance_core.encodings.v2_1.codecs.rle import entries
-from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
+from lance_core.encodings.v2_1.codecs.values import VariableWidth
 from lance_core.encodings.v2_1.selection.cost import CHUNK_VALUES, Integers
 from lance_core.encodings.v2_1.selection.dictionary import (
     INDEX_BYTES,
@@ -24,13 +24,13 @@ from lance_core.encodings.v2_1.selection.dictionary import (
     max_items,
     sample,
 )
+from lance_core.encodings.v2_1.selection.values import MIN_TEXT
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import Int64Array, Offsets
+    from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
     from lance_core.encodings.kernels.numpy.dictionary_codes import Codes
-    from lance_core.encodings.v2_1.codecs.values import Values
     from lance_core.encodings.v2_1.levels.repdef import BoolArray
 
 
@@ -56,6 +56,20 @@ class ColumnValues(NamedTuple):
             return self
         return self._replace(edges=self.edges[columns])
 
+    def texts(self, column: int) -> VariableWidth:
+        """The values, of variable width, of one column."""
+        edges = self.edges[column]
+        first, last = int(edges[0]), int(edges[-1])
+        offsets = (edges - first).astype(np.int32 if self.offset_bytes == 4 else np.int64)
+        return VariableWidth(offsets, pa.py_buffer(self.data[first:last]))
+
+    def joined(self, kernels: Kernels) -> tuple[Bytes, Int64Array]:
+        """The bytes of all columns without gaps, and the offsets of all values in them."""
+        starts, stops = self.edges[:, 0], self.edges[:, -1]
+        data, ends = kernels.gather_variable(self.data, starts, stops)
+        edges = self.edges + (ends[:-1] - starts)[:, None]
+        return np.frombuffer(data, np.uint8), np.append(edges[:, :-1].reshape(-1), ends[-1])
+
     def codes(
         self, places: Int64Array, most: int, kernels: Kernels
     ) -> tuple[Codes, Int64Array, Int64Array]:
@@ -64,22 +78,37 @@ class ColumnValues(NamedTuple):
         return kernels.dictionary_codes(self.data, edges, len(self.edges), places, most)
 
 
+class ColumnItems(NamedTuple):
+    """The items of dictionaries: item i is ``data[offsets[i]:offsets[i + 1]]``.
+
+    Column c has the items ``edges[c]`` to ``edges[c + 1]``. Items of variable width have offsets of
+    ``offset_bytes``; it is 0 for others.
+    """
+
+    data: pa.Buffer
+    offsets: Int64Array
+    edges: Int64Array
+    offset_bytes: int
+
+
 class ColumnDictionaries(NamedTuple):
     """Dictionaries of the columns at ``places``: a row of ``codes`` and the items of each."""
 
     places: npt.NDArray[np.intp]
     codes: Codes
-    items: list[Values]
+    items: ColumnItems
 
 
 def column_dictionaries(
     values: ColumnValues, places: npt.NDArray[np.intp], kernels: Kernels
-) -> ColumnDictionaries:
-    """The dictionaries of those columns at ``places`` for which a dictionary is likely to pay."""
+) -> ColumnDictionaries | None:
+    """The dictionaries of those columns at ``places`` for which a dictionary is likely to pay.
+
+    None if there is none.
+    """
     count = values.edges.shape[1] - 1
-    nothing = ColumnDictionaries(places[:0], np.zeros((0, count), np.uint32), [])
     if count < MIN_VALUES or not len(places):
-        return nothing
+        return None
     chosen = values.select(places)
     most, most_bytes = max_items(count), (_sizes(chosen) * SIZE_RATIO).astype(np.int64)
     may_have = most_bytes >= count * INDEX_BYTES
@@ -88,21 +117,28 @@ def column_dictionaries(
         ratio = chosen.codes(rows, len(rows), kernels)[1] / len(rows)
         may_have &= (ratio < UNIQUE_RATIO) & (np.ceil(ratio * count) <= most)
     if not may_have.any():
-        return nothing
+        return None
     chosen, places = chosen.select(np.flatnonzero(may_have)), places[may_have]
     codes, counts, firsts = chosen.codes(np.arange(count), most, kernels)
     starts, stops = chosen.edges.reshape(-1)[firsts], chosen.edges.reshape(-1)[firsts + 1]
     found = counts <= most
-    ends = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts * found, out=ends[1:])
-    totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])[ends]
+    stored = counts * found  # columns with too many items have no firsts
+    totals = _ends(stops - starts)[_ends(stored)]
     sizes = np.diff(totals) + (counts + 1) * values.offset_bytes
     found &= sizes + count * INDEX_BYTES <= most_bytes[may_have]
-    keep = np.flatnonzero(found)
-    data, offsets = kernels.gather_variable(values.data, starts, stops)
-    spans = [slice(int(ends[column]), int(ends[column + 1]) + 1) for column in keep]
-    items = [_items(data, offsets[span], values.offset_bytes) for span in spans]
-    return ColumnDictionaries(places[keep], codes.reshape(-1, count)[keep], items)
+    if not found.any():
+        return None
+    kept = np.repeat(found, stored)
+    data, offsets = kernels.gather_variable(values.data, starts[kept], stops[kept])
+    items = ColumnItems(data, offsets, _ends(counts[found]), values.offset_bytes)
+    return ColumnDictionaries(places[found], codes.reshape(-1, count)[found], items)
+
+
+def _ends(sizes: Int64Array) -> Int64Array:
+    """0 and the cumulated sizes."""
+    ends = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    return ends
 
 
 def _sizes(values: ColumnValues) -> Int64Array:
@@ -112,15 +148,11 @@ def _sizes(values: ColumnValues) -> Int64Array:
     return sizes
 
 
-def _items(data: pa.Buffer, offsets: Int64Array, offset_bytes: int) -> Values:
-    """The values between consecutive offsets."""
-    first, last = int(offsets[0]), int(offsets[-1])
-    own = data.slice(first, last - first)
-    if not offset_bytes:
-        count = len(offsets) - 1
-        return FixedWidth(own, (last - first) * 8 // max(count, 1), count)
-    own_offsets: Offsets = offsets - first
-    return VariableWidth(own_offsets.astype(np.int32) if offset_bytes == 4 else own_offsets, own)
+def texts_are_short(values: ColumnValues, type_: pa.DataType) -> BoolArray:
+    """For each column of texts of ``type_``, if they are too few bytes for FSST."""
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return np.ones(len(values.edges), np.bool_)
+    return _sizes(values) < MIN_TEXT
 
 
 def number_codecs(words: Rows, count: int, kernels: Kernels) -> npt.NDArray[np.int8]:

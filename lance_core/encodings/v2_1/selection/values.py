@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels import Kernels
 
 _MIN_COMPRESSED = 4096
-_MIN_TEXT = 32 << 10
+MIN_TEXT = 32 << 10
 _MIN_LONGEST = 5
 _LARGE_VALUE = 32 << 10
 _TURNED = (32, 64)
 _LOW_ENTROPY = 4.0
-_CHUNK_BYTES = 4096
+CHUNK_BYTES = 4096
 
 
 def mini_block_values(
@@ -43,7 +43,7 @@ def mini_block_values(
     Raises `InvalidInputError` for an unknown compression and `UnsupportedFeatureError` for values
     that chunks cannot store.
     """
-    size = _CHUNK_BYTES if options.minichunk_size is None else max(options.minichunk_size, 0)
+    size = CHUNK_BYTES if options.minichunk_size is None else max(options.minichunk_size, 0)
     target = Target(Place.MINI_BLOCK, context.registry, chunk_bytes=size)
     if isinstance(values, FixedSizeListValues):
         return encode(values, target.with_chain("fixed_size_list"))
@@ -86,7 +86,7 @@ def _text_chain(
     if wanted == "fsst":
         return ("fsst", "variable")
     is_binary = pa.types.is_binary(type_) or pa.types.is_large_binary(type_)
-    if wanted is not None or is_binary or _stored(values) < _MIN_TEXT:
+    if wanted is not None or is_binary or _stored(values) < MIN_TEXT:
         return ("variable",)
     return ("fsst", "variable") if longest(values) >= _MIN_LONGEST else ("variable",)
 
@@ -140,7 +140,7 @@ def per_value(
     if wanted == "none":
         return encode(values, target.with_chain("variable"))
     is_wanted = wanted not in (None, "fsst")
-    if (is_wanted or longest(values) > _LARGE_VALUE) and _stored(values) >= _MIN_TEXT:
+    if (is_wanted or longest(values) > _LARGE_VALUE) and _stored(values) >= MIN_TEXT:
         level = options.level if wanted == "zstd" else None
         inner = encode(values, target.with_chain("variable"))
         return compressed(inner, "zstd", level or 0)

@@ -25,22 +25,21 @@ from lance_core.encodings.v2_1.pages.constant.writer import (
     null_page,
     texts_are_same,
 )
-from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
-from lance_core.encodings.v2_1.selection.blocks import encode_block
 from lance_core.encodings.v2_1.selection.columns import (
     CODECS,
-    ColumnDictionaries,
     ColumnValues,
     column_dictionaries,
     levels_have_runs,
     number_codecs,
+    texts_are_short,
 )
-from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
 from lance_core.encodings.v2_1.selection.structure import NARROW
+from lance_core.encodings.v2_1.write.group_dictionaries import stored_dictionaries
 from lance_core.encodings.v2_1.write.group_pages import (
     GroupValues,
     flat_values,
     group_pages,
+    long_text_values,
     number_values,
     text_values,
 )
@@ -48,8 +47,8 @@ from lance_core.encodings.version import FileVersion
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
-    from lance_core.encodings.v2_1.levels.repdef import BoolArray
     from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
+    from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
     from lance_core.encodings.v2_1.selection.columns import Rows
 
 _DICTIONARY_BITS = 128
@@ -59,67 +58,85 @@ Places = npt.NDArray[np.intp]
 """Positions of columns of a group."""
 
 
-class _Waiting(NamedTuple):
-    """The rows of a column: its number, its values, and those that are not null if some are."""
-
-    number: int
-    values: pa.Array
-    valid: BoolArray | None
-
-
 def pages_together(
     columns: Mapping[int, pa.Array], context: EncodeContext
 ) -> dict[int, EncodedPage]:
     """The single page of each column that has alike others, by column number."""
-    alike: dict[tuple[pa.DataType, bool], list[_Waiting]] = {}
+    alike: dict[tuple[pa.DataType, bool], list[int]] = {}
     for number, values in columns.items():
-        valid = np.asarray(values.is_valid()) if values.null_count else None
-        alike.setdefault((values.type, valid is None), []).append(_Waiting(number, values, valid))
+        alike.setdefault((values.type, values.null_count > 0), []).append(number)
     pages: dict[int, EncodedPage] = {}
-    for group in alike.values():
-        if len(group) > 1:
-            pages |= _pages_of(group, context)
+    for (_, has_nulls), numbers in alike.items():
+        if len(numbers) > 1:
+            rows = _joined(numbers, [columns[number] for number in numbers], has_nulls)
+            pages |= _pages_of(rows, context)
     return pages
 
 
-def _pages_of(columns: Sequence[_Waiting], context: EncodeContext) -> dict[int, EncodedPage]:
+class _Columns(NamedTuple):
+    """Columns of one type with as many ``rows``, which follow each other in ``values``.
+
+    ``valid``: for each column the values that are not null, if all columns have nulls; None if none
+    has.
+    """
+
+    numbers: Sequence[int]
+    values: pa.Array
+    rows: int
+    valid: npt.NDArray[np.bool_] | None
+
+    def column(self, place: int) -> pa.Array:
+        return self.values.slice(place * self.rows, self.rows)
+
+    def select(self, places: Places) -> _Columns:
+        """The columns at ``places``, which ascend; all columns are not copied."""
+        if len(places) == len(self.numbers):
+            return self
+        chosen = places.tolist()
+        arrays = [self.column(place) for place in chosen]
+        return _joined([self.numbers[place] for place in chosen], arrays, self.valid is not None)
+
+
+def _joined(numbers: Sequence[int], arrays: Sequence[pa.Array], has_nulls: bool) -> _Columns:
+    """Columns of one type and length, which all have nulls or none has."""
+    values = pa.concat_arrays(arrays)
+    valid = None
+    if has_nulls:
+        valid = np.asarray(values.is_valid()).reshape(len(arrays), -1)
+    return _Columns(numbers, values, len(arrays[0]), valid)
+
+
+def _pages_of(columns: _Columns, context: EncodeContext) -> dict[int, EncodedPage]:
     """The pages of columns of one type, all with nulls or all without."""
-    if columns[0].valid is None:
-        return _Group(columns, None, context).pages()
-    valid = np.array([column.valid for column in columns], np.bool_)
+    valid = columns.valid
+    if valid is None:
+        return _Group(columns, context).pages()
     is_null = ~valid.any(axis=1)
-    has_runs = np.zeros(len(columns), np.bool_)
+    has_runs = np.zeros(len(valid), np.bool_)
     if context.version >= FileVersion.V2_2:
         has_runs = levels_have_runs(_definition(valid), context.kernels)
     pages: dict[int, EncodedPage] = {}
     empty = np.flatnonzero(is_null).tolist()
     if empty:
-        levels = ravel((ItemLayer(valid.shape[1], valid[empty[0]]),))
-        page = _page(null_page(levels, None), valid.shape[1])
-        pages = {columns[place].number: page for place in empty}
+        levels = ravel((ItemLayer(columns.rows, valid[empty[0]]),))
+        page = _page(null_page(levels, None), columns.rows)
+        pages = {columns.numbers[place]: page for place in empty}
     for part in (~is_null & ~has_runs, ~is_null & has_runs):
-        places = np.flatnonzero(part)
-        if len(places):
-            chosen = [columns[place] for place in places.tolist()]
-            pages |= _Group(chosen, valid[places], context).pages()
+        if part.any():
+            pages |= _Group(columns.select(np.flatnonzero(part)), context).pages()
     return pages
 
 
 class _Group:
     """Columns of one type with the same number of rows, whose levels have the same encoding."""
 
-    def __init__(
-        self,
-        columns: Sequence[_Waiting],
-        valid: npt.NDArray[np.bool_] | None,
-        context: EncodeContext,
-    ) -> None:
-        """``valid``: for each column the values that are not null, at least one."""
+    def __init__(self, columns: _Columns, context: EncodeContext) -> None:
+        """Has at least one value of each column that is not null."""
         self._columns = columns
-        self._valid = valid
+        self._valid = columns.valid
         self._context = context
-        self._count = len(columns[0].values)
-        self._type = columns[0].values.type
+        self._count = columns.rows
+        self._type = columns.values.type
         self._is_new = context.version >= FileVersion.V2_2
 
     def pages(self) -> dict[int, EncodedPage]:
@@ -158,14 +175,13 @@ class _Group:
 
     def _octets(self, size: int) -> npt.NDArray[np.uint8]:
         """A row with the bytes of the values for each column, padded with zeros to ``size``."""
-        rows = np.zeros((len(self._columns), size), np.uint8)
+        rows = np.zeros((len(self._columns.numbers), size), np.uint8)
         if self._type.bit_width % 8 == 0:
-            joined = pa.concat_arrays([column.values for column in self._columns])
-            octets = as_fixed(values_of(joined)).octets().reshape(len(rows), -1)
+            octets = as_fixed(values_of(self._columns.values)).octets().reshape(len(rows), -1)
             rows[:, : octets.shape[1]] = octets
             return rows
-        for row, column in zip(rows, self._columns, strict=True):
-            octets = as_fixed(values_of(column.values)).octets()
+        for place, row in enumerate(rows):
+            octets = as_fixed(values_of(self._columns.column(place))).octets()
             row[: len(octets)] = octets
         return rows
 
@@ -180,36 +196,35 @@ class _Group:
         firsts = np.arange(0, octets.size, octets.shape[1])
         edges = firsts[:, None] + np.arange(0, size * (self._count + 1), size)
         values = ColumnValues(octets.reshape(-1), edges)
-        coded = column_dictionaries(values, places, self._context.kernels)
-        return self._coded_pages(coded), np.setdiff1d(places, coded.places)
+        return self._coded_pages(values, places)
 
     def _text_pages(self) -> dict[int, EncodedPage]:
-        texts = [as_variable(values_of(column.values)) for column in self._columns]
-        offsets = np.array([one.offsets for one in texts], np.int64)
-        lengths = np.diff(offsets, axis=1)
-        offsets += (offsets[:, -1].cumsum() - offsets[:, -1])[:, None]
-        data = np.concatenate([one.octets() for one in texts])
-        values = ColumnValues(data, offsets, texts[0].offset_bits // 8)
-        same = np.zeros(len(texts), np.bool_)
+        texts = as_variable(values_of(self._columns.values))
+        # The last edge of a column is the first one of the next.
+        edges = np.arange(len(self._columns.numbers))[:, None] * self._count
+        offsets = texts.offsets.astype(np.int64)[edges + np.arange(self._count + 1)]
+        values = ColumnValues(texts.octets(), offsets, texts.offset_bits // 8)
+        same = np.zeros(len(offsets), np.bool_)
         for place in np.flatnonzero(self._may_be_same(values)).tolist() if self._is_new else ():
-            column = self._columns[place]
-            if column.valid is None:
-                same[place] = texts_are_same(texts[place])
+            if self._valid is None:
+                same[place] = texts_are_same(values.texts(place))
             else:
-                same[place] = constant_of(column.values, column.valid) is not None
+                column = self._columns.column(place)
+                same[place] = constant_of(column, self._valid[place]) is not None
         pages, places = self._constant_pages(same)
-        places = places[lengths.max(axis=1)[places] < NARROW]
-        coded = column_dictionaries(values, places, self._context.kernels)
-        pages |= self._coded_pages(coded)
-        places = np.setdiff1d(places, coded.places)
-        if len(places):
-            chosen = text_values([texts[p] for p in places.tolist()], self._type, self._context)
-            pages |= self._stored(places, chosen)
+        places = places[np.diff(offsets, axis=1).max(axis=1)[places] < NARROW]
+        found, places = self._coded_pages(values, places)
+        pages |= found
+        short = texts_are_short(values, self._type)[places]
+        for part, encode in ((places[short], text_values), (places[~short], long_text_values)):
+            if len(part):
+                chosen = encode(values.select(part), self._type, self._context)
+                pages |= self._stored(part, chosen)
         return pages
 
     def _may_be_same(self, values: ColumnValues) -> npt.NDArray[np.bool_]:
         """For each column, False if its first and its last text that is not null differ."""
-        rows = np.arange(len(self._columns))
+        rows = np.arange(len(self._columns.numbers))
         first, last = np.zeros_like(rows), np.full_like(rows, self._count - 1)
         if self._valid is not None:
             first, last = self._valid.argmax(axis=1), last - self._valid[:, ::-1].argmax(axis=1)
@@ -225,25 +240,29 @@ class _Group:
     def _constant_pages(self, same: npt.NDArray[np.bool_]) -> tuple[dict[int, EncodedPage], Places]:
         """The pages of columns whose values are the ``same``, and the positions of the others."""
         if not self._is_new:
-            return {}, np.arange(len(self._columns))
+            return {}, np.arange(len(same))
         pages = {}
         for place in np.flatnonzero(same).tolist():
-            number, values, valid = self._columns[place]
-            first = 0 if valid is None else int(valid.argmax())
+            valid = None if self._valid is None else self._valid[place]
+            first = place * self._count + (0 if valid is None else int(valid.argmax()))
             levels = ravel((ItemLayer(self._count, valid),))
-            page = constant_page(levels, values.slice(first, 1))
-            pages[number] = _page(page, self._count)
+            page = constant_page(levels, self._columns.values.slice(first, 1))
+            pages[self._columns.numbers[place]] = _page(page, self._count)
         return pages, np.flatnonzero(~same)
 
-    def _coded_pages(self, coded: ColumnDictionaries) -> dict[int, EncodedPage]:
-        """The pages of columns with a dictionary, by number."""
+    def _coded_pages(
+        self, values: ColumnValues, places: Places
+    ) -> tuple[dict[int, EncodedPage], Places]:
+        """The pages of columns of ``places`` with dictionaries, and the rest of ``places``."""
+        coded = column_dictionaries(values, places, self._context.kernels)
+        if coded is None:
+            return {}, places
         words = np.zeros((len(coded.places), _padded(self._count)), np.uint32)
         words[:, : self._count] = coded.codes
-        stored = {}
-        for place, values in zip(coded.places.tolist(), coded.items, strict=True):
-            items, data = encode_block(values, NO_OPTIONS, self._context)
-            stored[place] = StoredDictionary(items, data, values.count)
-        return self._fixed_pages(coded.places, words, stored)
+        dictionaries = stored_dictionaries(coded.items, self._context)
+        stored = dict(zip(coded.places.tolist(), dictionaries, strict=True))
+        rest = np.setdiff1d(places, coded.places, assume_unique=True)
+        return self._fixed_pages(coded.places, words, stored), rest
 
     def _fixed_pages(
         self,
@@ -279,7 +298,7 @@ class _Group:
         pages = group_pages(values, definition, stored, self._count, self._context)
         if pages is None:
             return {}
-        numbers = [self._columns[place].number for place in places.tolist()]
+        numbers = [self._columns.numbers[place] for place in places.tolist()]
         return dict(zip(numbers, pages, strict=True))
 
 

@@ -20,7 +20,7 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
 from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks, packed_rows
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
-from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
+from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
 from lance_core.encodings.v2_1.pages.encoded_page import layers_of
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
@@ -33,13 +33,14 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
 )
 from lance_core.encodings.v2_1.selection.blocks import encode_levels
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
-from lance_core.encodings.v2_1.selection.values import mini_block_values
+from lance_core.encodings.v2_1.selection.values import CHUNK_BYTES, mini_block_values
 from lance_core.encodings.version import FileVersion
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
+    from lance_core.encodings.v2_1.selection.columns import ColumnValues
     from lance_core.store.base import BytesLike
 
 
@@ -91,11 +92,25 @@ def flat_values(
     return _alike(one, len(octets), data, np.tile(one.sizes[0], len(octets)))
 
 
-def text_values(
-    columns: Sequence[VariableWidth], type_: pa.DataType, context: EncodeContext
+def text_values(columns: ColumnValues, type_: pa.DataType, context: EncodeContext) -> GroupValues:
+    """Encode columns of short texts of one type (`texts_are_short`)."""
+    one = mini_block_values(columns.texts(0), type_, NO_OPTIONS, context)
+    octets, offsets = columns.joined(context.kernels)
+    data, sizes, counts = context.kernels.split_variable(
+        octets, offsets, columns.offset_bytes, CHUNK_BYTES, len(columns.edges)
+    )
+    rows = columns.edges.shape[1] - 1
+    stops = np.arange(len(columns.edges) + 1) * rows
+    edges = np.searchsorted(np.concatenate([np.zeros(1, np.int64), counts.cumsum()]), stops)
+    return GroupValues([one.encoding], [data], sizes[None], counts, edges)
+
+
+def long_text_values(
+    columns: ColumnValues, type_: pa.DataType, context: EncodeContext
 ) -> GroupValues:
     """Encode columns of texts of one type, each as `mini_block_values` selects it."""
-    return _together([mini_block_values(values, type_, NO_OPTIONS, context) for values in columns])
+    texts = map(columns.texts, range(len(columns.edges)))
+    return _together([mini_block_values(one, type_, NO_OPTIONS, context) for one in texts])
 
 
 def _alike(one: Encoded, count: int, data: pa.Buffer, sizes: Int64Array) -> GroupValues:

@@ -225,7 +225,7 @@ def test_columns_of_different_texts_are_not_searched_for_items(
     monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     columns = {f"c{n}": pa.array([f"{n} of text {row}" for row in range(rows)]) for n in range(40)}
-    monkeypatch.setattr(group_encoder, "encode_block", None)
+    monkeypatch.setattr(group_encoder, "stored_dictionaries", None)
     assert _written(pa.table(columns).slice(0, min(rows, 4000)), FileVersion.V2_2)
 
 
