@@ -112,6 +112,10 @@ def _table(rows: int) -> pa.Table:
     columns |= _other_types(random, rows)
     columns["time"] = pa.array(random.integers(0, 1 << 40, rows), pa.timestamp("us"))
     columns["wide"] = pa.array(random.integers(0, 1 << 60, rows))
+    # Dictionaries of more values than one packed chunk has, and of values that do not pack.
+    for count in (1024, 1025, 1500):
+        columns[f"many {count}"] = pa.array(np.arange(rows) % count * 7919)
+        columns[f"random {count}"] = pa.array(random.random(count)[np.arange(rows) % count])
     columns["null"] = pa.nulls(rows, pa.int32())
     for name, texts in _texts(random, rows).items():
         for type_ in (pa.string(), pa.large_string(), pa.binary()):
