@@ -51,7 +51,7 @@ and each scan of larger pages takes less time for each row."""
 _MAX_UNPACKED_BYTES = 4 << 20
 """Maximum bytes of the unpacked numbers of a merged page: threads hold a few of them."""
 
-MAX_CODE_BYTES, _MAX_MERGED_CODES = 64 << 10, 1536 << 10
+MAX_CODE_BYTES, _MAX_MERGED_CODES = 64 << 10, 1280 << 10
 """Maximum bytes of a page of FSST codes that merges, and of a merged page.
 
 To merge it takes 2 to 3 ns a byte. Each scan of such a page takes 20 to 40 µs more than one of its

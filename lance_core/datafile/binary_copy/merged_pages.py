@@ -51,7 +51,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import BytesLike
 from lance_core.store.range_arrays import BufferSlices
 
-MAX_KEPT_BYTES = 8 << 20
+MAX_KEPT_BYTES = 4 << 20
 """Maximum bytes of freed buffers that are kept for the next pages, which are about as large."""
 
 
