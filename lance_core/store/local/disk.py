@@ -138,13 +138,17 @@ class Disk:
                 raise
             return
 
+    def is_on_disk(self, descriptor: int) -> bool:
+        """False in file systems with larger blocks: those of networks, whose servers may copy."""
+        return _is_on_disk(os.fstat(descriptor))
+
     def _may_share(self, source: int, target: int, start: int, length: int, place: int) -> bool:
         """False if a copy cannot share blocks with its source, or is too small to find that out.
 
-        True in file systems with larger blocks: those of networks, whose servers may copy.
+        True where `is_on_disk` is False.
         """
         status = os.fstat(target)
-        if getattr(status, "st_blksize", _BLOCK + 1) > _BLOCK:
+        if not _is_on_disk(status):
             return True
         if (start - place) % _BLOCK:
             return False
@@ -199,6 +203,10 @@ def _can_share(source: int, target: int, start: int, place: int) -> bool:
     except OSError as error:
         return error.errno != errno.EOPNOTSUPP
     return True
+
+
+def _is_on_disk(status: os.stat_result) -> bool:
+    return getattr(status, "st_blksize", _BLOCK + 1) <= _BLOCK
 
 
 def _copy_file_range(source: int, target: int, start: int, length: int, place: int) -> int:

@@ -69,6 +69,11 @@ class Publisher:
         """Expect ``size`` more bytes, from ``start`` on."""
         self.disk.reserve(_open(draft).fileno(), start, size)
 
+    def is_on_disk(self, draft: UnpublishedFile) -> bool:
+        """See `Disk.is_on_disk`."""
+        with preparing(draft.path, self.root.path):
+            return self.disk.is_on_disk(_open(draft).fileno())
+
     def copying(
         self, draft: UnpublishedFile, copy_ranges: CopyRanges | None = None
     ) -> Callable[[Sequence[FileRange]], None]:

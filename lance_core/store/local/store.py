@@ -40,6 +40,10 @@ from lance_core.store.ranges import check_ranges, view_ranges
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 
+MAX_VIEW_BYTES = 512 << 10
+"""Ranges below this are written from mapped memory, which copies them once. Larger ones may share
+blocks with their file, and threads copy them."""
+
 CAPABILITIES = StoreCapabilities(
     put_if_absent=Guarantee.YES,
     rename_if_absent=Guarantee.YES,
@@ -142,9 +146,15 @@ class LocalStore(ObjectStore):
         if not isinstance(writer, LocalWriter):
             super().append_from(writer, source, ranges, batch_bytes)
             return
-        opened, size = self._opened(source)
-        check_ranges(ranges, size, source)
-        writer.append_ranges(opened, ranges)
+        are_small = all(wanted.length < MAX_VIEW_BYTES for wanted in ranges)
+        whole = self._buffer(source) if are_small and writer.is_on_disk else None
+        if whole is None:
+            opened, size = self._opened(source)
+            check_ranges(ranges, size, source)
+            writer.append_ranges(opened, ranges)
+            return
+        for view in view_ranges(whole, ranges, source):
+            writer.write(view)
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         with reading(prefix, self._root.path):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange, CopyRanges, ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
@@ -65,6 +66,11 @@ class LocalWriter(ObjectWriter):
 
     def copy_with(self, copy_ranges: CopyRanges | None) -> None:
         self._copy_ranges = copy_ranges
+
+    @cached_property
+    def is_on_disk(self) -> bool:
+        """False in the file system of a network, whose server may copy."""
+        return self._publisher.is_on_disk(self._open_draft())
 
     def append_ranges(self, source: OpenedFile, ranges: Sequence[ByteRange]) -> None:
         """Append ranges of an open file; the error of a copy may also be raised by a later call."""

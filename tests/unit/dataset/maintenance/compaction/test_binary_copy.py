@@ -33,7 +33,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.plugins import get_manager
-from lance_core.store.local import LocalStore
+from lance_core.store.local import LocalStore, store
 from lance_core.store.local.disk import Disk
 from lance_core.store.local.writer import LocalWriter
 from tests.each_case import each_case
@@ -245,12 +245,14 @@ def test_damaged_pages_are_found_if_asked_for(tmp_path: Path) -> None:
 def test_a_full_disk_and_an_interruption_leave_nothing(tmp_path: Path) -> None:
     write(tmp_path / "t", "2.2")
     full = OSError(28, "No space left on device")
-    with mock.patch.object(Disk, "copy_ranges", side_effect=full):
-        check_fails(tmp_path / "t", StoreError, "No space left", is_strict=True)
+    for name, most in (("copy_ranges", 0), ("write", store.MAX_VIEW_BYTES)):
+        with mock.patch.object(store, "MAX_VIEW_BYTES", most):
+            with mock.patch.object(Disk, name, side_effect=full):
+                check_fails(tmp_path / "t", StoreError, "No space left", is_strict=True)
+            with mock.patch.object(Disk, name, side_effect=KeyboardInterrupt):
+                check_fails(tmp_path / "t", KeyboardInterrupt, "^$", is_strict=True)
     with mock.patch.object(Disk, "write", side_effect=full):
         check_fails(tmp_path / "t", StoreError, "No space left")
-    with mock.patch.object(Disk, "copy_ranges", side_effect=KeyboardInterrupt):
-        check_fails(tmp_path / "t", KeyboardInterrupt, "^$", is_strict=True)
 
 
 def test_finished_files_are_listed_for_the_caller_to_remove(tmp_path: Path) -> None:
