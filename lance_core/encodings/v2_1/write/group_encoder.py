@@ -34,13 +34,13 @@ from lance_core.encodings.v2_1.selection.columns import (
     texts_are_short,
 )
 from lance_core.encodings.v2_1.selection.structure import NARROW
-from lance_core.encodings.v2_1.write.group_dictionaries import stored_dictionaries
 from lance_core.encodings.v2_1.write.group_pages import (
     GroupValues,
     flat_values,
     group_pages,
     long_text_values,
     number_values,
+    stored_dictionaries,
     text_values,
 )
 from lance_core.encodings.version import FileVersion

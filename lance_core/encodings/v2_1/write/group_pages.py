@@ -1,4 +1,4 @@
-"""Encode the values and levels of many small columns at once, and assemble a page of each.
+"""Encode the values, levels and dictionaries of many small columns at once, and assemble pages.
 
 All columns have the same number of rows, and the chunks of all columns follow each other. The bytes
 are those of `lance_core.encodings.v2_1.pages.mini_block.writer`.
@@ -14,11 +14,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, MiniBlockLayout, PageLayout
-from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
+from lance_core._pb.encodings_v2_1_pb2 import (
+    CompressiveEncoding,
+    InlineBitpacking,
+    MiniBlockLayout,
+    PageLayout,
+    Variable,
+)
+from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
 from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks, packed_rows
+from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
@@ -31,7 +38,12 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_writer import (
     chunk_words,
     chunks_fit,
 )
-from lance_core.encodings.v2_1.selection.blocks import encode_levels
+from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
+from lance_core.encodings.v2_1.selection.blocks import (
+    compress_dictionaries,
+    encode_block,
+    encode_levels,
+)
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS
 from lance_core.encodings.v2_1.selection.values import CHUNK_BYTES, mini_block_values
 from lance_core.encodings.version import FileVersion
@@ -39,9 +51,11 @@ from lance_core.encodings.version import FileVersion
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.decoding import Int64Array
-    from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
-    from lance_core.encodings.v2_1.selection.columns import ColumnValues
+    from lance_core.encodings.v2_1.selection.columns import ColumnItems, ColumnValues
     from lance_core.store.base import BytesLike
+
+Block = tuple[CompressiveEncoding, pa.Buffer]
+"""An encoded dictionary."""
 
 
 class GroupValues(NamedTuple):
@@ -225,3 +239,72 @@ def _levels(
     spread[np.arange(CHUNK) < counts[:, None]] = levels
     data, sizes = kernels.pack_inline(spread.reshape(-1))
     return encoding, ChunkPart(pa.py_buffer(data), sizes)
+
+
+def stored_dictionaries(items: ColumnItems, context: EncodeContext) -> list[StoredDictionary]:
+    """The encoded dictionary of each column."""
+    blocks = _text_blocks(items, context) if items.offset_bytes else _number_blocks(items, context)
+    counts = np.diff(items.edges).tolist()
+    return [
+        StoredDictionary(encoding, data, count)
+        for (encoding, data), count in zip(blocks, counts, strict=True)
+    ]
+
+
+def _text_blocks(items: ColumnItems, context: EncodeContext) -> list[Block]:
+    """A block of values of variable width for each column; see `codecs.variable` for the layout."""
+    width, counts = items.offset_bytes, np.diff(items.edges)
+    heads, sizes = (counts + 3) * width, np.diff(items.offsets[items.edges])
+    words = np.empty(int(heads.sum()) // width, f"<u{width}")
+    firsts = (np.cumsum(heads) - heads) // width
+    words[firsts], words[firsts + 1] = 8 * width, heads
+    is_offset = np.ones(len(words), np.bool_)
+    is_offset[firsts] = is_offset[firsts + 1] = False
+    # Two columns that follow each other share an offset.
+    column = np.repeat(np.arange(len(counts)), counts + 1)
+    offsets = items.offsets[np.arange(len(column)) - column]
+    words[is_offset] = offsets - items.offsets[items.edges[:-1]][column]
+    stops = np.stack([np.cumsum(heads), np.cumsum(sizes)], axis=1)
+    starts = stops - np.stack([heads, sizes], axis=1)
+    owners = np.tile(np.arange(2), len(counts))
+    buffers = [pa.py_buffer(words), items.data]
+    joined = context.kernels.join_slices(buffers, owners, starts.reshape(-1), stops.reshape(-1))
+    encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(8 * width)))
+    return compress_dictionaries(encoding, _cut(pa.py_buffer(joined), heads + sizes), context)
+
+
+def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[Block]:
+    """A block of values of fixed width for each column; no value of a column occurs twice."""
+    sizes = np.diff(items.offsets[items.edges])
+    bits = int(items.offsets[1]) * 8
+    parts = _cut(items.data, sizes)
+    if bits not in WIDTHS:
+        return compress_dictionaries(flat_encoding(bits), parts, context)
+    counts = np.diff(items.edges)
+    blocks: dict[int, Block] = {}
+    for place in np.flatnonzero(counts > CHUNK).tolist():
+        values = FixedWidth(parts[place], bits, int(counts[place]))
+        blocks[place] = encode_block(values, NO_OPTIONS, context)
+    few = np.flatnonzero(counts <= CHUNK)
+    words = np.zeros((len(few), CHUNK), f"<u{bits // 8}")
+    is_few = np.repeat(counts <= CHUNK, counts)
+    words[np.arange(CHUNK) < counts[few, None]] = np.frombuffer(items.data, words.dtype)[is_few]
+    widths = context.kernels.chunk_widths(words.reshape(-1))
+    # Values that are all different have no runs, which would beat packing.
+    packs = widths * packed_bytes(1) < sizes[few]
+    if packs.any():
+        packed, lengths = context.kernels.pack_inline(words[packs].reshape(-1))
+        how = InlineBitpacking(uncompressed_bits_per_value=bits)
+        encoding = CompressiveEncoding(inline_bitpacking=how)
+        data = [(encoding, one) for one in _cut(pa.py_buffer(packed), lengths)]
+        blocks |= zip(few[packs].tolist(), data, strict=True)
+    flat = few[~packs].tolist()
+    data = compress_dictionaries(flat_encoding(bits), [parts[place] for place in flat], context)
+    blocks |= zip(flat, data, strict=True)
+    return [blocks[place] for place in range(len(counts))]
+
+
+def _cut(data: pa.Buffer, sizes: Int64Array) -> list[pa.Buffer]:
+    """Consecutive parts of so many bytes."""
+    stops = np.cumsum(sizes)
+    return list(map(data.slice, (stops - sizes).tolist(), sizes.tolist()))
