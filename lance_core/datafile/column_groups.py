@@ -16,7 +16,7 @@ import numpy as np
 
 from lance_core.datafile.column_map import column_fields
 from lance_core.datafile.single_pages import column_pages
-from lance_core.datafile.varints import edges_of
+from lance_core.encodings.arrow.coalesced_take import edges_of
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.dispatch import decode_columns, decode_field, group_key
 from lance_core.encodings.page import Column, GroupKey

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.coalesced_take import edges_of, spans_index
 from lance_core.errors import CorruptFileError
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -114,10 +114,3 @@ def merged(item: Ragged, counts: Ints) -> Ragged:
 def gather(data: Bytes, starts: Ints, stops: Ints) -> Bytes:
     """The bytes of all ranges one after the other."""
     return data[spans_index(starts, stops)]
-
-
-def edges_of(lengths: Ints | npt.NDArray[np.bool_]) -> Ints:
-    """The n + 1 int64 edges of n ``lengths``: item i is from ``edges[i]`` to ``edges[i + 1]``."""
-    edges = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=edges[1:])
-    return edges

@@ -18,7 +18,8 @@ from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.column_metadata import COLUMN_ENCODING_TAG, COLUMN_PAGES_TAG
 from lance_core.datafile.footer import TABLE_ENTRY
 from lance_core.datafile.page_messages import SLACK, PageMessages, single_pages
-from lance_core.datafile.varints import Bytes, Ints, edges_of
+from lance_core.datafile.varints import Bytes, Ints
+from lance_core.encodings.arrow.coalesced_take import edges_of
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 

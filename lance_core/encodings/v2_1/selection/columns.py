@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.coalesced_take import edges_of
+from lance_core.encodings.arrow.strings import is_text
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, packed_bytes
 from lance_core.encodings.v2_1.codecs.rle import entries
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
@@ -123,22 +125,15 @@ def column_dictionaries(
     starts, stops = chosen.edges.reshape(-1)[firsts], chosen.edges.reshape(-1)[firsts + 1]
     found = counts <= most
     stored = counts * found  # columns with too many items have no firsts
-    totals = _ends(stops - starts)[_ends(stored)]
+    totals = edges_of(stops - starts)[edges_of(stored)]
     sizes = np.diff(totals) + (counts + 1) * values.offset_bytes
     found &= sizes + count * INDEX_BYTES <= most_bytes[may_have]
     if not found.any():
         return None
     kept = np.repeat(found, stored)
     data, offsets = kernels.gather_variable(values.data, starts[kept], stops[kept])
-    items = ColumnItems(data, offsets, _ends(counts[found]), values.offset_bytes)
+    items = ColumnItems(data, offsets, edges_of(counts[found]), values.offset_bytes)
     return ColumnDictionaries(places[found], codes.reshape(-1, count)[found], items)
-
-
-def _ends(sizes: Int64Array) -> Int64Array:
-    """0 and the cumulated sizes."""
-    ends = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=ends[1:])
-    return ends
 
 
 def _sizes(values: ColumnValues) -> Int64Array:
@@ -150,7 +145,7 @@ def _sizes(values: ColumnValues) -> Int64Array:
 
 def texts_are_short(values: ColumnValues, type_: pa.DataType) -> BoolArray:
     """For each column of texts of ``type_``, if they are too few bytes for FSST."""
-    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+    if not is_text(type_):
         return np.ones(len(values.edges), np.bool_)
     return _sizes(values) < MIN_TEXT
 

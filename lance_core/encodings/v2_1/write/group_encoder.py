@@ -93,8 +93,9 @@ class _Columns(NamedTuple):
         if len(places) == len(self.numbers):
             return self
         chosen = places.tolist()
-        arrays = [self.column(place) for place in chosen]
-        return _joined([self.numbers[place] for place in chosen], arrays, self.valid is not None)
+        values = pa.concat_arrays(list(map(self.column, chosen)))
+        valid = None if self.valid is None else self.valid[places]
+        return _Columns([self.numbers[place] for place in chosen], values, self.rows, valid)
 
 
 def _joined(numbers: Sequence[int], arrays: Sequence[pa.Array], has_nulls: bool) -> _Columns:

@@ -19,8 +19,8 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     InlineBitpacking,
     MiniBlockLayout,
     PageLayout,
-    Variable,
 )
+from lance_core.encodings.arrow.coalesced_take import edges_of
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
@@ -28,6 +28,7 @@ from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks, packed_ro
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
+from lance_core.encodings.v2_1.codecs.variable import variable_blocks
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
 from lance_core.encodings.v2_1.pages.encoded_page import layers_of
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.selection.columns import ColumnItems, ColumnValues
     from lance_core.store.base import BytesLike
 
-Block = tuple[CompressiveEncoding, pa.Buffer]
+_Block = tuple[CompressiveEncoding, pa.Buffer]
 """An encoded dictionary."""
 
 
@@ -115,7 +116,7 @@ def text_values(columns: ColumnValues, type_: pa.DataType, context: EncodeContex
     )
     rows = columns.edges.shape[1] - 1
     stops = np.arange(len(columns.edges) + 1) * rows
-    edges = np.searchsorted(np.concatenate([np.zeros(1, np.int64), counts.cumsum()]), stops)
+    edges = np.searchsorted(edges_of(counts), stops)
     return GroupValues([one.encoding], [data], sizes[None], counts, edges)
 
 
@@ -177,7 +178,7 @@ def group_pages(
         return None
     joined, totals = chunk_bytes(form, chunks, context.kernels)
     table = chunk_words(totals, values.counts, large, values.edges[1:] - 1)
-    stops = np.concatenate([np.zeros(1, np.int64), totals.cumsum()])[values.edges]
+    stops = edges_of(totals)[values.edges]
     words = values.edges * (4 if large else 2)
     buffers = zip(_slices(table, words), _slices(joined, stops), strict=True)
     return _pages(message, list(buffers), values.encodings, dictionaries)
@@ -185,7 +186,7 @@ def group_pages(
 
 def _pages(
     message: MiniBlockLayout,
-    buffers: Sequence[tuple[memoryview, memoryview]],
+    buffers: Sequence[tuple[pa.Buffer, pa.Buffer]],
     encodings: Sequence[CompressiveEncoding],
     dictionaries: Sequence[StoredDictionary | None],
 ) -> list[EncodedPage]:
@@ -208,10 +209,9 @@ def _pages(
     return pages
 
 
-def _slices(data: pa.Buffer, edges: Int64Array) -> list[memoryview]:
+def _slices(data: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
     """The bytes between consecutive edges."""
-    view, places = memoryview(data), edges.tolist()
-    return [view[start:stop] for start, stop in pairwise(places)]
+    return [data.slice(start, stop - start) for start, stop in pairwise(edges.tolist())]
 
 
 def _levels(
@@ -219,7 +219,7 @@ def _levels(
 ) -> tuple[CompressiveEncoding, ChunkPart]:
     """Encode the levels of all chunks, as `encode_levels` does for each column."""
     counts, own = values.counts, values.counts[: values.edges[1]]
-    first = np.concatenate([np.zeros(1, np.int64), own.cumsum()])
+    first = edges_of(own)
     encoding = encode_levels(definition[0], first, context)[0]
     levels: LevelArray = definition.reshape(-1)
     codec, kernels = encoding.WhichOneof("compression"), context.kernels
@@ -251,60 +251,41 @@ def stored_dictionaries(items: ColumnItems, context: EncodeContext) -> list[Stor
     ]
 
 
-def _text_blocks(items: ColumnItems, context: EncodeContext) -> list[Block]:
-    """A block of values of variable width for each column; see `codecs.variable` for the layout."""
-    width, counts = items.offset_bytes, np.diff(items.edges)
-    heads, sizes = (counts + 3) * width, np.diff(items.offsets[items.edges])
-    words = np.empty(int(heads.sum()) // width, f"<u{width}")
-    firsts = (np.cumsum(heads) - heads) // width
-    words[firsts], words[firsts + 1] = 8 * width, heads
-    is_offset = np.ones(len(words), np.bool_)
-    is_offset[firsts] = is_offset[firsts + 1] = False
-    # Two columns that follow each other share an offset.
-    column = np.repeat(np.arange(len(counts)), counts + 1)
-    offsets = items.offsets[np.arange(len(column)) - column]
-    words[is_offset] = offsets - items.offsets[items.edges[:-1]][column]
-    stops = np.stack([np.cumsum(heads), np.cumsum(sizes)], axis=1)
-    starts = stops - np.stack([heads, sizes], axis=1)
-    owners = np.tile(np.arange(2), len(counts))
-    buffers = [pa.py_buffer(words), items.data]
-    joined = context.kernels.join_slices(buffers, owners, starts.reshape(-1), stops.reshape(-1))
-    encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(8 * width)))
-    return compress_dictionaries(encoding, _cut(pa.py_buffer(joined), heads + sizes), context)
+def _text_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
+    """A block of values of variable width for each column."""
+    encoding, data, edges = variable_blocks(
+        items.data, items.offsets, items.edges, items.offset_bytes, context.kernels
+    )
+    return compress_dictionaries(encoding, _slices(data, edges), context)
 
 
-def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[Block]:
+def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
     """A block of values of fixed width for each column; no value of a column occurs twice."""
     sizes = np.diff(items.offsets[items.edges])
     bits = int(items.offsets[1]) * 8
-    parts = _cut(items.data, sizes)
+    parts = _slices(items.data, items.offsets[items.edges])
     if bits not in WIDTHS:
         return compress_dictionaries(flat_encoding(bits), parts, context)
     counts = np.diff(items.edges)
-    blocks: dict[int, Block] = {}
-    for place in np.flatnonzero(counts > CHUNK).tolist():
+    blocks: dict[int, _Block] = {}
+    fits = counts <= CHUNK
+    for place in np.flatnonzero(~fits).tolist():
         values = FixedWidth(parts[place], bits, int(counts[place]))
         blocks[place] = encode_block(values, NO_OPTIONS, context)
-    few = np.flatnonzero(counts <= CHUNK)
+    few = np.flatnonzero(fits)
     words = np.zeros((len(few), CHUNK), f"<u{bits // 8}")
-    is_few = np.repeat(counts <= CHUNK, counts)
-    words[np.arange(CHUNK) < counts[few, None]] = np.frombuffer(items.data, words.dtype)[is_few]
+    stored = np.frombuffer(items.data, words.dtype)
+    words[np.arange(CHUNK) < counts[few, None]] = stored[np.repeat(fits, counts)]
     widths = context.kernels.chunk_widths(words.reshape(-1))
-    # Values that are all different have no runs, which would beat packing.
+    # As `Integers.packs_in_block`; values that are all different have no runs, which would win.
     packs = widths * packed_bytes(1) < sizes[few]
     if packs.any():
         packed, lengths = context.kernels.pack_inline(words[packs].reshape(-1))
         how = InlineBitpacking(uncompressed_bits_per_value=bits)
         encoding = CompressiveEncoding(inline_bitpacking=how)
-        data = [(encoding, one) for one in _cut(pa.py_buffer(packed), lengths)]
+        data = [(encoding, one) for one in _slices(pa.py_buffer(packed), edges_of(lengths))]
         blocks |= zip(few[packs].tolist(), data, strict=True)
     flat = few[~packs].tolist()
     data = compress_dictionaries(flat_encoding(bits), [parts[place] for place in flat], context)
     blocks |= zip(flat, data, strict=True)
     return [blocks[place] for place in range(len(counts))]
-
-
-def _cut(data: pa.Buffer, sizes: Int64Array) -> list[pa.Buffer]:
-    """Consecutive parts of so many bytes."""
-    stops = np.cumsum(sizes)
-    return list(map(data.slice, (stops - sizes).tolist(), sizes.tolist()))
