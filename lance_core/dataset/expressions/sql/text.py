@@ -132,19 +132,19 @@ def rtrim(node: Node, characters: Node | None = None) -> Node:
 
 def joined(*nodes: Node) -> Node:
     """``||``: the concatenated texts; NULL if one is NULL."""
-    return call("||", _joined, *_as_texts(nodes))
+    return call("||", _joined, *as_texts(nodes))
 
 
 def concat(*nodes: Node) -> Node:
     """The concatenated texts; NULL counts as empty text."""
-    return call("concat", _joined_present, *_as_texts(nodes))
+    return call("concat", _joined_present, *as_texts(nodes))
 
 
 def concat_ws(separator: Node, *nodes: Node) -> Node:
     """The texts that are not NULL, joined with the separator."""
     between = literal_argument("concat_ws", separator, str)
     # Put the separator before each text that is not NULL, then drop the first separator.
-    led = call("concat_ws", functools.partial(_led, separator=between), *_as_texts(nodes))
+    led = call("concat_ws", functools.partial(_led, separator=between), *as_texts(nodes))
     return _sliced("concat_ws", led, len(between), None)
 
 
@@ -194,7 +194,7 @@ def _joined_present(*values: Datum) -> Datum:
     return _joined(*[pc.fill_null(value, "") for value in values])
 
 
-def _as_texts(nodes: Sequence[Node]) -> list[Node]:
+def as_texts(nodes: Sequence[Node]) -> list[Node]:
     """The nodes converted to one string type."""
     texts = [node if is_text(node.type) else casts.cast(node, pa.string()) for node in nodes]
     kinds = {node.type for node in texts}

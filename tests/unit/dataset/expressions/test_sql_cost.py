@@ -120,6 +120,8 @@ def test_what_a_filter_computes_is_bounded(
     for condition in [
         "repeat('a', 1000000000) = s",
         "repeat(s, 1000000) = s",
+        "lpad(s, 1000000, 'x') = s",
+        "rpad(s, i * 1000000000, 'x') = s",
         "repeat(repeat(repeat(s, 1000), 1000), 1000) = s",
     ]:
         with pytest.raises(ResultTooLargeError, match="are allowed for the rows"):
