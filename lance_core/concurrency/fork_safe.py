@@ -8,31 +8,31 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["ForkSafeLock", "cached_property"]
 
-if TYPE_CHECKING or sys.version_info >= (3, 12):
+if TYPE_CHECKING:
     from functools import cached_property  # noqa: TID251
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801, TID251
-        """A `functools.cached_property` without a lock, like that of Python 3.12 and later.
+        """A `functools.cached_property` without a lock that gives all threads the same object.
 
-        That of Python 3.11 has one lock for all instances of a class. Several threads may compute
-        the value concurrently; all get the value that was stored first.
+        Several threads may compute the value concurrently; all get the value that was stored
+        first. That of Python 3.11 has one lock for all instances of a class; that of later
+        versions gives each of these threads its own value.
         """
 
         def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
             if instance is None:
                 return self
-            kept = instance.__dict__
-            if self.attrname not in kept:
-                kept.setdefault(self.attrname, self.func(instance))
-            return kept[self.attrname]
+            values = instance.__dict__
+            if self.attrname not in values:
+                values.setdefault(self.attrname, self.func(instance))
+            return values[self.attrname]
 
 
 class ForkSafeLock:

@@ -13,6 +13,7 @@ from bisect import bisect_right, insort
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -87,6 +88,17 @@ class _Reading:
         return self.start < other.start
 
 
+class _PageSpan(NamedTuple):
+    """Bytes of a page: ``start`` and ``stop`` in the file, and the first one that the scan needs.
+
+    ``first_wanted`` is estimated from the share of rows before the scan's first row.
+    """
+
+    start: int
+    stop: int
+    first_wanted: int
+
+
 class FileReadAhead:
     """Reads ranges of one file for a scan that reads the rows ``rows`` in ascending windows.
 
@@ -106,8 +118,11 @@ class FileReadAhead:
         self._rows = rows
         self._kept = kept
         self._growth = growth
-        self._pages: list[tuple[int, int]] = []
+        self._pages: list[_PageSpan] = []
         self._num_parsed = 0
+        # By the first byte of a page: the end of what was requested of it, also of what the cache
+        # has dropped since.
+        self._requested: dict[int, int] = {}
         self.readings: list[_Reading] = []
         _all.add(self)
 
@@ -128,6 +143,7 @@ class FileReadAhead:
     def forget(self) -> None:
         """Remove all ranges: after a fork, the threads that read them do not exist in the child."""
         self._pages, self._num_parsed = [], 0
+        self._requested = {}
         self.readings = []
         self._kept.forget()
 
@@ -152,6 +168,7 @@ class FileReadAhead:
         if not extents:
             return []
         self._know_pages()
+        extents = list(map(self._with_earlier_windows, extents))
         stops = list(map(self._stop, extents))
         new: list[_Reading] = []
         for (start, least), most in zip(extents, _fair(extents, stops, self._room()), strict=True):
@@ -163,7 +180,32 @@ class FileReadAhead:
                 new.append(reading)
                 insort(self.readings, reading)
                 self._kept.add(reading, self)
+                self._note_requested(reading)
         return new
+
+    def _with_earlier_windows(self, extent: Extent) -> Extent:
+        """``extent`` from the first byte of its page on that nobody has requested.
+
+        Threads may begin with a later window than others. The earlier windows need the bytes
+        before it; without this, each of them would take a request of its own.
+        """
+        page = self._page_of(extent.start)
+        if page is None or extent.start >= page.stop or self._growth is not None:
+            return extent
+        first = max(page.first_wanted, self._requested.get(page.start, 0))
+        return Extent(first, extent.stop) if 0 < extent.start - first <= self._room() else extent
+
+    def _note_requested(self, reading: _Reading) -> None:
+        number = max(bisect_right(self._pages, reading.start, key=_start_of) - 1, 0)
+        while number < len(self._pages) and (page := self._pages[number]).start < reading.stop:
+            stop = self._requested.get(page.start, 0)
+            self._requested[page.start] = max(stop, min(reading.stop, page.stop))
+            number += 1
+
+    def _page_of(self, position: int) -> _PageSpan | None:
+        """The page that is worth reading and begins last at or before ``position``."""
+        number = bisect_right(self._pages, position, key=_start_of) - 1
+        return self._pages[number] if number >= 0 else None
 
     def _room(self) -> int:
         """Maximum number of bytes that one call reads ahead."""
@@ -171,8 +213,8 @@ class FileReadAhead:
 
     def _stop(self, extent: Extent) -> int:
         """Maximum end of a request for ``extent``, in bytes from the start of the file."""
-        place = bisect_right(self._pages, (extent.stop - 1, 1 << 63)) - 1
-        stop = self._pages[place][1] if place >= 0 else 0
+        page = self._page_of(extent.stop - 1)
+        stop = page.stop if page is not None else 0
         if self._growth is not None:
             stop = min(stop, extent.start + (extent.stop - extent.start) * self._growth)
         following = bisect_right(self.readings, extent.start, key=_start_of)
@@ -193,24 +235,26 @@ class FileReadAhead:
             if (page := self._worth_reading(one, first)) is not None
         )
 
-    def _worth_reading(self, page: Page, first: int) -> tuple[int, int] | None:
-        """Byte range to read of a page whose first row is ``first``.
+    def _worth_reading(self, page: Page, first: int) -> _PageSpan | None:
+        """What to read of a page whose first row is ``first``.
 
         None if the scan reads less than half of the page or the page's buffers are not adjacent.
         """
         rows = self._rows
         wanted = min(rows.stop, first + page.num_rows) - max(rows.start, first)
-        if not page.buffers or wanted * 2 < page.num_rows:
+        if not (page.buffers and page.num_rows) or wanted * 2 < page.num_rows:
             return None
         start = min(buffer.start for buffer in page.buffers)
         stop = max(buffer.stop for buffer in page.buffers)
         used = sum(buffer.length for buffer in page.buffers)
         if stop - start > used + _PADDING * len(page.buffers):
             return None
-        share = (rows.stop - first) / page.num_rows if page.num_rows else 1.0
+        size = stop - start
+        before = max(rows.start - first, 0) / page.num_rows
+        share = (rows.stop - first) / page.num_rows
         if share < 1.0:
-            stop = min(stop, start + int((stop - start) * share) + _SLACK)
-        return start, stop
+            stop = min(stop, start + int(size * share) + _SLACK)
+        return _PageSpan(start, stop, start + int(size * before))
 
 
 _all: weakref.WeakSet[FileReadAhead] = weakref.WeakSet()
@@ -226,8 +270,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)
 
 
-def _start_of(reading: _Reading) -> int:
-    return reading.start
+def _start_of(span: _Reading | _PageSpan) -> int:
+    return span.start
 
 
 def _holding(readings: Sequence[_Reading], start: int, stop: int) -> list[_Reading]:

@@ -196,7 +196,7 @@ def _numbers(
     _refuse(kinds == CONTAINER, what)
     numbers = _decoded(values.take(np.flatnonzero(kinds == NUMBER)))
     found = of_numbers(numbers)
-    booleans = (kinds == TRUE).astype(found.type.to_pandas_dtype())
+    booleans = (kinds == TRUE).astype(np.asarray(found).dtype)
     missing = (kinds != TRUE) & (kinds != FALSE)
     result = _filled(_masked(booleans, missing), kinds == NUMBER, found)
     raw = _utf8(values.take(np.flatnonzero(kinds == STRING)))

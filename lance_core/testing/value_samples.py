@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from lance_core.encodings.arrow.numpy_values import numpy_dtype
+
 TYPES: tuple[pa.DataType, ...] = (
     pa.bool_(),
     *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
@@ -109,13 +111,13 @@ def _from_numbers(
     if pa.types.is_decimal(type_):
         return pa.array(numbers).cast(pa.decimal128(19, 0)).cast(type_)
     if pa.types.is_floating(type_):
-        return pa.array((numbers / 100).astype(type_.to_pandas_dtype()))
+        return pa.array((numbers / 100).astype(numpy_dtype(type_)))
     return pa.array(numbers.astype(f"i{type_.bit_width // 8}")).view(type_)
 
 
 def _special_floats(type_: pa.DataType) -> pa.Array:
     """Both zeros, infinities, the smallest and largest numbers, and NaNs with any payload."""
-    dtype = np.dtype(type_.to_pandas_dtype())
+    dtype = numpy_dtype(type_)
     limits = np.finfo(dtype)
     numbers = [0.0, -0.0, np.inf, -np.inf, limits.tiny, limits.smallest_subnormal, limits.max]
     values = np.array([*numbers, *(-n for n in numbers)], dtype)

@@ -66,3 +66,10 @@ def test_the_test_command_runs_at_the_lowest_and_at_the_newest_versions() -> Non
     assert named
     for name in named:
         assert (ROOT / name.rstrip("}")).exists(), name
+
+
+def test_no_code_asks_arrow_for_a_type_of_pandas() -> None:
+    """`to_pandas_dtype` requires pandas in releases of pyarrow before 26."""
+    paths = [path for top in ("lance_core", "plugins", "tests") for path in (ROOT / top).rglob("*")]
+    sources = [path for path in paths if path.suffix in (".py", ".in") and path != Path(__file__)]
+    assert [path for path in sources if ".to_pandas_dtype(" in path.read_text("utf-8")] == []

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.numpy_values import numpy_dtype
+
 ROWS = 60
 NULLS = ("no nulls", "some nulls", "all null", "no rows")
 
@@ -18,9 +20,9 @@ DAY = dt.datetime(1969, 7, 20, 20, 17, 40)
 
 def numbers(arrow: pa.DataType) -> pa.Array:
     if pa.types.is_floating(arrow):
-        values = np.array([0.5, -0.0, 1.25, np.inf, -np.inf], arrow.to_pandas_dtype())
+        values = np.array([0.5, -0.0, 1.25, np.inf, -np.inf], numpy_dtype(arrow))
         return pa.array(values, arrow)
-    limits = np.iinfo(arrow.to_pandas_dtype())
+    limits = np.iinfo(numpy_dtype(arrow))
     return pa.array([limits.min, 0, 1, 7, limits.max], arrow)
 
 

@@ -15,6 +15,7 @@ from lance.file import LanceFileReader as TheirReader
 from lance.file import LanceFileWriter as TheirWriter
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.numpy_values import numpy_dtype
 from lance_core.file import LanceFileReader as OurReader
 from lance_core.file import LanceFileWriter as OurWriter
 from tests.each_case import each_case
@@ -26,12 +27,12 @@ RNG = np.random.default_rng
 
 
 def integers(arrow: pa.DataType) -> Callable[[int], pa.Array]:
-    kind = np.iinfo(arrow.to_pandas_dtype())
+    kind = np.iinfo(numpy_dtype(arrow))
     return lambda n: pa.array(RNG(1).integers(kind.min, kind.max, n, kind.dtype, True), arrow)
 
 
 def floats(arrow: pa.DataType) -> Callable[[int], pa.Array]:
-    return lambda n: pa.array(RNG(2).normal(size=n).astype(arrow.to_pandas_dtype()), arrow)
+    return lambda n: pa.array(RNG(2).normal(size=n).astype(numpy_dtype(arrow)), arrow)
 
 
 def viewed(arrow: pa.DataType, step: int = 1) -> Callable[[int], pa.Array]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -520,3 +522,10 @@ def test_both_libraries_do_the_same(both: tuple[Calls, Calls], expression: str) 
 
 def test_only_expressions_of_the_list_are_excused() -> None:
     assert {*READS.split("\n"), *WRITES.split("\n")} >= DIFFERENT
+
+
+def test_pylance_can_be_imported_after_our_bfloat16() -> None:
+    # pylance registers the name with Arrow, which only one library can do.
+    code = "import lance_core.arrow, lance.arrow as a; print(a.bfloat16_array([1.5]).type)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "lance.bfloat16" in done.stdout

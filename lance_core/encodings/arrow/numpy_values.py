@@ -1,7 +1,8 @@
-"""Build Arrow arrays and scalars from numpy values without importing pandas.
+"""Build Arrow arrays and scalars from numpy values, and name their types, without importing pandas.
 
 `pa.array` and `pa.scalar` import pandas, if it is installed, to recognise pandas objects. That
-import takes longer than opening and reading a small table.
+import takes longer than opening and reading a small table. `pa.DataType.to_pandas_dtype` requires
+pandas in releases of pyarrow before 26, although its result is a type of numpy.
 """
 
 from __future__ import annotations
@@ -13,6 +14,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 _STORED = {bool: np.bool_, int: np.int64, float: np.float64}
+
+
+def numpy_dtype(kind: pa.DataType) -> np.dtype[Any]:
+    """The numpy type of the values of a boolean, integer or floating-point type."""
+    if pa.types.is_boolean(kind):
+        return np.dtype(np.bool_)
+    if pa.types.is_floating(kind):
+        return np.dtype(f"f{kind.bit_width // 8}")
+    sign = "u" if pa.types.is_unsigned_integer(kind) else "i"
+    return np.dtype(f"{sign}{kind.bit_width // 8}")
 
 
 def from_numpy(values: npt.NDArray[Any]) -> pa.Array:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.numpy_values import numpy_dtype
 from lance_core.encodings.arrow.strings import is_text, is_variable
 from lance_core.encodings.v0_1.bounds import MAX_BYTES, above_bytes, above_text, cut
 from lance_core.lazy_dataclass import dataclass
@@ -109,8 +110,7 @@ def _stored_type(type_: pa.DataType) -> np.dtype[Any]:
         return np.dtype("<i4")
     if pa.types.is_date64(type_):
         return np.dtype("<i8")
-    number: np.dtype[Any] = np.dtype(type_.to_pandas_dtype())
-    return number
+    return numpy_dtype(type_)
 
 
 def _float_bounds(values: Any) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 
@@ -234,7 +234,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _numbers(keys: pa.Array) -> npt.NDArray[Any]:
     """The integers of an array; those of nulls are undefined."""
     data = keys.buffers()[1]
-    dtype = keys.type.to_pandas_dtype()
+    dtype = numpy_dtype(keys.type)
     if data is None:
         return np.empty(0, dtype)
     width: int = keys.type.bit_width // 8

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.nulls import all_null
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.errors import CorruptFileError
 from lance_core.index.queries import IndexQuery, InRange, IsIn, StartsWith
@@ -146,7 +146,7 @@ def _infinities(kind: pa.DataType) -> tuple[Any, Any] | None:
     """The keys of both infinities; None if the type has none."""
     if not pa.types.is_floating(kind):
         return None
-    values = np.array([-np.inf, np.inf], kind.to_pandas_dtype())
+    values = np.array([-np.inf, np.inf], numpy_dtype(kind))
     low, high = searchable(sort_keys(pa.array(values, kind)))
     return low, high
 
@@ -202,5 +202,5 @@ def with_nan(values: pa.Array, mask: _Mask) -> pa.Array:
     if not mask.any():
         return values
     absent = null_mask(values) & ~mask
-    numbers = np.frombuffer(values.buffers()[1], values.type.to_pandas_dtype(), len(values))
+    numbers = np.frombuffer(values.buffers()[1], numpy_dtype(values.type), len(values))
     return pa.array(np.where(mask, np.array(np.nan, numbers.dtype), numbers), mask=absent)

@@ -89,7 +89,7 @@ def _best_power(sample: Floats) -> int:
 
 def decode(data: pa.Buffer, type_: pa.DataType, count: int) -> pa.Array:
     """The ``count`` values of a block; raises `CorruptFileError`."""
-    dtype = np.dtype(type_.to_pandas_dtype()).newbyteorder("<")
+    dtype = np.dtype(f"<f{type_.bit_width // 8}")
     if data.size < _HEADER.size:
         raise CorruptFileError(f"a block of {data.size} bytes")
     power, width, zero, exceptions = _HEADER.unpack(data[: _HEADER.size])

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.numpy_values import numpy_dtype
 from tests.interop.differential.compare import as_plain, plain_type, retyped
 from tests.interop.differential.fields import pick
 
@@ -191,7 +192,7 @@ def _draw_pool(chance: np.random.Generator, type_: pa.DataType, count: int) -> p
         ]
         return pa.array(values, type_)
     if pa.types.is_integer(type_):
-        limits = np.iinfo(type_.to_pandas_dtype())
+        limits = np.iinfo(numpy_dtype(type_))
         low, high = pick(
             chance, ((limits.min, limits.max), (0, 12), (max(limits.min, -100), 100), (5, 6))
         )
@@ -210,7 +211,7 @@ def _draw_floats(chance: np.random.Generator, type_: pa.DataType, count: int) ->
         special = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0])
         places = chance.integers(0, max(count, 1), 5)[:count]
         values[places] = special[: len(places)]
-    return pa.array(values.astype(type_.to_pandas_dtype()), type_)
+    return pa.array(values.astype(numpy_dtype(type_)), type_)
 
 
 def _draw_times(chance: np.random.Generator, type_: pa.DataType, count: int) -> pa.Array:

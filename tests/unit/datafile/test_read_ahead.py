@@ -87,7 +87,31 @@ def test_a_page_is_read_to_its_end_by_requests_of_limited_length() -> None:
 def test_ranges_of_several_pages_are_read_together() -> None:
     store = Store()
     check(ahead_of(store), (6000, 6001), (0, 10), (16500, 16510))
-    assert store.asked == [(0, 2500), (2500, 5000), (6000, 9000), (9000, 12000), (16500, 16510)]
+    assert store.asked == [(0, 2500), (2500, 5000), (5056, 8528), (8528, 12000), (16500, 16510)]
+
+
+def test_windows_that_are_read_out_of_order_take_no_more_requests() -> None:
+    store = Store()
+    ahead = ahead_of(store)
+    for start in (8000, 7000, 5056, 6000, 11_000, 9000):
+        check(ahead, (start, start + 1000))
+    assert store.asked == [(5056, 8528), (8528, 12000)]
+
+
+def test_bytes_that_were_requested_before_are_not_read_again_for_earlier_windows() -> None:
+    store = Store()
+    ahead = ahead_of(store, kept=Kept(16_000))  # one call may read 2,000 bytes ahead
+    check(ahead, (5056, 5060))
+    check(ahead, (9000, 9010))
+    assert store.asked == [(5056, 7056), (7056, 9056)]
+
+
+def test_rows_before_those_of_the_scan_are_not_read() -> None:
+    store = Store()
+    check(ahead_of(store, RowRange(40, 100)), (9000, 9010))
+    first = 5056 + (12000 - 5056) * 40 // 100
+    assert store.asked[0].start == first
+    assert store.asked[-1].stop == 12000
 
 
 def test_a_page_whose_buffers_are_apart_is_not_read_ahead() -> None:
@@ -138,8 +162,8 @@ def test_little_is_kept() -> None:
 def test_room_is_shared_by_those_who_need_it() -> None:
     store = Store()
     ahead = ahead_of(store, kept=Kept(6000 * SHARES))
-    check(ahead, (4500, 4510), (5056, 5060))
-    assert store.asked == [(4500, 5000), (5056, 7806), (7806, 10556)]
+    check(ahead, (5056, 5060), (16500, 16510))
+    assert store.asked == [(5056, 8051), (8051, 11046), (16500, 16510)]
 
 
 def test_what_calls_at_the_same_time_read_ahead_is_kept_until_it_is_needed() -> None:

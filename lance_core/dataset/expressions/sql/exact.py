@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.sql.node import Constant
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 from lance_core.lazy_dataclass import dataclass
 
 DAY = 86_400_000_000_000
@@ -94,7 +94,7 @@ def steps(grid: Grid, value: Fraction) -> tuple[int, bool]:
 def at(kind: pa.DataType, count: int) -> pa.Scalar:
     """The value of ``kind`` that is ``count`` steps; it must be in the range of the type."""
     if pa.types.is_integer(kind):
-        return from_numpy(np.array([count], kind.to_pandas_dtype()))[0]
+        return from_numpy(np.array([count], numpy_dtype(kind)))[0]
     if pa.types.is_decimal(kind):
         with decimal.localcontext(prec=100):
             return pa.scalar(decimal.Decimal(count).scaleb(-kind.scale), kind)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import memory_pool
-from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 from lance_core.encodings.arrow.strings import is_variable, offset_dtype, single_value
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, Words, as_fixed
@@ -78,7 +78,7 @@ def dictionary_values(
         if is_variable(type_) and not items.null_count:
             return _strings(items, indices, kernels)
         return pc.take(items, from_numpy(indices), memory_pool=memory_pool())
-    keys = indices.astype(type_.index_type.to_pandas_dtype())
+    keys = indices.astype(numpy_dtype(type_.index_type))
     if len(keys) and (int(keys.max()) != int(indices.max()) or int(keys.min()) < 0):
         raise CorruptFileError(f"index {int(indices.max())} does not fit the index type of {type_}")
     return pa.DictionaryArray.from_arrays(

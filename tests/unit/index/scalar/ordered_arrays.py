@@ -7,6 +7,8 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.numpy_values import numpy_dtype
+
 _NAN_PAYLOAD = {
     pa.float16(): (0x7E00, 0x7E01, 0xFE00),
     pa.float32(): (0x7FC00000, 0x7FC00001, 0xFFC00000),
@@ -15,7 +17,7 @@ _NAN_PAYLOAD = {
 
 
 def _floats(kind: pa.DataType) -> pa.Array:
-    dtype = np.dtype(kind.to_pandas_dtype())
+    dtype = numpy_dtype(kind)
     nan, payload, negative = np.array(_NAN_PAYLOAD[kind], f"u{dtype.itemsize}").view(dtype)
     low = np.array([-np.inf, -2.5, -1.0, -0.0, 0.0, 1.0, 2.5, np.inf], dtype)
     return pa.array(np.concatenate([[negative], low, [nan, payload]]).astype(dtype))
