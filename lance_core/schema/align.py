@@ -9,13 +9,15 @@ import pyarrow as pa
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema.blob import GIVEN_V2, is_blob_v2, is_given
 from lance_core.schema.field import Field
-from lance_core.schema.json_binary import encode_json
+from lance_core.schema.json_encoding import encode_json
 from lance_core.schema.logical_type import without_views
 from lance_core.schema.path import format_path
 from lance_core.schema.rebuild import visible_children, with_children
 from lance_core.schema.tree import Schema
+from lance_core.schema.visible_values import VisibleValues
 
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
+_ALL = VisibleValues()
 
 
 def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
@@ -44,8 +46,13 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     return aligned
 
 
-def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa.Array:
-    """Convert ``array`` to `Field.storage_type`.
+def to_storage(
+    array: pa.Array,
+    field: Field,
+    parents: Sequence[str] = (),
+    visible: VisibleValues = _ALL,
+) -> pa.Array:
+    """Convert ``array``, of which rows have the ``visible`` values, to `Field.storage_type`.
 
     Raises `SchemaMismatchError` for a type that does not match and `InvalidInputError` for text
     that is not JSON. Nulls are not checked; call `check_nulls` for that.
@@ -59,11 +66,11 @@ def to_storage(array: pa.Array, field: Field, parents: Sequence[str] = ()) -> pa
     if is_blob_v2(field) and wanted == GIVEN_V2:
         return _given_blobs(array, path)
     if field.is_json and array.type in _TEXTS:
-        return encode_json(array, format_path(path))
+        return _binary_json(array, path, visible)
     if pa.types.is_dictionary(wanted) and pa.types.is_dictionary(array.type):
         return _dictionary(array, wanted, path)
     if field.children:
-        return _nested(array, field, path)
+        return _nested(array, field, path, visible)
     if pa.types.is_fixed_size_list(wanted):
         return _fixed_size_list(array, wanted, path)
     if without_views(array.type) == wanted:
@@ -85,13 +92,25 @@ def _given_blobs(array: pa.Array, path: Sequence[str]) -> pa.Array:
     return pa.StructArray.from_arrays([*members, *missing], fields=list(GIVEN_V2), mask=mask)
 
 
-def _nested(array: pa.Array, field: Field, path: Sequence[str]) -> pa.Array:
+def _binary_json(texts: pa.Array, path: Sequence[str], visible: VisibleValues) -> pa.Array:
+    if visible.mask is not None and not visible.mask.all():
+        texts = texts.cast(without_views(texts.type))
+        import pyarrow.compute as pc
+
+        texts = pc.if_else(pa.array(visible.mask), texts, pa.scalar(None, texts.type))
+    return encode_json(texts, format_path(path), visible.row_of)
+
+
+def _nested(array: pa.Array, field: Field, path: Sequence[str], visible: VisibleValues) -> pa.Array:
     wanted = field.storage_type
     if array.type.id != wanted.id:
         raise _mismatch(array.type, wanted, path)
     if pa.types.is_fixed_size_list(wanted) and wanted.list_size != array.type.list_size:
         raise _mismatch(array.type, wanted, path)
     children = visible_children(array)
+    # Only the conversion of JSON depends on which values rows have.
+    has_json = any(part.is_json for part in field.walk())
+    below = visible.below(array) if has_json else _ALL
     if pa.types.is_struct(wanted):
         positions = [array.type.get_field_index(child.name) for child in field.children]
         if -1 in positions:
@@ -101,12 +120,14 @@ def _nested(array: pa.Array, field: Field, path: Sequence[str]) -> pa.Array:
         # Keys and values are matched by position: other writers name them differently.
         entries = field.children[0]
         members = visible_children(children[0])
+        below = below.below(children[0]) if has_json else _ALL
         pairs = zip(members, entries.children, strict=True)
-        parts = [to_storage(part, child, (*path, entries.name)) for part, child in pairs]
+        parts = [to_storage(part, child, (*path, entries.name), below) for part, child in pairs]
         children = [with_children(children[0], entries.storage_type, parts)]
         return with_children(array, wanted, children)
     pairs = zip(children, field.children, strict=True)
-    return with_children(array, wanted, [to_storage(part, child, path) for part, child in pairs])
+    parts = [to_storage(part, child, path, below) for part, child in pairs]
+    return with_children(array, wanted, parts)
 
 
 def _fixed_size_list(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa.Array:

@@ -21,6 +21,9 @@ Mask = npt.NDArray[np.bool_]
 NULL, STRING, NUMBER, FALSE, TRUE, CONTAINER = range(6)
 """Kinds of members."""
 
+ESCAPED_STRING = 9
+"""The kind of a string with lone surrogates, as `json_binary` describes it."""
+
 ABSENT = 15
 """The kind of a value that does not exist; it is used only in memory."""
 
@@ -45,6 +48,17 @@ class Members:
 
     def __len__(self) -> int:
         return len(self.kinds)
+
+    @property
+    def num_bytes(self) -> int:
+        """The total size of the values in bytes."""
+        return int((self.ends - self.starts)[self.exists].sum())
+
+    @property
+    def is_string(self) -> Mask:
+        """True for strings, also those with lone surrogates."""
+        found: Mask = (self.kinds == STRING) | (self.kinds == ESCAPED_STRING)
+        return found
 
     @property
     def exists(self) -> Mask:
@@ -123,7 +137,7 @@ def _field(
     _check(bool((data_at <= ends).all()), "has too many members")
     entries = _windows(values.data, f"V{8 * count}", starts + 4).view(">u4")
     entries = entries.reshape(len(rows), 2 * count).T.astype(np.uint32, order="C")
-    _check(bool((entries[:count] >> 28 == STRING).all()), "has a key that is not a string")
+    _check_keys(entries[:count])
     sizes = entries & _LENGTH
     stops = np.cumsum(sizes[:count], axis=0, dtype=np.int64)
     stops += data_at
@@ -165,10 +179,8 @@ def elements(values: Members) -> tuple[Int64Array, Members]:
 def object_members(values: Members) -> tuple[Int64Array, Members, Members]:
     """The fields of all objects: the position of the object, the key and the value of each."""
     rows, counts = _containers(values, _OBJECT)
-    _, begins, sizes = _keys(values, rows, counts)
-    kinds = np.full(len(begins), STRING, np.int64)
-    keys = Members(values.data, kinds, begins, begins + sizes)
-    return np.repeat(rows, counts), keys, _object_values(values, rows, counts)
+    owner, keys = _keys(values, rows, counts)
+    return rows[owner], keys, _object_values(values, rows, counts)
 
 
 def concatenated(*parts: Members) -> Members:
@@ -192,25 +204,23 @@ def lengths(values: Members) -> Int64Array:
     return found
 
 
-def _keys(
-    values: Members, rows: Int64Array, counts: Int64Array
-) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """For each key of the objects at ``rows``: the number of its object, its start and size."""
+def _keys(values: Members, rows: Int64Array, counts: Int64Array) -> tuple[Int64Array, Members]:
+    """The keys of the objects at ``rows``, each with the number of its object."""
     starts = values.starts[rows]
     _check(bool((starts + 4 + 8 * counts <= values.ends[rows]).all()), "has too many members")
     owner, number = _flat(counts)
     entries = _words(values.data, starts[owner] + 4 + 4 * number)
-    _check(bool((entries >> 28 == STRING).all()), "has a key that is not a string")
+    _check_keys(entries)
     sizes = entries & _LENGTH
     begins = (starts + 4 + 8 * counts)[owner] + _sums_before(sizes, owner, counts)
     _check(bool((begins + sizes <= values.ends[rows][owner]).all()), "ends within a key")
-    return owner, begins, sizes
+    return owner, Members(values.data, entries >> 28, begins, begins + sizes)
 
 
 def _object_values(values: Members, rows: Int64Array, counts: Int64Array) -> Members:
-    owner, _, sizes = _keys(values, rows, counts)
+    owner, keys = _keys(values, rows, counts)
     starts = values.starts[rows]
-    all_keys = np.bincount(owner, sizes, len(rows)).astype(np.int64)
+    all_keys = np.bincount(owner, keys.ends - keys.starts, len(rows)).astype(np.int64)
     data_at = starts + 4 + 8 * counts + all_keys
     return _values(values, rows, starts + 4 + 4 * counts, data_at, counts)
 
@@ -292,6 +302,13 @@ def _check(fits: bool, reason: str) -> None:
         raise CorruptFileError(f"binary JSON {reason}")
 
 
+def _check_keys(entries: npt.NDArray[np.integer]) -> None:
+    # The top bit only tells the two kinds of strings apart.
+    _check(bool(((entries >> 28) & 7 == STRING).all()), "has a key that is not a string")
+
+
 def _check_kinds(kinds: Int64Array, highest: int) -> None:
-    if (kinds > highest).any():
-        raise UnsupportedFeatureError(f"binary JSON contains a value of unknown kind {kinds.max()}")
+    unknown = (kinds > highest) & (kinds != ESCAPED_STRING)
+    if unknown.any():
+        kind = kinds[unknown].max()
+        raise UnsupportedFeatureError(f"binary JSON contains a value of unknown kind {kind}")

@@ -6,7 +6,6 @@ characters to escape, are formatted in Python once for each distinct value.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
@@ -26,10 +25,13 @@ from lance_core.schema.json_binary import (
     UNSIGNED,
     ZERO,
     decode,
+    escaped_string_text,
     float_text,
+    string_text,
 )
 from lance_core.schema.json_members import (
     CONTAINER,
+    ESCAPED_STRING,
     FALSE,
     NULL,
     NUMBER,
@@ -91,7 +93,7 @@ def _text(values: Members, quoted: bool, depth: int = 0) -> pa.Array:
     words = [None, "true", "false", "null" if quoted else None]
     word = np.select([kinds == TRUE, kinds == FALSE, kinds == NULL], [1, 2, 3], 0)
     found = pa.array(words, pa.string()).take(pa.array(word))
-    for kind in (STRING, NUMBER, CONTAINER):
+    for kind in (STRING, ESCAPED_STRING, NUMBER, CONTAINER):
         rows = np.flatnonzero(kinds == kind)
         if len(rows):
             part = _text_of(kind, values.take(rows), quoted, depth)
@@ -104,6 +106,9 @@ def _text_of(kind: int, one: Members, quoted: bool, depth: int) -> pa.Array:
 
     if kind == STRING:
         return _quoted(_utf8(one)) if quoted else _utf8(one)
+    if kind == ESCAPED_STRING:
+        convert = escaped_string_text if quoted else _unescaped
+        return _each_distinct(_utf8(one), convert, pa.string())
     if kind == NUMBER:
         return _decoded(one).as_text()
     if depth == MAX_VECTORISED_DEPTH:
@@ -111,7 +116,7 @@ def _text_of(kind: int, one: Members, quoted: bool, depth: int) -> pa.Array:
     of_array, inner = elements(one)
     of_object, keys, fields = object_members(one)
     members = _text(concatenated(inner, fields), True, depth + 1)
-    names = _quoted(_utf8(keys))
+    names = _text(keys, True)
     pairs = pc.binary_join_element_wise(names, members.slice(len(inner)), ":")
     lists = _joined_by(of_array, len(one), members.slice(0, len(inner)))
     objects = pc.binary_join_element_wise("{", _joined_by(of_object, len(one), pairs), "}", "")
@@ -157,8 +162,8 @@ def booleans(values: Members) -> pa.Array:
     kinds = values.kinds
     _refuse((kinds == NUMBER) | (kinds == CONTAINER), "boolean")
     found = _masked(kinds == TRUE, (kinds != TRUE) & (kinds != FALSE))
-    raw = _utf8(values.take(np.flatnonzero(kinds == STRING)))
-    return _filled(found, kinds == STRING, _each_distinct(raw, _boolean, pa.bool_()))
+    raw = strings(values.take(np.flatnonzero(values.is_string)))
+    return _filled(found, values.is_string, _each_distinct(raw, _boolean, pa.bool_()))
 
 
 def _boolean(text: str) -> bool:
@@ -199,9 +204,9 @@ def _numbers(
     booleans = (kinds == TRUE).astype(np.asarray(found).dtype)
     missing = (kinds != TRUE) & (kinds != FALSE)
     result = _filled(_masked(booleans, missing), kinds == NUMBER, found)
-    raw = _utf8(values.take(np.flatnonzero(kinds == STRING)))
+    raw = strings(values.take(np.flatnonzero(values.is_string)))
     converted = _each_distinct(raw, lambda text: _required(of_text(text), text, what), found.type)
-    return _filled(result, kinds == STRING, converted)
+    return _filled(result, values.is_string, converted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -315,11 +320,12 @@ def _quoted(raw: pa.Array) -> pa.Array:
     if not special.any():
         return plain
     kept = raw.filter(pa.array(special))
-    return _filled(plain, special, _each_distinct(kept, _json_text, pa.string()))
+    return _filled(plain, special, _each_distinct(kept, string_text, pa.string()))
 
 
-def _json_text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _unescaped(stored: str) -> str:
+    """A string with lone surrogates, which Arrow cannot hold, with their escapes."""
+    return stored.replace("\\\\", "\\")
 
 
 def _each_distinct(values: pa.Array, convert: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:

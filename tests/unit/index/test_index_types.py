@@ -20,7 +20,7 @@ import pyarrow as pa
 from lance_core.builtin import lance_index_types
 from lance_core.index.queries import IndexQuery, OfJsonField, PlainQuery
 from lance_core.index.scalar.json.json_rows import JsonRows
-from lance_core.schema.json_binary import encode_json
+from lance_core.schema.json_encoding import encode_json
 from lance_core.testing.index_samples import SampleRows, sample_arrays
 from lance_core.testing.index_type import IndexTypeTests
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
-from lance_core.schema.json_binary import decode, encode, encode_json
+from lance_core.schema.json_binary import decode
+from lance_core.schema.json_encoding import encode, encode_json
 from lance_core.schema.json_values import decode_json
 from tests.each_case import each_case
 
@@ -57,14 +58,71 @@ def test_keys_are_sorted_and_blanks_dropped() -> None:
     ("text", "kept"),
     [
         ("18446744073709551616", "1.8446744073709552e+19"),
-        ("1" + "0" * 5000, "null"),
-        ("1e400", "null"),
-        ("-1e400", "null"),
+        ("1" + "0" * 5000, "1e999"),
+        ("1e400", "1e999"),
+        ("-1e400", "-1e999"),
+        ("1e-400", "0.0"),
         ("1e3", "1000.0"),
     ],
 )
 def test_numbers_beyond_64_bits_become_floats(text: str, kept: str) -> None:
     assert decode(encode(text)) == kept
+    assert json.loads(kept) == float(text)
+    assert decode_json(pa.array([encode(text)], pa.large_binary()), "j").to_pylist() == [kept]
+
+
+@each_case(
+    ("text", "data"),
+    [
+        ('"\\ud83d"', "20000000900000065c7564383364"),
+        ('"\\uD83Dx"', "20000000900000075c756438336478"),
+        ('"\\\\ud83d"', "20000000100000065c7564383364"),
+        ('"\\\\\\udc00"', "20000000900000085c5c5c7564633030"),
+    ],
+)
+def test_lone_surrogates_are_marked_escapes(text: str, data: str) -> None:
+    stored = encode(text)
+    assert stored.hex() == data
+    assert decode(stored) == text.lower()
+    assert decode_json(pa.array([stored], pa.large_binary()), "j").to_pylist() == [text.lower()]
+
+
+@each_case(
+    "text",
+    [
+        '{"\\ud83d":"\\udc00\\ud800","\\\\ud83d":1}',
+        '["\\ud83d\\"\\n\\\\\\u0000é",["\\\\ud83d\\\\ude00","😀"]]',
+        '{"":null}',
+        '"\u2028\x7f\\u0000/"',
+        "[5e-324,-0.0,1.0,1,1.7976931348623157e+308]",
+    ],
+)
+def test_strings_and_numbers_keep_their_meaning(text: str) -> None:
+    stored = encode(text)
+    several = pa.array([stored, encode("[" * 50 + text + "]" * 50)], pa.large_binary())
+    for again in (decode(stored), decode_json(several, "j")[0].as_py()):
+        assert json.loads(again) == json.loads(text)
+    assert json.loads(decode_json(several, "j")[1].as_py()[50:-50]) == json.loads(text)
+
+
+NESTED = [
+    "[" * 10_000 + "]" * 10_000,
+    '{"a":' * 10_000 + "1" + "}" * 10_000,
+    '[{"b":[],"c":' * 4_999 + '{"":"\\ud800\\\\"}' + "}]" * 4_999,
+]
+
+
+@each_case("text", NESTED, ids=lambda text: text[:12])
+def test_ten_thousand_levels_come_back(text: str) -> None:
+    stored = encode(text)
+    assert decode(stored) == text
+    assert decode_json(pa.array([stored], pa.large_binary()), "j").to_pylist() == [text]
+
+
+def test_nested_and_flat_values_have_the_same_bytes() -> None:
+    text = ' { "b" : [ 1 , -2.5 , { } , [ ] ] , "a" : { "\\u00e4" : null , "x" : "\\ud83d" } } '
+    deep = encode("[" * 300 + text + "]" * 300)
+    assert deep.endswith(encode(text))
 
 
 VALUES = st.recursive(
@@ -97,16 +155,31 @@ def test_every_value_comes_back(value: object) -> None:
         "NaN",
         "Infinity",
         '{"a":1,"a":2}',
-        '"\\ud83d"',
         "'a'",
         "[" * 100_000,
-        "[" * 300 + "]" * 300,
+        "[" * 10_001 + "]" * 10_001,
+        "[" * 300 + "1" + "]" * 299,
+        "[" * 300 + "1" + "]" * 301,
+        "[" * 300 + "1 2" + "]" * 300,
+        "[" * 300 + "1," + "]" * 300,
+        "[" * 300 + "NaN" + "]" * 300,
+        "[" * 300 + "{1:2}" + "]" * 300,
+        "[" * 300 + '{"a" 2}' + "]" * 300,
+        "[" * 300 + '{"a":1,"\\u0061":2}' + "]" * 300,
+        "[" * 300 + '{"a":1,}' + "]" * 300,
+        "[" * 300 + "{" + "]" * 300,
     ],
     ids=lambda text: text[:12],
 )
 def test_what_is_not_json_is_refused_with_the_field(text: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"field s\.j: "):
-        encode_json(pa.array([text]), "s.j")
+    with pytest.raises(InvalidInputError, match=r"field s\.j, row 1 of its batch: "):
+        encode_json(pa.array(["1", text]), "s.j")
+
+
+def test_text_that_is_not_utf8_is_refused_with_the_field() -> None:
+    texts = pa.array([b"\xff"]).view(pa.string())
+    with pytest.raises(InvalidInputError, match="field j: text is not UTF-8"):
+        encode_json(texts, "j")
 
 
 @each_case(
@@ -137,7 +210,7 @@ def test_broken_bytes_are_corruption_of_the_field(data: str) -> None:
 
 def test_endless_nesting_is_corruption() -> None:
     data = b"\x80\x00\x00\x00"
-    for _ in range(1000):
+    for _ in range(10_000):
         data = b"\x80\x00\x00\x01" + (0x50000000 | len(data)).to_bytes(4, "big") + data
     with pytest.raises(CorruptFileError, match="deeper"):
         decode(data)

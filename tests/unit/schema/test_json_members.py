@@ -11,7 +11,7 @@ import pytest
 
 from lance_core.errors import CorruptFileError
 from lance_core.schema import json_members, json_values
-from lance_core.schema.json_binary import encode_json
+from lance_core.schema.json_encoding import encode_json
 from lance_core.schema.json_members import field, members_of
 
 NAMES = ["", "a", "b", "ab", "ä", "a\0", "longer name"]

@@ -21,11 +21,11 @@ from lance_core.dataset.expressions.sql.node import (
     call,
     with_nullable,
 )
+from lance_core.dataset.expressions.sql.size_limit import check_added
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
 from lance_core.schema import json_values
 from lance_core.schema.json_members import (
-    STRING,
     Members,
     element,
     elements,
@@ -118,6 +118,8 @@ def _get(values: Members, key: str, convert: Callable[[Members], pa.Array]) -> p
 
 def _extract(values: Members, path: str) -> pa.Array:
     found = follow(parse_path(path), values)
+    # A path such as $.** matches the data of nested values again and again.
+    check_added("json_extract", found.values.num_bytes - values.num_bytes)
     texts = json_values.texts(found.values)
     counts = np.bincount(found.owner, minlength=len(values))
     if (counts > 1).any():
@@ -147,7 +149,7 @@ def _array_contains(values: Members, path: str, wanted: str) -> pa.Array:
     found = follow(parse_path(path), values)
     owner, inner = elements(found.values)
     hits = np.asarray(pc.equal(json_values.texts(inner), wanted))
-    is_text = np.flatnonzero(inner.kinds == STRING)
+    is_text = np.flatnonzero(inner.is_string)
     hits[is_text] |= np.asarray(pc.equal(json_values.strings(inner.take(is_text)), wanted))
     contains = np.zeros(len(values), bool)
     contains[found.owner[owner[hits]]] = True

@@ -24,7 +24,6 @@ from lance_core.schema.json_members import (
     CONTAINER,
     FALSE,
     NULL,
-    STRING,
     TRUE,
     Members,
     members_of,
@@ -210,7 +209,7 @@ def _codes(values: Members) -> _Codes:
     """The type of each value, none of which is null, as a position in `_TYPES`."""
     kinds = values.kinds
     is_bool = (kinds == TRUE) | (kinds == FALSE)
-    known = [is_bool, kinds == STRING, kinds == CONTAINER, json_values.are_int64(values)]
+    known = [is_bool, values.is_string, kinds == CONTAINER, json_values.are_int64(values)]
     return np.select(known, [_BOOL, _TEXT, _NESTED, _INT], _FLOAT)
 
 
