@@ -126,7 +126,7 @@ def _container(data: bytes, start: int, end: int, at_top: bool = False) -> _Cont
     entries = 1 if kind == SCALAR else 2 * count if kind == OBJECT else count
     if 4 + 4 * entries > end - start:
         raise CorruptFileError(f"binary JSON of {end - start} bytes cannot have {entries} members")
-    members = []
+    members: list[_Member] = []
     at = start + 4 + 4 * entries
     for entry in struct.unpack_from(f">{entries}I", data, start + 4):
         stop = at + (entry & MAX_LENGTH)
