@@ -67,26 +67,23 @@ def is_continued(
     """True if the newest version is ``ours``, or contains the change from ``base`` to ``ours``.
 
     False does not prove that the version is lost: later changes may have replaced everything that
-    it changed. Never raises: a version that cannot be read shows nothing.
+    it changed. Raises the errors of ``handler`` and ``store``, and `CorruptFileError`.
     """
-    try:
-        newest = handler.latest()
-        if newest is None or newest.version < ours.location.version:
-            return False
-        is_prompt = newest.version == ours.location.version and doubt is Doubt.PROMPT
-        if is_prompt and not newest.contradicts(ours.location):
-            return True
-        change = _Change.between(base, ours.file)
-        return _is_followed(handler, store, ours, change, doubt)
-    except Exception:  # also errors of plugins: the version is written already
+    newest = handler.latest()
+    if newest is None or newest.version < ours.location.version:
         return False
+    is_prompt = newest.version == ours.location.version and doubt is Doubt.PROMPT
+    if is_prompt and not newest.contradicts(ours.location):
+        return True
+    change = _Change.between(base, ours.file)
+    return _is_followed(handler, store, ours, change, doubt)
 
 
 def is_in_history(handler: CommitHandler, store: ObjectStore, ours: Version, doubt: Doubt) -> bool:
     """`is_continued` for a version that was read, not just published: finds its base first.
 
     If a cleanup has removed the base, only the files that the transaction added identify the
-    change.
+    change. Never raises: a version that cannot be read shows nothing.
     """
     number = ours.location.version
     try:
@@ -96,7 +93,7 @@ def is_in_history(handler: CommitHandler, store: ObjectStore, ours: Version, dou
             return is_continued(handler, store, ours, file, doubt)
         change = _Change.added_by(find_transaction(store, ours), ours.file.manifest)
         return _is_followed(handler, store, ours, change, doubt)
-    except Exception:  # as above
+    except Exception:  # also errors of plugins: the version exists already
         return False
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore
@@ -84,7 +84,14 @@ class Candidate:
 
 
 class CommitHandler(ABC):
-    """Finds and publishes versions of one table. Methods are thread-safe and blocking."""
+    """Finds and publishes versions of one table. Methods are thread-safe and blocking.
+
+    What the handlers of plugins return is checked, see `lance_core.commits.checked_handler`.
+    """
+
+    keeps_contract: ClassVar[bool] = False
+    """True in the handlers of this package alone, whose results need no checks. A class that
+    inherits it is checked nevertheless."""
 
     @abstractmethod
     def latest(self) -> ManifestLocation | None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
+from lance_core.commits.checked_handler import checked
 from lance_core.commits.cleanup.pins import pinned
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.history import Version, check_number, read_version
@@ -26,7 +27,7 @@ from lance_core.commits.options import (
     deadline_of,
     slow_after,
 )
-from lance_core.commits.outcome import publish
+from lance_core.commits.outcome import NEVER_SENT, Publication, publish
 from lance_core.commits.rebase import discard_merged, rebased
 from lance_core.commits.verification import CommitVerification
 from lance_core.concurrency.backoff import backoff
@@ -96,6 +97,7 @@ class _Attempts:
         options: CommitOptions,
         environment: Environment,
     ) -> None:
+        handler = checked(handler, store)
         self._handler = handler
         self._store = store
         self._transaction = transaction
@@ -105,6 +107,9 @@ class _Attempts:
         self._written: bytes | None = None
         """Content of the transaction file after it was written."""
         self._was_sent = False
+        self._open_version: int | None = None
+        """The version that may be this transaction: its manifest was sent, and neither another
+        writer nor a refusal is known to have prevented it."""
         self._deadline_message = ""
         """The reason if an attempt exceeded the deadline."""
         self._source = options.facts.source
@@ -127,6 +132,8 @@ class _Attempts:
         except _CONCLUSIONS:
             raise
         except Exception as error:
+            if self._open_version is not None:
+                raise self._unverified(self._open_version, error) from error
             if self._was_sent:
                 raise CommitError(f"not committed: {error}") from error
             raise
@@ -200,8 +207,7 @@ class _Attempts:
             return None  # the newest version was read too long ago
         publication = None
         if self._is_still_right(file, before, took > slow):
-            self._was_sent = True
-            publication = publish(self._handler, self._store, candidate, self._environment)
+            publication = self._send(candidate)
         if publication is None:
             discard_merged(self._store, transaction, self._transaction)
             return None
@@ -211,6 +217,19 @@ class _Attempts:
         self._verify(made, before, doubt, took > slow)
         self._verification.at_published_files(made, before, took > slow, publication.is_certain)
         return made
+
+    def _send(self, candidate: Candidate) -> Publication | None:
+        """Publish ``candidate``, see `publish`; afterwards only a proof may deny the commit."""
+        self._was_sent = True
+        self._open_version = candidate.version
+        try:
+            publication = publish(self._handler, self._store, candidate, self._environment)
+        except (*_CONCLUSIONS, *NEVER_SENT):
+            self._open_version = None
+            raise
+        if publication is None:
+            self._open_version = None
+        return publication
 
     def _is_still_right(
         self, file: ManifestFile, before: ManifestFile | None, is_slow: bool
@@ -257,8 +276,7 @@ class _Attempts:
         place = ManifestLocation(number, "", base.location.naming)
         candidate = self._candidate(file, place, base.file)
         self._verification.at_files(file, base.file, elapsed() > SLOW)
-        self._was_sent = True
-        publication = publish(self._handler, self._store, candidate, self._environment)
+        publication = self._send(candidate)
         if publication is None:
             raise CommitError(f"the detached version {number} belongs to another writer")
         deadline = deadline_of(base.file.manifest.config, self._options)
@@ -272,6 +290,15 @@ class _Attempts:
             "it: versions were cleaned up while it was being made, so that the history may have "
             "continued without it. Keep all files; if the newest version lacks the change, write "
             "it again",
+            self._transaction.uuid,
+            version,
+            stalled=True,
+        )
+
+    def _unverified(self, version: int, error: Exception) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"version {version} was published, but the table could not be checked afterwards: "
+            f"{error}. Keep all files; lance_core.commit.resolve reads the outcome",
             self._transaction.uuid,
             version,
             stalled=True,

@@ -16,6 +16,7 @@ import enum
 import pyarrow as pa
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
+from lance_core.commits.checked_handler import checked
 from lance_core.commits.environment import Environment
 from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
@@ -41,15 +42,11 @@ SENDINGS = 4
 FIRST_PAUSE, MAX_PAUSE = 0.1, 5.0
 """Seconds; upper bounds of the pause before the second request, and before any request."""
 
-NEVER_SENT = (
-    CommitConflictError,
-    CommitLockError,
-    InvalidInputError,
-    NoSafeCommitHandlerError,
-    PluginError,
-    UnsupportedFeatureError,
-)
-"""Errors that prove that no request was sent."""
+REFUSED = (CommitConflictError, CommitLockError, NoSafeCommitHandlerError)
+"""Errors by which a handler says that it sent nothing."""
+
+NEVER_SENT = (*REFUSED, InvalidInputError, PluginError, UnsupportedFeatureError)
+"""Errors that prove that no request was sent, if the table does not have the candidate."""
 
 
 class CommittedBy(enum.Enum):
@@ -80,7 +77,11 @@ def publish(
     Raises `CommitUnknownError` if the outcome cannot be determined, `CommitError` if the store
     definitely refused the write, and the errors in `NEVER_SENT`. Unless the outcome is unknown, the
     handler discards its temporary files.
+
+    An error means *not committed* only if the handler raised it and the table does not have the
+    candidate: handlers of plugins may err after they have applied it.
     """
+    handler = checked(handler, store)
     try:
         publication = _settled(handler, store, candidate, environment)
     except CommitUnknownError:
@@ -109,26 +110,44 @@ def _settled(
             environment.sleep(backoff(sending, FIRST_PAUSE, MAX_PAUSE, environment.random))
         try:
             return Publication(handler.commit(candidate), is_certain=not in_doubt)
-        except NEVER_SENT as error:
-            if in_doubt:
-                raise _unknown(candidate, error) from error
-            raise
         except Exception as error:
             cause = error
-            if is_definitely_not_applied(error) and not in_doubt:
-                continue
+        is_refused = not in_doubt and _is_refusal(cause)
+        if is_refused and sending < SENDINGS - 1:
+            continue  # sending it again tells as much as a look at the table
         holder, location = find_committer(handler, store, candidate)
-        if holder is CommittedBy.ANOTHER:
-            return None
         if holder is CommittedBy.US and location is not None:
             discard(handler, candidate)
             return Publication(location, is_certain=False)
-        in_doubt = True
+        if not in_doubt and _is_never_sent(cause, holder):
+            raise cause
+        if holder is CommittedBy.ANOTHER:
+            return None
+        if isinstance(cause, NEVER_SENT):
+            raise _unknown(candidate, cause) from cause
+        in_doubt = in_doubt or not (is_refused or _is_absent(cause, holder))
     if in_doubt:
         raise _unknown(candidate, cause) from cause
     raise CommitError(
         f"version {candidate.version} was not committed, the store refused it: {cause}"
     ) from cause
+
+
+def _is_refusal(error: Exception) -> bool:
+    """True if a handler says by ``error`` that the store definitely did not apply a request."""
+    return isinstance(error, StoreError) and not isinstance(error, OutcomeUnknownError)
+
+
+def _is_absent(error: Exception, holder: CommittedBy) -> bool:
+    """True if ``error`` says that something is missing, and the table lacks the candidate too."""
+    return isinstance(error, NotFoundError) and holder is CommittedBy.NOBODY
+
+
+def _is_never_sent(error: Exception, holder: CommittedBy) -> bool:
+    """True if nothing was sent according to ``error``, and the table does not contradict it."""
+    if isinstance(error, REFUSED):
+        return True
+    return isinstance(error, NEVER_SENT) and holder is not CommittedBy.UNREADABLE
 
 
 def is_definitely_not_applied(error: Exception) -> bool:
@@ -143,21 +162,36 @@ def find_committer(
 ) -> tuple[CommittedBy, ManifestLocation | None]:
     """Find the writer of the candidate's version, and its location if it is ours.
 
-    It is ours if it contains the same transaction bytes; a uuid alone may be used twice.
+    It is ours if it contains the same transaction bytes; a uuid alone may be used twice. Where the
+    handler finds no such version, or fails to, the final path of the manifest is read as well.
     """
     try:
         location = handler.locate(candidate.version)
+    except NotFoundError:
+        otherwise = CommittedBy.NOBODY
+    except Exception:
+        otherwise = CommittedBy.UNREADABLE
+    else:
+        return _writer_at(location, store, candidate)
+    holder, final = _writer_at(candidate.location, store, candidate)
+    return (holder, final) if holder is CommittedBy.US else (otherwise, None)
+
+
+def _writer_at(
+    location: ManifestLocation, store: ObjectStore, candidate: Candidate
+) -> tuple[CommittedBy, ManifestLocation | None]:
+    try:
         data = store.get(location.path)
         if data.equals(pa.py_buffer(candidate.data)):
             return CommittedBy.US, location
-        transaction = parse_manifest_file(data, location.path).transaction
+        file = parse_manifest_file(data, location.path)
     except NotFoundError:
         return CommittedBy.NOBODY, None
     except UnsupportedFeatureError:
         return CommittedBy.ANOTHER, None  # this library can read every manifest that it writes
     except Exception:
         return CommittedBy.UNREADABLE, None
-    if transaction == candidate.transaction:
+    if file.transaction == candidate.transaction:
         return CommittedBy.US, location
     return CommittedBy.ANOTHER, None
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 from lance_core.commits import ancestry
 from lance_core.commits.ancestry import Doubt
 from lance_core.commits.base import CommitHandler
+from lance_core.commits.checked_handler import unchecked
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.new_files import check_new_files
 from lance_core.commits.options import FRESH, CommitOptions
 from lance_core.errors import CommitFileMissingError, CommitUnknownError
 from lance_core.store.base import ObjectStore
+from lance_core.store.functions import exists
 from lance_core.table.manifest.file import ManifestFile
 from lance_core.table.transactions.operations import Clone, Restore
 from lance_core.table.transactions.transaction import Transaction
@@ -36,7 +38,7 @@ class CommitVerification:
         self._store = store
         self._transaction = transaction
         self._options = options
-        self._has_folder = isinstance(handler, DirectoryCommitHandler)
+        self._has_folder = isinstance(unchecked(handler), DirectoryCommitHandler)
         self._is_free = store.has_views and self._has_folder
         """True if checking the table costs no request."""
         self._found_files = False
@@ -100,9 +102,9 @@ class CommitVerification:
             if not self._has_folder or self.is_overtaken(made):
                 return False
             self._store.delete(made.location.path)
+            return not exists(self._store, made.location.path)
         except Exception:  # it may still exist
             return False
-        return True
 
     @property
     def _brings_files(self) -> bool:

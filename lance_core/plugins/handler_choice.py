@@ -20,9 +20,11 @@ from lance_core.commits.base import (
     CommitHandlerSpec,
     ManifestLocation,
 )
+from lance_core.commits.checked_handler import checked
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
 from lance_core.errors import PluginLoadError, StoreError
+from lance_core.plugin_calls import wrong_result
 from lance_core.plugins.capability_evidence import (
     apply_user_overrides,
     is_worth_probing,
@@ -59,7 +61,7 @@ def select_commit_handler(
     the result raises `NoSafeCommitHandlerError`.
     """
     if isinstance(explicit, CommitHandler):
-        return explicit
+        return checked(explicit, store)
     wanted = _asked_for(url, options, explicit, table_marker)
     candidates = _automatic() if wanted is None else [wanted]
     known = apply_user_overrides(store.capabilities, options)
@@ -138,8 +140,10 @@ def _open(
         what, url, options, lambda: factory(store, url, options, environment)
     )
     if not isinstance(handler, CommitHandler):
-        raise PluginLoadError(f"the factory of {what} returned {type(handler).__name__}")
-    return handler
+        raise PluginLoadError(
+            wrong_result(what, "the factory", handler, "a CommitHandler of the table")
+        )
+    return checked(handler, store, what)
 
 
 class UnprovenCommitHandler(CommitHandler):
@@ -149,6 +153,8 @@ class UnprovenCommitHandler(CommitHandler):
     Concurrent first commits may each call it, with the same result; there is no lock, because a
     fork could leave it locked.
     """
+
+    keeps_contract = True
 
     def __init__(self, reader: CommitHandler, prove: Callable[[], CommitHandler]) -> None:
         self._reader = reader

@@ -6,7 +6,7 @@ understood makes the whole plan fail. Planning removes nothing of the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
@@ -36,10 +36,12 @@ from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
     ObjectNotFoundError,
+    StoreError,
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectMeta, ObjectStore
+from lance_core.store.functions import exists
 from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
 from lance_core.table.paths import VERSIONS, parse_manifest_name
 
@@ -98,6 +100,7 @@ def _survey(
     listing = {meta.path: meta for meta in store.list(VERSIONS)}
     _check_naming(listing)
     locations = tuple(handler.list_versions())
+    _check_completeness(store, listing, locations)
     if not locations:
         raise DatasetNotFoundError("the table to clean up does not exist")
     head = read_version(store, locations[-1]).file
@@ -287,6 +290,24 @@ def read_beside(store: ObjectStore, path: str) -> ManifestFile | None:
         if parse_manifest_name(path.rpartition("/")[2]) is None:
             return None
         raise
+
+
+def _check_completeness(
+    store: ObjectStore, listing: Mapping[str, ObjectMeta], locations: Iterable[ManifestLocation]
+) -> None:
+    """Raise `StoreError` if the handler has left out a version whose manifest is in ``listing``.
+
+    The files of such a version would count as unneeded. A manifest that does not exist any more was
+    removed by another cleanup after it was listed.
+    """
+    known = {location.path for location in locations}
+    for path in listing.keys() - known:
+        name = parse_manifest_name(path.removeprefix(f"{VERSIONS}/"))
+        if name is not None and name.scheme is not None and exists(store, path):
+            raise StoreError(
+                f"nothing was removed: the commit handler does not list version {name.version}, "
+                f"whose manifest is {path!r}"
+            )
 
 
 def _check_naming(listing: Mapping[str, ObjectMeta]) -> None:

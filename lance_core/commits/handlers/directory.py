@@ -32,5 +32,7 @@ class DirectoryCommitHandler(CommitHandler):
 class ReadOnlyCommitHandler(DirectoryCommitHandler):
     """Finds versions and publishes none."""
 
+    keeps_contract = True
+
     def commit(self, candidate: Candidate) -> ManifestLocation:
         raise NoSafeCommitHandlerError(f"version {candidate.version}: this handler is read-only")

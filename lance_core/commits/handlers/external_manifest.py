@@ -63,6 +63,8 @@ class ExternalManifestCommitHandler(CommitHandler):
     no two writers compete for one.
     """
 
+    keeps_contract = True
+
     def __init__(self, store: ObjectStore, rows: ExternalManifestStore, base_uri: str) -> None:
         self.store = store
         self.rows = rows

@@ -42,6 +42,8 @@ class LockCommitHandler(DirectoryCommitHandler):
     lifetimes); otherwise a commit can be lost.
     """
 
+    keeps_contract = True
+
     def __init__(
         self,
         store: ObjectStore,

@@ -13,6 +13,8 @@ class PutIfAbsentCommitHandler(DirectoryCommitHandler):
     Requires ``put_if_absent``.
     """
 
+    keeps_contract = True
+
     def commit(self, candidate: Candidate) -> ManifestLocation:
         self.store.put(candidate.path, candidate.data, PutMode.create)
         return candidate.location

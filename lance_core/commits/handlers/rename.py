@@ -14,6 +14,8 @@ class RenameCommitHandler(DirectoryCommitHandler):
     Requires ``rename_if_absent``.
     """
 
+    keeps_contract = True
+
     def commit(self, candidate: Candidate) -> ManifestLocation:
         staging = staging_path(candidate)
         try:

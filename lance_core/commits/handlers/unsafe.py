@@ -16,6 +16,8 @@ class UnsafeCommitHandler(DirectoryCommitHandler):
     it is selected by name.
     """
 
+    keeps_contract = True
+
     def commit(self, candidate: Candidate) -> ManifestLocation:
         warnings.warn(
             "the commit handler 'unsafe' loses commits if two writers commit at the same time",

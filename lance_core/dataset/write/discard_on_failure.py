@@ -2,7 +2,8 @@
 
 Before the commit starts, no version can reference the files, so any failure removes them. After
 that, only an error that guarantees that nothing was committed removes them. After an unknown
-outcome or an interruption the files stay, because a version may reference them.
+outcome, an interruption, or an error after the commit, the files stay, because a version may
+reference them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class NewFiles:
 
     ``data``: fragments with new data files and their blobs. ``deletions``: fragments with new
     deletion files. ``others``: paths of other files. ``is_sent``: True from the start of the commit
-    on.
+    on. ``is_committed``: True after its success; then nothing removes the files.
     """
 
     root: TableRoot
@@ -37,6 +38,7 @@ class NewFiles:
     deletions: list[Fragment] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     is_sent: bool = False
+    is_committed: bool = False
 
     def commit(
         self, base: Snapshot | None, transaction: Transaction, options: CommitOptions
@@ -47,6 +49,7 @@ class NewFiles:
         """
         self.is_sent = True
         made = commit(self.root, base, transaction, options)
+        self.is_committed = True
         discard_deletion_files(self.root, self._superseded(made))
         return made
 
@@ -78,7 +81,8 @@ def discard_on_failure(root: TableRoot) -> Iterator[NewFiles]:
     except CommitUnknownError:
         raise
     except BaseException as error:
-        if not files.is_sent or isinstance(error, LanceError):
+        has_failed = not files.is_sent or isinstance(error, LanceError)
+        if has_failed and not files.is_committed:
             files.discard()
         raise
 

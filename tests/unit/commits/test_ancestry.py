@@ -231,7 +231,7 @@ def test_a_setting_that_others_left_otherwise_shows_nothing() -> None:
     assert not any(table.is_continued(ours, doubt) for doubt in EVERY)
 
 
-def test_what_cannot_be_looked_at_shows_nothing() -> None:
+def test_a_table_that_cannot_be_looked_at_shows_nothing() -> None:
     table = Table()
     ours = table.publish_late(appending)
     store = FaultyStore(table.store)
@@ -240,7 +240,8 @@ def test_what_cannot_be_looked_at_shows_nothing() -> None:
     with pytest.raises(StoreError):
         handler.latest()
     for doubt in EVERY:
-        assert not is_continued(handler, store, ours, table.base.file, doubt)
+        with pytest.raises(StoreError, match="refused"):
+            is_continued(handler, store, ours, table.base.file, doubt)
         assert not is_in_history(handler, store, ours, doubt)
 
 

@@ -41,7 +41,11 @@ def unknown_commit(
 ) -> tuple[CommitUnknownError, FaultyStore]:
     faulty = FaultyStore(store)
     handler = PutIfAbsentCommitHandler(faulty)
-    rules = [FaultRule(fault, "put", "_versions/*"), FaultRule(Refused(), "head", "_versions/*")]
+    rules = [
+        FaultRule(fault, "put", "_versions/*"),
+        FaultRule(Refused(), "head", "_versions/*"),
+        FaultRule(Refused(), "get", manifest_path(transaction.read_version + 1)),
+    ]
     latest = handler.latest
     handler.latest = lambda: (latest(), faulty.set_rules(rules))[0]  # type: ignore[method-assign]
     with pytest.raises(CommitUnknownError) as caught:

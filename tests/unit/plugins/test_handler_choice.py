@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from lance_core.commits.base import CommitHandler, CommitHandlerSpec, ManifestStoreSpec
+from lance_core.commits.checked_handler import unchecked
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
@@ -89,6 +90,7 @@ def spec(name: str, **given: object) -> CommitHandlerSpec:
 
 
 def chosen(handler: CommitHandler) -> str:
+    handler = unchecked(handler)
     assert isinstance(handler, Named)
     return str(handler.made_of[0])
 
@@ -140,7 +142,7 @@ def test_what_is_asked_for_comes_in_order() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         select = select_commit_handler
-        assert select(store, suffixed, option, explicit, "rename") is explicit
+        assert unchecked(select(store, suffixed, option, explicit, "rename")) is explicit
         assert chosen(select(store, suffixed, option, "lonely", "rename")) == "lonely"
         assert chosen(select(store, suffixed, option, spec("given"), "rename")) == "given"
         assert chosen(select(store, suffixed, option, None, "rename")) == "by-suffix"
@@ -153,6 +155,7 @@ def test_what_is_asked_for_comes_in_order() -> None:
 def test_a_handler_gets_the_url_the_options_and_the_surroundings() -> None:
     url = parse_uri("memory+suffix://somewhere/table?x=1")
     handler = select_commit_handler(MemoryStore(), url, {"a": "b"}, environment=IMPATIENT)
+    handler = unchecked(handler)
     assert isinstance(handler, Named)
     assert handler.made_of == ("by-suffix", url, {"a": "b"}, IMPATIENT)
 
