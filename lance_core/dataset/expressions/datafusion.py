@@ -1,4 +1,4 @@
-"""DataFusion, an optional query engine: expressions that our SQL does not support, and queries.
+"""DataFusion, an optional query engine: queries, and functions that are handed on to it.
 
 This is the only module that imports DataFusion's package.
 """
@@ -6,30 +6,25 @@ This is the only module that imports DataFusion's package.
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import with_few_chunks
+from lance_core.dataset.expressions.sql.node import Datum
+from lance_core.dataset.expressions.sql.size_limit import check_added, is_variable, scalar_bytes
 from lance_core.errors import (
     InvalidInputError,
     LanceError,
-    ResultTooLargeError,
     UnsupportedFeatureError,
 )
-from lance_core.lazy_dataclass import dataclass
-from lance_core.schema.empty_arrays import empty_table
+from lance_core.schema.empty_arrays import empty_batch
 
 INSTALL = 'pip install "lance-core[datafusion]"'
 """The command that installs the engine."""
 
 _OPTIONS = {
-    # Names in backticks, text in quotes of both kinds, as in our SQL; names keep their case.
-    "datafusion.sql_parser.dialect": "databricks",
-    "datafusion.sql_parser.enable_ident_normalization": "false",
-    # The rows of an expression keep their order.
+    # The rows of a call keep their order.
     "datafusion.execution.target_partitions": "1",
 }
 _TABLE, _VALUE, _ROWS = "t", "value", "__rows"
@@ -44,64 +39,90 @@ def engine() -> Any:
     return datafusion
 
 
-@dataclass(frozen=True, slots=True)
-class EngineExpression:
-    """An SQL expression that DataFusion evaluates; see `filters.RowExpression`."""
+def call_engine(*values: Datum, name: str) -> Datum:
+    """The kernel of a function that DataFusion evaluates: ``name`` of ``values``.
 
-    text: str
-    type: pa.DataType
-    columns: tuple[tuple[str, ...], ...]
-    nullable: ClassVar = True
-    metadata: ClassVar = None
-    path: ClassVar = None
-    node: ClassVar = None
-
-    def evaluate(self, data: pa.Table) -> pa.ChunkedArray:
-        names = list(dict.fromkeys(path[0] for path in self.columns))
-        with engine_errors(f"cannot evaluate {self.text!r}"):
-            batches = _selected(self.text, with_few_chunks(data.select(names))).collect()
-        return pa.chunked_array([batch.column(0) for batch in batches], self.type)
-
-
-def engine_expression(
-    text: str, schema: pa.Schema, reason: UnsupportedFeatureError
-) -> EngineExpression:
-    """``text`` as an expression of DataFusion.
-
-    ``reason``: the error of our SQL. Raises `UnsupportedFeatureError` with its text if DataFusion
-    is not installed or does not support it either.
+    Only these values reach the engine, never a text of the user. Raises `UnsupportedFeatureError`
+    if DataFusion is not installed, `InvalidInputError` for arguments that it refuses.
     """
-    if isinstance(reason, ResultTooLargeError):
-        raise reason
     if engine() is None:
-        raise UnsupportedFeatureError(f"{reason}; DataFusion supports more: {INSTALL}") from reason
-    # Only a column whose name is in the text can be needed.
-    names = [name for name in schema.names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
-    sample = empty_table(pa.schema([schema.field(name) for name in names]))
-    try:
-        frame = _selected(text, sample)
-        kind = frame.schema().field(0).type
-        steps = frame.logical_plan().display_indent().split("\n")
-        if [step.split(":")[0].strip() for step in steps] != ["Projection", "TableScan"]:
-            raise UnsupportedFeatureError(str(reason))
-        frame.collect()
-    except UnsupportedFeatureError:
-        raise  # it does not have one value for each row
-    except Exception as error:  # the engine has no class of its own errors
-        first = str(error).split("\n", maxsplit=1)[0]
-        raise UnsupportedFeatureError(f"{reason}; DataFusion: {first}") from error
-    return EngineExpression(text, kind, tuple((name,) for name in names))
+        raise UnsupportedFeatureError(f"the function {name} needs DataFusion: {INSTALL}")
+    lengths = [len(value) for value in values if not isinstance(value, pa.Scalar)]
+    count = lengths[0] if lengths else 1
+    _check_repeated(name, values, count)
+    columns = {_ROWS: pa.nulls(count)}
+    arguments = []
+    for number, value in enumerate(values):
+        text = _literal(value)
+        if text is None:
+            text = f"c{number}"
+            columns[text] = pa.repeat(value, count) if isinstance(value, pa.Scalar) else value
+        arguments.append(text)
+    with engine_errors(name):
+        frame = _table(pa.table(columns))
+        call = frame.parse_sql_expr(f"{name}({', '.join(arguments)})")
+        batches = frame.select(call.alias(_VALUE)).collect()
+    parts = [_without_views(batch.column(0)) for batch in batches if batch.num_rows]
+    result = pa.concat_arrays(parts) if parts else _empty(frame, call)
+    return result if lengths else result[0]
 
 
-def _selected(text: str, data: pa.Table) -> Any:
-    """The data frame with the value of ``text`` for each row of ``data``."""
+def _check_repeated(name: str, values: Sequence[Datum], count: int) -> None:
+    """Raise `ResultTooLargeError` if constants, once for each value, exceed the limit of results.
+
+    No function that is handed on repeats its columns.
+    """
+    arrays = [value for value in values if not isinstance(value, pa.Scalar)]
+    sizes = [scalar_bytes(value) for value in values if isinstance(value, pa.Scalar)]
+    leaves = max([count, *map(_num_leaves, arrays)])
+    check_added(name, sum(sizes) * leaves)
+
+
+def _num_leaves(array: pa.Array) -> int:
+    """The number of values in all lists; of texts, the bytes, which each may be a match."""
+    kind = array.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return len(array) + _num_leaves(array.flatten())
+    return int(array.nbytes) if is_variable(kind) else len(array)
+
+
+def _literal(value: Datum) -> str | None:
+    """A constant as SQL text, so that the engine plans with its value; None for a column."""
+    if not isinstance(value, pa.Scalar) or not value.is_valid:
+        return None
+    if pa.types.is_string(value.type) or pa.types.is_large_string(value.type):
+        return "'" + str(value).replace("'", "''") + "'"
+    if pa.types.is_boolean(value.type) or value.type == pa.int64():
+        return str(value.as_py()).lower()
+    return None
+
+
+def _table(data: pa.Table) -> Any:
     context = session(_OPTIONS)
-    if not data.num_columns:
-        data = pa.table({_ROWS: pa.nulls(data.num_rows)})
-    batches = data.to_batches() or [pa.RecordBatch.from_pylist([], schema=data.schema)]
+    batches = data.to_batches() or [empty_batch(data.schema)]
     context.register_record_batches(_TABLE, [batches])
-    frame = context.table(_TABLE)
-    return frame.select(frame.parse_sql_expr(text).alias(_VALUE))
+    return context.table(_TABLE)
+
+
+def _empty(frame: Any, call: Any) -> pa.Array:
+    kind = frame.select(call.alias(_VALUE)).schema().field(0).type
+    return _without_views(pa.array([], kind))
+
+
+def _without_views(array: pa.Array) -> pa.Array:
+    """``array`` with plain strings and bytes, of which all kernels know."""
+    kind = _plain(array.type)
+    return array if kind == array.type else array.cast(kind)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+    return kind
 
 
 def session(options: dict[str, str]) -> Any:
@@ -118,7 +139,8 @@ def engine_errors(what: str) -> Iterator[None]:
     """Translate errors of the engine to `InvalidInputError`; ours stay."""
     try:
         yield
-    except (LanceError, KeyboardInterrupt):
+    except (LanceError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except Exception as error:  # as above
-        raise InvalidInputError(f"{what}: {error}") from error
+    except BaseException as error:  # the engine has no class of its own; a panic is no Exception
+        first = str(error).split("\n", maxsplit=1)[0]
+        raise InvalidInputError(f"{what}: {first}") from error

@@ -14,11 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import (
-    InvalidExpressionError,
-    InvalidInputError,
-    UnsupportedFeatureError,
-)
+from lance_core.errors import InvalidExpressionError, InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import Part, load
 
@@ -145,11 +141,7 @@ def as_filter(filter: str | pc.Expression, schema: pa.Schema) -> Filter:
         from lance_core.dataset.expressions.sql.expression import filter_expression
 
         _refuse_surrogates(filter)
-        try:
-            condition = filter_expression(filter, schema)
-        except UnsupportedFeatureError as error:
-            condition = _of_engine(filter, schema, error)
-            _check_boolean(filter, condition)
+        condition = filter_expression(filter, schema)
     elif _is_arrow(filter):
         load(Part.ARROW)
         from lance_core.dataset.expressions.arrow_expression import ArrowExpression
@@ -177,10 +169,7 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
         from lance_core.dataset.expressions.sql.expression import value_expression
 
         _refuse_surrogates(sql)
-        try:
-            computed = value_expression(sql, schema, kind)
-        except UnsupportedFeatureError as error:
-            computed = _of_engine(sql, schema, error)
+        computed = value_expression(sql, schema, kind)
     elif _is_arrow(sql):
         load(Part.ARROW)
         from lance_core.dataset.expressions.arrow_expression import ArrowExpression
@@ -191,12 +180,6 @@ def as_value(sql: str | pc.Expression, schema: pa.Schema, kind: pa.DataType | No
             f"a value is an SQL string or a pyarrow.compute.Expression, got {type(sql)}"
         )
     return Value(computed.columns, computed, str(sql))
-
-
-def _of_engine(sql: str, schema: pa.Schema, error: UnsupportedFeatureError) -> RowExpression:
-    from lance_core.dataset.expressions.datafusion import engine_expression
-
-    return engine_expression(sql, schema, error)
 
 
 def _check_boolean(filter: object, condition: RowExpression) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import pyarrow as pa
@@ -11,8 +12,10 @@ from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import converted
 from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node, evaluate, paths
 from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
-from lance_core.dataset.expressions.sql.temporal import IS_VOLATILE
 from lance_core.lazy_dataclass import dataclass
+
+_IS_VOLATILE = re.compile(r"\b(now|today|current_\w+)\b", re.IGNORECASE)
+"""Finds functions whose value depends on the time, in the text of SQL."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def filter_expression(text: str, schema: pa.Schema) -> SqlExpression:
     Plans are cached, because planning takes as long as reading a few rows. This is safe for text
     that does not depend on the time.
     """
-    if IS_VOLATILE.search(text):
+    if _IS_VOLATILE.search(text):
         return SqlExpression(text, plan_filter(text, schema))
     return _kept_filter(_FilterKey(text, schema))
 

@@ -114,7 +114,6 @@ class _Parser:
     def expression(self, weakest: int = 0) -> syntax.Tree:
         """Parse the longest expression of operators with a higher precedence than ``weakest``."""
         self._enter()
-        start = self._next.start
         tree = self._operand()
         wrapped = 0
         while True:
@@ -125,7 +124,7 @@ class _Parser:
             if strength <= weakest:
                 break
             if strength <= _AND:
-                tree = self._logic(tree, start, sign, strength)
+                tree = self._logic(tree, sign, strength)
             elif strength >= _SUM:
                 tree = self._arithmetic(tree, strength)
             else:
@@ -188,13 +187,11 @@ class _Parser:
                 f" {place(self._text, self._next.start)}"
             )
 
-    def _logic(self, first: syntax.Tree, start: int, sign: str, strength: int) -> syntax.Tree:
-        operands, spans = [first], [(start, self._next.start)]
+    def _logic(self, first: syntax.Tree, sign: str, strength: int) -> syntax.Tree:
+        operands = [first]
         while self._accept(sign):
-            start = self._next.start
             operands.append(self.expression(strength))
-            spans.append((start, self._next.start))
-        return syntax.Logic(sign == "AND", tuple(operands), tuple(spans))
+        return syntax.Logic(sign == "AND", tuple(operands))
 
     def _arithmetic(self, first: syntax.Tree, strength: int) -> syntax.Tree:
         rest = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import is_text
+from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
     CallNode,
     Constant,
@@ -179,15 +180,43 @@ def _offsets(counts: npt.NDArray[np.int64]) -> pa.Array:
     return from_numpy(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
 
 
-FUNCTIONS: Mapping[str, tuple[Callable[..., Node], int]] = {
-    "json_get": (get_function("json_get", json_values.binary), 2),
-    "json_get_string": (get_function("json_get_string", json_values.strings), 2),
-    "json_get_int": (get_function("json_get_int", json_values.integers), 2),
-    "json_get_float": (get_function("json_get_float", json_values.floats), 2),
-    "json_get_bool": (get_function("json_get_bool", json_values.booleans), 2),
-    "json_extract": (functools.partial(_planned, "json_extract", _extract), 2),
-    "json_exists": (functools.partial(_planned, "json_exists", _exists), 2),
-    "json_array_length": (functools.partial(_planned, "json_array_length", _array_length), 2),
-    "json_array_contains": (functools.partial(_planned, "json_array_contains", _array_contains), 3),
-}
-"""The functions by name, with the number of their arguments."""
+FUNCTIONS = (
+    Function(
+        *("json_get", get_function("json_get", json_values.binary), "json, text"),
+        "The field, or the element if the key is a number, as JSON for other JSON functions.",
+    ),
+    Function(
+        *("json_get_string", get_function("json_get_string", json_values.strings), "json, text"),
+        "The field or element as text.",
+    ),
+    Function(
+        *("json_get_int", get_function("json_get_int", json_values.integers), "json, text"),
+        "The field or element as an integer.",
+    ),
+    Function(
+        *("json_get_float", get_function("json_get_float", json_values.floats), "json, text"),
+        "The field or element as a float.",
+    ),
+    Function(
+        *("json_get_bool", get_function("json_get_bool", json_values.booleans), "json, text"),
+        "The field or element as a boolean.",
+    ),
+    Function(
+        *("json_extract", functools.partial(_planned, "json_extract", _extract), "json, text"),
+        "The text of the value at a path; of a list, if there are several.",
+    ),
+    Function(
+        *("json_exists", functools.partial(_planned, "json_exists", _exists), "json, text"),
+        "True if there is a value at the path.",
+    ),
+    Function(
+        "json_array_length",
+        *(functools.partial(_planned, "json_array_length", _array_length), "json, text"),
+        "The number of elements of the list at a path; 0 for other values.",
+    ),
+    Function(
+        "json_array_contains",
+        *(functools.partial(_planned, "json_array_contains", _array_contains), "json, text, text"),
+        "True if an element of the list at the path has this text.",
+    ),
+)

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.dataset.expressions.sql import compare
+from lance_core.dataset.expressions.sql import compare, logic
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.coerce import common_type, converted
+from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
     ColumnNode,
     Constant,
@@ -101,3 +102,49 @@ def has_item(lists: pa.Array, test: Node) -> pa.Array:
     found = np.zeros(len(lists), bool)
     found[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True
     return pa.array(found, mask=np.asarray(lists.is_null()))
+
+
+def _has_any(node: Node, wanted: Node) -> Node:
+    return logic.any_of([has(node, item) for item in items(wanted)])
+
+
+def _has_all(node: Node, wanted: Node) -> Node:
+    return logic.all_of([has(node, item) for item in items(wanted)])
+
+
+def _element_at(node: Node, index: Node) -> Node:
+    if not isinstance(index, Constant):
+        raise UnsupportedFeatureError("an index that is not a literal")
+    return element(node, index)
+
+
+def _is_empty(node: Node) -> Node:
+    return compare.compare("=", length(node), constant(0))
+
+
+FUNCTIONS = (
+    Function(
+        "array_length", length, "list", "The number of elements.", ("list_length", "cardinality")
+    ),
+    Function("empty", _is_empty, "list", "True for a list without elements."),
+    Function(
+        *("array_element", _element_at, "list, integer"),
+        "The element at a position: 1 is the first, -1 the last; NULL if there is none.",
+        ("list_element",),
+    ),
+    Function(
+        *("array_has", has, "list, any"),
+        "True if the list contains the literal.",
+        ("list_has", "array_contains", "list_contains"),
+    ),
+    Function(
+        *("array_has_any", _has_any, "list, list"),
+        "True if the list contains one of the literals in the second list.",
+        ("list_has_any",),
+    ),
+    Function(
+        *("array_has_all", _has_all, "list, list"),
+        "True if the list contains all of the literals in the second list.",
+        ("list_has_all",),
+    ),
+)

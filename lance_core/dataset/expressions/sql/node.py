@@ -193,6 +193,8 @@ def _evaluated(node: Node, data: pa.RecordBatch) -> pa.Array:
     result = _value(node, data)
     if not isinstance(result, pa.Scalar):
         return result
+    if not data.num_rows:
+        return empty_array(result.type)  # Arrow repeats no list zero times
     if is_variable(result.type):
         check_added("a constant", scalar_bytes(result) * data.num_rows)
     return pa.repeat(result, data.num_rows)

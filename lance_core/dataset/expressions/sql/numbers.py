@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import logic
 from lance_core.dataset.expressions.sql.coerce import common_type, converted, is_number
+from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
@@ -112,3 +113,57 @@ def _is_zero(value: Datum) -> Datum:
 
 def _instead_of_nan(value: Datum, other: Datum) -> Datum:
     return pc.if_else(pc.is_nan(value), other, value)
+
+
+FUNCTIONS = (
+    Function("abs", absolute, "number", "The absolute value, in the type of the number."),
+    Function(
+        *("round", rounded, "number, [integer]"),
+        "Rounded to a number of digits after the point (default 0), halves away from zero.",
+        infers_nullable=True,
+    ),
+    Function("floor", kernel("floor"), "number", "The largest integer that is not larger."),
+    Function(
+        "ceil", kernel("ceil"), "number", "The smallest integer that is not smaller.", ("ceiling",)
+    ),
+    Function("trunc", kernel("trunc"), "number", "The number without its fraction."),
+    Function("sign", kernel("sign"), "number", "-1, 0 or 1, by the sign.", ("signum",)),
+    Function("sqrt", kernel("sqrt"), "number", "The square root; NaN for negative numbers."),
+    Function(
+        "power", power, "number, number", "The first number to the power of the second.", ("pow",)
+    ),
+    Function("exp", kernel("exp"), "number", "e to the power of the number."),
+    Function("ln", kernel("ln"), "number", "The natural logarithm."),
+    Function(
+        *("log", log, "number, [number]"),
+        "The logarithm to base 10; of two numbers, the logarithm of the second to the base of the"
+        " first.",
+    ),
+    Function("log2", kernel("log2"), "number", "The logarithm to base 2."),
+    Function("log10", kernel("log10"), "number", "The logarithm to base 10."),
+    Function("isnan", is_nan, "number", "True for NaN."),
+    Function("iszero", is_zero, "number", "True for 0 and -0."),
+    Function(
+        "nanvl",
+        instead_of_nan,
+        "number, number",
+        "The first number, or the second where the first is NaN.",
+    ),
+    Function("sin", kernel("sin"), "number", "The sine of an angle in radians."),
+    Function("cos", kernel("cos"), "number", "The cosine of an angle in radians."),
+    Function("tan", kernel("tan"), "number", "The tangent of an angle in radians."),
+    Function("asin", kernel("asin"), "number", "The arc sine in radians."),
+    Function("acos", kernel("acos"), "number", "The arc cosine in radians."),
+    Function("atan", kernel("atan"), "number", "The arc tangent in radians."),
+    Function(
+        "atan2", atan2, "number, number", "The angle of the point (second, first) in radians."
+    ),
+    Function("sinh", kernel("sinh"), "number", "The hyperbolic sine."),
+    Function("cosh", kernel("cosh"), "number", "The hyperbolic cosine."),
+    Function("tanh", kernel("tanh"), "number", "The hyperbolic tangent."),
+    Function("asinh", kernel("asinh"), "number", "The inverse hyperbolic sine."),
+    Function("acosh", kernel("acosh"), "number", "The inverse hyperbolic cosine."),
+    Function("atanh", kernel("atanh"), "number", "The inverse hyperbolic tangent."),
+    Function("degrees", kernel("degrees"), "number", "Radians as degrees."),
+    Function("radians", kernel("radians"), "number", "Degrees as radians."),
+)

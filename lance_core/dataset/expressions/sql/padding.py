@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import Datum, Node, call, constant, null
 from lance_core.dataset.expressions.sql.size_limit import check_added
 from lance_core.dataset.expressions.sql.text import as_texts
@@ -103,3 +104,15 @@ def prefixes(texts: pa.LargeStringArray, counts: _Int64Array) -> pa.LargeStringA
     is_kept = np.repeat(np.tile([True, False], len(texts)), spans)
     starts, kept = pa.py_buffer(edges_of(lengths)), pa.py_buffer(values[is_kept])
     return pa.LargeStringArray.from_buffers(len(texts), starts, kept)
+
+
+FUNCTIONS = (
+    Function(
+        *("lpad", lpad, "any, integer, [any]"),
+        "The text with the third one (default: spaces) before it, up to a number of characters.",
+    ),
+    Function(
+        *("rpad", rpad, "any, integer, [any]"),
+        "The text with the third one (default: spaces) after it, up to a number of characters.",
+    ),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql import (
     arithmetic,
     casts,
     compare,
-    functions,
     lists,
     literals,
     logic,
@@ -28,7 +25,6 @@ from lance_core.dataset.expressions.sql.lexer import excerpt
 from lance_core.dataset.expressions.sql.like import like
 from lance_core.dataset.expressions.sql.names import Name, child, resolve
 from lance_core.dataset.expressions.sql.node import (
-    CallNode,
     ColumnNode,
     Constant,
     Node,
@@ -39,21 +35,21 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
-    from lance_core.dataset.expressions import datafusion
-    from lance_core.dataset.expressions.datafusion import EngineExpression
+    from lance_core.dataset.expressions.sql import conditional, functions
 else:
-    datafusion = lazy_module("lance_core.dataset.expressions.datafusion")
+    # Most filters call no function.
+    conditional = lazy_module("lance_core.dataset.expressions.sql.conditional")
+    functions = lazy_module("lance_core.dataset.expressions.sql.functions")
 
 
 def plan_filter(text: str, schema: pa.Schema) -> Node:
     """The boolean node of the condition ``text``.
 
-    Operands of AND and OR that are not supported are left to DataFusion.
     Raises `InvalidInputError` for text that is not a boolean expression over ``schema``, and
     `UnsupportedFeatureError` for constructs that are not supported.
     """
     with _bounded_depth(text):
-        node = logic.condition(_Planner(schema, text).plan(parse(text, schema.names)))
+        node = logic.condition(_Planner(schema).plan(parse(text, schema.names)))
     if not pa.types.is_boolean(node.type):
         raise InvalidInputError(
             f"the filter {excerpt(text)} does not return a boolean but {node.type}"
@@ -87,11 +83,8 @@ def _bounded_depth(text: str) -> Iterator[None]:
 
 
 class _Planner:
-    """``text``: the text if the expression is a condition, else None."""
-
-    def __init__(self, schema: pa.Schema, text: str | None = None) -> None:
+    def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._text = text
         self._columns: dict[tuple[Name, ...], ColumnNode] = {}
 
     def plan(self, tree: syntax.Tree) -> Node:
@@ -141,17 +134,8 @@ class _Planner:
         return lists.literal([self.plan(item) for item in tree.items])
 
     def logic(self, tree: syntax.Logic) -> Node:
-        spans = {id(one): span for one, span in zip(tree.operands, tree.spans, strict=True)}
-        operands = [self._operand(one, spans.get(id(one))) for one in with_long_lists(tree)]
+        operands = [self.plan(operand) for operand in with_long_lists(tree)]
         return logic.all_of(operands) if tree.is_and else logic.any_of(operands)
-
-    def _operand(self, tree: syntax.Tree, span: tuple[int, int] | None) -> Node:
-        try:
-            return self.plan(tree)
-        except UnsupportedFeatureError as error:
-            if self._text is None or span is None:
-                raise
-            return _engine_condition(self._text[slice(*span)].strip(), self._schema, error)
 
     def negation(self, tree: syntax.Not) -> Node:
         return logic.negated(self.plan(tree.operand))
@@ -224,34 +208,10 @@ class _Planner:
                 test = compare.compare("=", subject, test)
             branches.append((test, self.plan(then)))
         default = null(pa.null()) if tree.default is None else self.plan(tree.default)
-        return functions.case(branches, default)
+        return conditional.case(branches, default)
 
     def function(self, tree: syntax.FunctionCall) -> Node:
         return functions.call_function(tree.name, [self.plan(one) for one in tree.arguments])
-
-
-def _engine_condition(text: str, schema: pa.Schema, reason: UnsupportedFeatureError) -> Node:
-    """A condition that DataFusion evaluates.
-
-    Raises ``reason``, the error of our SQL, if DataFusion does not support the condition either, or
-    if it needs no column: then nothing tells the number of rows.
-    """
-    try:
-        expression = datafusion.engine_expression(text, schema, reason)
-    except UnsupportedFeatureError:
-        raise reason from None
-    if not expression.columns or not pa.types.is_boolean(expression.type):
-        raise reason
-    columns = [ColumnNode(path, schema.field(path[0]).type) for path in expression.columns]
-    return CallNode(
-        expression.type, functools.partial(engine_values, expression=expression), tuple(columns)
-    )
-
-
-def engine_values(*columns: pa.Array, expression: EngineExpression) -> pa.Array:
-    """The kernel of a condition that DataFusion evaluates."""
-    names = [path[0] for path in expression.columns]
-    return combine_chunks(expression.evaluate(pa.table(list(columns), names)))
 
 
 def _negated_if(negated: bool, node: Node) -> Node:

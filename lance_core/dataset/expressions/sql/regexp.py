@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import logic
 from lance_core.dataset.expressions.sql.chunks import by_chunk
+from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
     CallNode,
     Constant,
@@ -141,3 +142,21 @@ def _replaced(value: Datum, pattern: str, replacement: str, max_replacements: in
     return pc.replace_substring_regex(
         value, pattern=pattern, replacement=replacement, max_replacements=max_replacements
     )
+
+
+FUNCTIONS = (
+    Function(
+        *("regexp_like", regexp_like, "text, text*, [text*]"),
+        "True if the text contains a match of the pattern. Flags: `i`, `s`, `m`.",
+        infers_nullable=True,
+    ),
+    Function(
+        *("regexp_match", regexp_match, "text, text*, [text*]"),
+        "The groups of the first match as a list, the whole match if the pattern has no groups;"
+        " NULL without a match.",
+    ),
+    Function(
+        *("regexp_replace", regexp_replace, "text, text*, text*, [text*]"),
+        "The text with the first match replaced; with the flag `g`, every match.",
+    ),
+)

@@ -7,6 +7,7 @@ import functools
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.names import child
 from lance_core.dataset.expressions.sql.node import ColumnNode, Constant, Node, call, with_nullable
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -32,3 +33,6 @@ def get_field(node: Node, name: Node) -> Node:
     if not isinstance(wanted, str):
         raise UnsupportedFeatureError("get_field with a name that is not a literal")
     return field(node, wanted)
+
+
+FUNCTIONS = (Function("get_field", get_field, "struct, text*", "A field of a struct."),)

@@ -71,11 +71,10 @@ class Literals:
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """``operands`` joined by AND or by OR; ``spans``: where each is in the text (end exclusive)."""
+    """``operands`` joined by AND or by OR."""
 
     is_and: bool
     operands: tuple[Tree, ...]
-    spans: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import re
 import time
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.coerce import converted, is_text
+from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call
 from lance_core.dataset.expressions.sql.value_text import check_years
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -102,5 +102,41 @@ def _seconds(value: Datum) -> Datum:
     return pc.cast(whole, pa.int64())
 
 
-IS_VOLATILE = re.compile(r"\b(now|today|current_\w+)\b", re.IGNORECASE)
-"""Finds the functions of this module whose value depends on the time, in the text of SQL."""
+FUNCTIONS = (
+    Function(
+        *("date_part", date_part, "text, time"),
+        "A part of a date or timestamp: `year`, `quarter`, `month`, `week` (ISO 8601), `day`,"
+        " `hour`, `minute`, `second`, `doy`, `dow` (0 is Sunday).",
+        ("datepart",),
+        infers_nullable=True,
+    ),
+    Function(
+        *("date_trunc", date_trunc, "text, time"),
+        "The start of the `year`, `quarter`, `month`, `week` (from Monday), `day`, `hour`,"
+        " `minute`, `second` or `millisecond`.",
+        ("datetrunc",),
+        infers_nullable=True,
+    ),
+    Function(
+        "now",
+        now,
+        "",
+        "The current time, one value for a whole expression.",
+        ("current_timestamp",),
+    ),
+    Function("current_date", today, "", "The current date in UTC.", ("today",)),
+    Function("to_unixtime", to_unixtime, "time", "The whole seconds since 1970."),
+    Function(
+        "from_unixtime",
+        from_seconds,
+        "integer",
+        "The timestamp so many seconds after the start of 1970.",
+        ("to_timestamp_seconds",),
+    ),
+    Function(
+        "to_timestamp_millis",
+        from_millis,
+        "integer",
+        "The timestamp so many milliseconds after the start of 1970.",
+    ),
+)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import casts
 from lance_core.dataset.expressions.sql.coerce import converted, is_bytes, is_text
+from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
     Constant,
     Datum,
@@ -255,3 +256,87 @@ def _position(value: Datum, pattern: str) -> Datum:
     before = pc.list_element(pc.split_pattern(value, pattern=pattern, max_splits=1), 0)
     found = pc.add(pc.utf8_length(before), pa.scalar(1, at.type))
     return pc.if_else(pc.less(at, pa.scalar(0, at.type)), pa.scalar(0, at.type), found)
+
+
+FUNCTIONS = (
+    Function(
+        "||",
+        joined,
+        "any, any, ...",
+        "The texts joined; NULL if one is NULL.",
+        infers_nullable=True,
+    ),
+    Function("concat", concat, "any, ...", "The texts joined; NULL counts as empty."),
+    Function(
+        "concat_ws",
+        concat_ws,
+        "text*, any, ...",
+        "The texts that are not NULL, joined with the separator.",
+    ),
+    Function("repeat", repeat, "text, integer*", "The text so many times."),
+    Function("lower", lower, "text", "The text in lower case."),
+    Function("upper", upper, "text", "The text in upper case."),
+    Function(
+        "initcap",
+        initcap,
+        "text",
+        "The first letter of each word in upper case, all others in lower case.",
+    ),
+    Function(
+        "length", length, "text", "The number of characters.", ("char_length", "character_length")
+    ),
+    Function("octet_length", octet_length, "text", "The number of bytes."),
+    Function("bit_length", bit_length, "text", "The number of bits."),
+    Function(
+        "starts_with",
+        starts_with,
+        "text, text*",
+        "True if the text begins with the second one.",
+        infers_nullable=True,
+    ),
+    Function("ends_with", ends_with, "text, text*", "True if the text ends with the second one."),
+    Function("contains", contains, "text, text*", "True if the text contains the second one."),
+    Function(
+        "strpos",
+        position,
+        "text, text*",
+        "The position of the first occurrence of the second text, 0 if there is none.",
+        ("instr",),
+        infers_nullable=True,
+    ),
+    Function(
+        "replace",
+        replace,
+        "text, text*, text*",
+        "The text with every occurrence of the second replaced by the third.",
+    ),
+    Function("reverse", reverse, "text", "The characters in reverse order."),
+    Function(
+        "left",
+        left,
+        "text, integer*",
+        "The first characters; for a negative number, all but the last ones.",
+    ),
+    Function(
+        "right",
+        right,
+        "text, integer*",
+        "The last characters; for a negative number, all but the first ones.",
+    ),
+    Function(
+        "substr",
+        substring,
+        "text, integer*, [integer*]",
+        "The text from a position, of at most so many characters.",
+        ("substring",),
+    ),
+    Function(
+        "btrim",
+        trim,
+        "text, [text*]",
+        "The text without leading and trailing characters of a set (default: a space).",
+        ("trim",),
+    ),
+    Function("ltrim", ltrim, "text, [text*]", "The text without leading characters of a set."),
+    Function("rtrim", rtrim, "text, [text*]", "The text without trailing characters of a set."),
+)

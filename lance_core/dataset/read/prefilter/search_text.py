@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import arithmetic, compare, logic, plan
+from lance_core.dataset.expressions.sql import arithmetic, compare, logic
 from lance_core.dataset.expressions.sql.interval_analysis import function_of
 from lance_core.dataset.expressions.sql.node import ColumnNode, Constant
 from lance_core.dataset.read.prefilter.conditions import ColumnLookup, Truth
@@ -135,9 +135,9 @@ def _node_text(node: Node) -> str:
     function, options = function_of(node.kernel)
     if not node.arguments:
         return str(options["text"])  # an unknown condition
-    if function is plan.engine_values:
-        return str(options["expression"].text)
     parts = [_node_text(part) for part in node.arguments]
+    if "name" in options:
+        return f"{options['name']}({', '.join(parts)})"
     if function is compare.compare_with_float:
         return f" {options['operator'].replace('<>', '!=')} ".join(parts)
     if function in _OPERATORS:

@@ -7,7 +7,6 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from lance_core.dataset.expressions import datafusion
 from lance_core.dataset.expressions.filters import as_filter, as_value
 from lance_core.dataset.expressions.sql.grammar import MAX_DEPTH
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -94,16 +93,13 @@ def test_a_syntax_error_says_where() -> None:
         ("CAST(a AS geometry) = 1", "GEOMETRY"),
         ("s LIKE s", "pattern that is not a literal"),
         ("l[a] = 1", "index that is not a literal"),
-        ("substr(s, a) = 'x'", "substr with an argument"),
+        ("substr(s, f) = 'x'", "substr with an argument"),
         ("m % 2 = 1", "% of decimals"),
         ("date_part('fortnight', d) = 1", "fortnight"),
         ("l = [1, 2]", "list"),
     ],
 )
-def test_what_is_not_supported_is_named(
-    monkeypatch: pytest.MonkeyPatch, text: str, named: str
-) -> None:
-    monkeypatch.setattr(datafusion, "engine", lambda: None)
+def test_what_is_not_supported_is_named(text: str, named: str) -> None:
     schema = pa.schema(
         {
             "a": pa.int64(),

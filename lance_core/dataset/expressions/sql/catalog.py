@@ -1,0 +1,359 @@
+"""The operators, literals and casts of our SQL, and its differences from pylance.
+
+With `functions.GROUPS`, these are all constructs that an expression may contain; everything else
+raises `UnsupportedFeatureError`, which names it. The reference page and the differential tests are
+made from these lists (``scripts/sql_page.py``). Nothing imports this module at run time.
+"""
+
+from __future__ import annotations
+
+from lance_core.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """An operator, a form of literals or a form of casts.
+
+    ``signs``: its forms, as users write them; ``operands``: the types of its operands, as in
+    `function.Function.parameters`.
+    """
+
+    signs: tuple[str, ...]
+    operands: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What an expression returns here and in pylance 14, and why.
+
+    ``example`` is Markdown: an expression, or a description of several. ``constructs``: the
+    functions and operators of which this is known, as the lists name them.
+    """
+
+    example: str
+    here: str
+    pylance: str
+    reason: str
+    constructs: tuple[str, ...] = ()
+
+
+OPERATORS = (
+    Construct(
+        (
+            "=",
+            "==",
+        ),
+        "any, any",
+        "True for equal values.",
+    ),
+    Construct(
+        (
+            "<>",
+            "!=",
+        ),
+        "any, any",
+        "True for different values.",
+    ),
+    Construct(
+        (
+            "<",
+            "<=",
+            ">",
+            ">=",
+        ),
+        "any, any",
+        "True by the order of values.",
+    ),
+    Construct(
+        (
+            "BETWEEN",
+            "NOT BETWEEN",
+        ),
+        "any, any, any",
+        "True for values from the second to the third.",
+    ),
+    Construct(
+        (
+            "IN (…)",
+            "NOT IN (…)",
+        ),
+        "any, any, ...",
+        "True for a value that is equal to one in the list.",
+    ),
+    Construct(
+        (
+            "IS NULL",
+            "IS NOT NULL",
+            "IS UNKNOWN",
+        ),
+        "any",
+        "True for NULL; never NULL.",
+    ),
+    Construct(
+        (
+            "IS TRUE",
+            "IS FALSE",
+            "IS NOT TRUE",
+            "IS NOT FALSE",
+        ),
+        "boolean",
+        "Never NULL.",
+    ),
+    Construct(
+        (
+            "IS DISTINCT FROM",
+            "IS NOT DISTINCT FROM",
+        ),
+        "any, any",
+        "As `<>` and `=`, with NULL as a value.",
+    ),
+    Construct(
+        (
+            "AND",
+            "OR",
+            "NOT",
+        ),
+        "boolean",
+        "Logic with three values.",
+    ),
+    Construct(
+        (
+            "LIKE",
+            "NOT LIKE",
+            "ILIKE",
+            "NOT ILIKE",
+        ),
+        "text, text",
+        "True if the whole text matches the pattern: `%` is any text, `_` one character. An"
+        " escape (`\\` or"
+        " `ESCAPE '!'`) makes the next character literal. `ILIKE` ignores case.",
+    ),
+    Construct(("||",), "any, any", "The texts joined; NULL if one is NULL."),
+    Construct(
+        (
+            "+",
+            "-",
+            "*",
+            "/",
+            "%",
+        ),
+        "number, number",
+        "Arithmetic.",
+    ),
+    Construct(
+        (
+            "-a",
+            "+a",
+        ),
+        "number",
+        "The negative number; the number.",
+    ),
+    Construct(
+        (
+            "CASE WHEN … THEN … ELSE … END",
+            "CASE a WHEN … THEN … END",
+        ),
+        "any, ...",
+        "The value of the first true branch.",
+    ),
+    Construct(
+        ("list[…]",),
+        "list, integer",
+        "The element at a position: `l[1]` is the first, `l[-1]` the last.",
+    ),
+)
+
+LITERALS = (
+    Construct(
+        (
+            "7",
+            "-7",
+        ),
+        "integer",
+        "`int64`, or `uint64` if it is larger.",
+    ),
+    Construct(
+        (
+            "1.5",
+            "1e3",
+        ),
+        "float",
+        "`float64`; compared with decimals by its exact value.",
+    ),
+    Construct(
+        (
+            "'it''s'",
+            '"it\'s"',
+        ),
+        "text",
+        "A backslash has no special meaning.",
+    ),
+    Construct(
+        (
+            "true",
+            "false",
+            "NULL",
+        ),
+        "boolean",
+        "",
+    ),
+    Construct(
+        (
+            "X'00ff'",
+            "0x00ff",
+        ),
+        "bytes",
+        "",
+    ),
+    Construct(("date '2024-02-29'",), "time", "`date32`."),
+    Construct(
+        (
+            "timestamp '2024-02-29 23:59:59.5'",
+            "timestamp(9) '…'",
+        ),
+        "time",
+        "Microseconds; with digits 0, 3, 6 or 9.",
+    ),
+    Construct(("time '23:59:59'",), "time", "Nanoseconds."),
+    Construct(("decimal(5, 2) '1.25'",), "number", "A decimal with precision and scale."),
+    Construct(
+        (
+            "[1, 2]",
+            "ARRAY[1, 2]",
+        ),
+        "list",
+        "A list of literals.",
+    ),
+)
+
+CASTS = (
+    Construct(("boolean",), "any", "`bool`"),
+    Construct(
+        (
+            "tinyint",
+            "smallint",
+            "int",
+            "bigint",
+            "tinyint unsigned",
+            "smallint unsigned",
+            "int unsigned",
+            "bigint unsigned",
+        ),
+        "any",
+        "`int8` to `int64`; with `unsigned`, `uint8` to `uint64`.",
+    ),
+    Construct(
+        (
+            "float",
+            "double",
+        ),
+        "any",
+        "`float32`, `float64`",
+    ),
+    Construct(("decimal(p, s)",), "any", "`decimal128`, from precision 39 on `decimal256`."),
+    Construct(("string",), "any", "`string`"),
+    Construct(("binary",), "any", "`binary`"),
+    Construct(
+        (
+            "date",
+            "time",
+        ),
+        "any",
+        "`date32`, `time64[ns]`",
+    ),
+    Construct(
+        (
+            "timestamp",
+            "timestamp(0)",
+            "timestamp(3)",
+            "timestamp(6)",
+            "timestamp(9)",
+        ),
+        "any",
+        "Microseconds; seconds to nanoseconds.",
+    ),
+)
+"""Types in ``CAST(a AS type)`` and ``a::type``."""
+
+LATER = "not implemented"
+BY_VALUE = "a literal that the column's type lacks is compared by its value"
+READ = "text is read as the date or time that the column holds"
+MORE = "pylance does not plan it"
+
+DIFFERENCES = (
+    Difference("`u8 < 300`, `i32 > 0.5`, `dec = 1.5`", "by value", "error", BY_VALUE),
+    Difference("`d >= '2024-02-29'`", "supported", "error", READ),
+    Difference("`CASE`, `ESCAPE`", "supported", "error in filters", MORE),
+    Difference(
+        *("integer overflow", "`InvalidInputError`", "wraps around"),
+        "a wrong number must not select or change rows",
+        ("+", "-", "*", "abs"),
+    ),
+    Difference(
+        *("`f = g` with 0.0 and -0.0 in two columns", "equal", "different"),
+        "equality does not depend on whether an operand is a literal",
+        ("=",),
+    ),
+    Difference(
+        *("`seconds = timestamp '… 03.5'`", "false", "truncates the literal, true"),
+        "a moment is compared by its value",
+    ),
+    Difference(
+        *("`tz = timestamp '… 12:00:00Z'`", "an instant", "local time"),
+        "a literal with an offset is an instant",
+    ),
+    Difference(
+        *("`a = 1 LIMIT 5`", "`InvalidInputError`", "ignores the rest"),
+        "a text that is not understood in full is an error",
+    ),
+    Difference(
+        *("`f32 = 0.1` under `NOT` or `IS TRUE`", "the nearest float", "compared in 64 bits"),
+        "a condition means the same wherever it stands",
+    ),
+    Difference(
+        *("a filter or an operator in a JSON path", "`UnsupportedFeatureError`", "supported"), LATER
+    ),
+    Difference(
+        *("a range of elements (`[0 to 2]`) in a JSON path", "supported", "does not return"),
+        "the notation is that of `jsonpath`",
+    ),
+    Difference("`i64 >= -9223372036854775808`", "compared exactly", "error", BY_VALUE),
+    Difference(
+        *("`CAST(a AS t) = 1`", "casts the column", "may cast the literal instead"),
+        "the cast means what it says; a value that does not fit is an error",
+    ),
+    Difference(
+        *("`x NOT IN (1) AND x IN (2, NULL)`", "false where x is 1", "NULL"),
+        "FALSE AND NULL is false",
+    ),
+    Difference(
+        *("text functions of dictionaries and of `large_string`", "`string`, `large_string`"),
+        *("`string_view`", "the types of Arrow that all readers know"),
+    ),
+    Difference(
+        "`coalesce`, `nullif` of a dictionary",
+        "text",
+        "dictionary",
+        "results are plain values",
+    ),
+    Difference(
+        *("`coalesce(seconds, timestamp '…')`", "the finer unit", "the column's unit"),
+        "no digit is lost",
+    ),
+    Difference(
+        *("daylight saving time after 2037", "the zone's standard time", "supported"),
+        "Arrow's table of zones ends there",
+    ),
+    Difference(
+        *("years beyond ±32767 in text, `date_part`, `date_trunc`", "`InvalidInputError`"),
+        *("supported", "Arrow's calendar ends there"),
+        ("date_part", "date_trunc"),
+    ),
+    Difference(
+        *("`[a&&b]`, `(?x)` in regular expressions", "RE2", "Rust's `regex`"),
+        "Arrow evaluates regular expressions with RE2, in linear time",
+        ("regexp_like", "regexp_match", "regexp_replace"),
+    ),
+    Difference("`%` of decimals, `try_cast`", "`UnsupportedFeatureError`", "supported", LATER),
+)
