@@ -83,9 +83,11 @@ class Compaction:
 
         After an error the new data files stay, so that other results, or the same ones again, can
         be committed; a cleanup removes them later. ``options`` are checked only: the tasks have
-        their own. Raises `InvalidInputError` if a fragment is rewritten twice,
-        `RetryableCommitConflictError` if another writer has changed a rewritten fragment,
-        `CommitFileMissingError` if a new file does not exist, and other errors of a commit.
+        their own. Rows that other writers have deleted since are deleted in the new fragments, too.
+        Raises `InvalidInputError` if a fragment is rewritten twice, `RetryableCommitConflictError`
+        if another writer has replaced a rewritten fragment, or has committed an index that covers
+        only some of the fragments of a task, `CommitFileMissingError` if a new file does not exist,
+        and other errors of a commit.
         """
         from_options(options or {})
         with discard_on_failure(dataset.snapshot.root) as files:
@@ -114,10 +116,15 @@ class DatasetOptimizer:
         the prefix ``lance.compaction.`` replace these. ``progress``: called at the begin and the
         end of each new fragment. Without fragments to rewrite nothing is committed.
 
+        Other writers may go on: rows that they delete or update meanwhile are deleted in the new
+        fragments, too. Fragments that they replace are planned again, several times;
+        `CompactionMetrics.fragments_left` counts those that stay as they are.
+
         Raises `InvalidInputError` and `InvalidTypeError` for invalid options, `CompactionError` for
-        those that do not fit the table, `RetryableCommitConflictError` if another writer has
-        changed a rewritten fragment, `CorruptFileError` for corrupt files, and the errors of the
-        store and of a commit. The new files are removed if the compaction has certainly failed.
+        those that do not fit the table, `RetryableCommitConflictError` if other writers have
+        replaced all of the fragments each time, `CorruptFileError` for corrupt files, and the
+        errors of the store and of a commit. The new files are removed if the compaction has
+        certainly failed.
         """
         for name in options.keys() - CompactionOptions.__annotations__.keys():
             raise unknown_argument(name, CompactionOptions.__annotations__)

@@ -117,6 +117,25 @@ def write_deletions(
     )
 
 
+def write_deletion_file(
+    snapshot: Snapshot,
+    fragment_id: int,
+    offsets: RowOffsets,
+    environment: Environment = SYSTEM,
+    *,
+    grown: bool = False,
+) -> DeletionFile:
+    """Write a deletion file with the sorted ``offsets``, for a version after ``snapshot``.
+
+    ``grown``: the fragment has a smaller one already. Raises the errors of the store.
+    """
+    file_type, data = encode_deletions(offsets, grown=grown)
+    number = environment.new_uuid().int & _LOW_64_BITS
+    file = DeletionFile(file_type, snapshot.version, number, len(offsets))
+    snapshot.root.store.put(file.store_path(fragment_id), data)
+    return file
+
+
 class _Writer:
     """Writes the deletion files of several fragments; shared by threads."""
 
@@ -145,8 +164,7 @@ class _Writer:
         everything = offsets if existing is None else np.union1d(existing, offsets)
         if len(everything) == physical_rows and not self._keeps_fragments:
             return None
-        file_type, data = encode_deletions(everything, grown=existing is not None)
-        number = self._environment.new_uuid().int & _LOW_64_BITS
-        file = DeletionFile(file_type, snapshot.version, number, len(everything))
-        snapshot.root.store.put(file.store_path(fragment_id), data)
+        file = write_deletion_file(
+            snapshot, fragment_id, everything, self._environment, grown=existing is not None
+        )
         return replace(fragment, deletion_file=file, physical_rows=physical_rows)

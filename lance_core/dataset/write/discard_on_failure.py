@@ -9,7 +9,7 @@ reference them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 
 from lance_core.commits.options import CommitOptions
@@ -60,13 +60,17 @@ class NewFiles:
             if current is None or current.deletion_file != fragment.deletion_file:
                 yield fragment
 
+    def discard_others(self, is_unused: Callable[[str], bool]) -> None:
+        """Remove those of ``others`` that the committed version does not name."""
+        for path in filter(is_unused, self.others):
+            with contextlib.suppress(Exception):
+                self.root.store.delete(path)
+
     def discard(self) -> None:
         """Remove all these files."""
         discard_data_files(self.root, self.data)
         discard_deletion_files(self.root, self.deletions)
-        for path in self.others:
-            with contextlib.suppress(Exception):
-                self.root.store.delete(path)
+        self.discard_others(lambda _: True)
 
 
 @contextlib.contextmanager

@@ -161,12 +161,21 @@ def test_invalid_input_is_not_tried_again(spark: SparkSession, table: Path) -> N
     assert jobs(spark, table) == 1
 
 
-def test_a_concurrent_delete_is_a_conflict(spark: SparkSession, table: Path) -> None:
+def test_rows_deleted_meanwhile_are_deleted_in_the_new_fragments(
+    spark: SparkSession, table: Path
+) -> None:
     finished = Finished(lambda: lance_core.dataset(table).delete("id = 70"))
+    metrics = compact(spark, table, target_rows_per_fragment=TARGET, progress=finished)
+    assert (metrics.fragments_removed, metrics.fragments_added) == (8, 2)
+    rows = lance_core.dataset(table).to_table()
+    assert (len(rows), 70 in rows["id"].to_pylist()) == (79, False)
+
+
+def test_fragments_replaced_meanwhile_are_a_conflict(spark: SparkSession, table: Path) -> None:
+    finished = Finished(lambda: lance_core.dataset(table).delete("id >= 70"))
     # Two tasks, so two deletes; the eleventh version only reserves ids.
     check_fails(spark, table, RetryableCommitConflictError, 11, progress=finished)
-    assert len(lance_core.dataset(table).get_fragments()) == 8
-    assert lance_core.dataset(table).count_rows() == 79
+    assert len(lance_core.dataset(table).get_fragments()) == 7
 
 
 def test_an_error_of_the_callback_is_raised(spark: SparkSession, table: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.loop import MAX_PAUSE
 from lance_core.commits.options import CommitOptions
+from lance_core.concurrency.backoff import backoff
 from lance_core.concurrency.pools import in_order, num_threads
 from lance_core.datafile.parallel import num_threads as column_threads
-from lance_core.dataset.maintenance.compaction.commit import commit_results
+from lance_core.dataset.maintenance.compaction.commit import commit_valid_results
 from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
 from lance_core.dataset.maintenance.compaction.planner import plan_tasks
 from lance_core.dataset.maintenance.compaction.tasks import (
@@ -18,11 +21,20 @@ from lance_core.dataset.maintenance.compaction.tasks import (
     CompactionTask,
     RewriteResult,
 )
+from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
+from lance_core.errors import RetryableCommitConflictError
+from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.feature_flags import check_writable
+
+MAX_ROUNDS = 6
+"""Rounds of a compaction: after the first one, only fragments that met a conflict are rewritten."""
+
+_FIRST_PAUSE = 0.01
+"""Seconds: the limit of the pause after the first round; later ones grow, see `backoff`."""
 
 
 def plan(snapshot: Snapshot, settings: CompactionSettings) -> CompactionPlan:
@@ -39,17 +51,106 @@ def compact(
 ) -> tuple[Snapshot, CompactionMetrics]:
     """Compact ``snapshot``, and commit; without a task nothing is committed.
 
-    If the compaction has certainly failed, the files that it has written are removed. Raises
-    `RetryableCommitConflictError` if another writer has changed a rewritten fragment, and the
-    errors of `CompactionTask.execute` and of `commit_transaction`.
+    The results of all tasks are committed at once. Fragments that other writers have replaced
+    meanwhile are planned anew on the newest version, in smaller tasks that are committed one by
+    one; those that meet conflicts each time are left, and counted in the metrics. Files that no
+    version names are removed.
+
+    Raises `RetryableCommitConflictError` if no fragment could be rewritten because of conflicts,
+    and the errors of `CompactionTask.execute` and of `commit_transaction`.
     """
     tasks = plan(snapshot, settings).tasks
     if not tasks:
         return snapshot, CompactionMetrics()
-    options = CommitOptions(age_of_files=environment.stopwatch())
-    with discard_on_failure(snapshot.root) as files:
-        results = _execute_all(snapshot, tasks, settings, files, progress)
-        return commit_results(snapshot, results, files, options, environment)
+    compaction = _Compaction(snapshot, settings, progress, environment)
+    compaction.run(tasks)
+    size = max(len(task.fragments) for task in tasks)
+    for number in range(1, MAX_ROUNDS):
+        if not compaction.left:
+            break
+        pause = backoff(number, _FIRST_PAUSE, MAX_PAUSE, environment.random)
+        environment.sleep(pause)
+        for task in compaction.smaller_tasks(max(2, size >> number)):
+            compaction.run([task])
+    return compaction.snapshot, compaction.outcome()
+
+
+class _Compaction:
+    """A compaction in several rounds."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        settings: CompactionSettings,
+        progress: FragmentWriteProgress | None,
+        environment: Environment,
+    ) -> None:
+        self.snapshot = snapshot
+        """The newest version that is known."""
+        self.left: dict[int, str] = {}
+        """The fragments that were to be rewritten, and what kept them from it."""
+        self._settings = settings
+        self._progress = progress
+        self._environment = environment
+        self._metrics = CompactionMetrics()
+
+    def run(self, tasks: Sequence[CompactionTask]) -> None:
+        """Execute tasks for `snapshot`, and commit the results that meet no conflict."""
+        snapshot, settings = self.snapshot, self._settings
+        options = CommitOptions(age_of_files=self._environment.stopwatch())
+        with discard_on_failure(snapshot.root) as files:
+            results = _execute_all(snapshot, tasks, settings, files, self._progress)
+            made = commit_valid_results(snapshot, results, files, options, self._environment)
+        self.snapshot = made.snapshot
+        self._metrics += made.metrics
+        for task in tasks:
+            for fragment in task.fragments:
+                self.left.pop(fragment.id, None)
+        for result, reason in made.left:
+            self.left |= {fragment.id: reason for fragment in result.original_fragments}
+
+    def smaller_tasks(self, size: int) -> Iterator[CompactionTask]:
+        """Tasks of about ``size`` fragments for those that are left, each for the newest version.
+
+        Fragments that are not worth rewriting any more, or do not exist, are not left.
+        """
+        self.snapshot = open_table.open_version(self.snapshot.root)
+        left, self.left = self.left, {}
+        existing = self.snapshot.manifest.fragments.ids
+        if left.keys().isdisjoint(existing):
+            return
+        others = tuple(id_ for id_ in existing if id_ not in left)
+        settings = replace(self._settings, excluded_fragment_ids=others)
+        settings.check(self.snapshot)
+        pieces = [
+            piece for task in plan_tasks(self.snapshot, settings) for piece in _pieces(task, size)
+        ]
+        self.left = {one.id: left[one.id] for piece in pieces for one in piece}
+        for piece in pieces:
+            # The commit of the piece before this one has opened a newer version.
+            fragments = [self.snapshot.manifest.fragments.by_id(one.id) for one in piece]
+            present = [fragment for fragment in fragments if fragment is not None]
+            if len(present) == len(piece):
+                yield CompactionPlan.of(self.snapshot, [present], self._settings).tasks[0]
+
+    def outcome(self) -> CompactionMetrics:
+        """The metrics. Raises `RetryableCommitConflictError` if conflicts left all fragments."""
+        if self.left and not self._metrics.fragments_removed:
+            reason = next(iter(self.left.values()))
+            raise RetryableCommitConflictError(
+                f"the compaction was given up, because other writers have changed all of its "
+                f"{len(self.left)} fragments each time: {reason}"
+            )
+        return self._metrics + CompactionMetrics(fragments_left=len(self.left))
+
+
+def _pieces(task: list[Fragment], size: int) -> Iterator[list[Fragment]]:
+    """``task`` in pieces of ``size`` fragments, or one more at the end."""
+    start = 0
+    while start < len(task):
+        stop = start + size if len(task) - start - size > 1 else len(task)
+        yield task[start:stop]
+        start = stop
 
 
 def _execute_all(

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.concurrency.fork_safe import cached_property
@@ -28,6 +29,7 @@ from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_fai
 from lance_core.errors import CorruptFileError, NotFoundError, PluginLoadError
 from lance_core.index.base import IndexPart
 from lance_core.lazy_dataclass import dataclass
+from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.address_map import AddressMap, AddressRuns
 from lance_core.table.indices.index_coverage import exchanged
 from lance_core.table.indices.index_metadata import (
@@ -39,6 +41,10 @@ from lance_core.table.transactions.operations.rewrite import RewriteGroup, Rewri
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
+
+
+RemappedIndices = dict[tuple[UUID, bytes], RewrittenIndex | None]
+"""Indices written anew, by the uuid of the old one and the fragments that it covered."""
 
 
 def is_remappable(snapshot: Snapshot, index: IndexMetadata) -> bool:
@@ -63,14 +69,16 @@ def remapped_indices(
     groups: Sequence[RewriteGroup],
     files: NewFiles,
     environment: Environment = SYSTEM,
+    done: RemappedIndices | None = None,
 ) -> tuple[RewrittenIndex, ...]:
     """The indices of ``snapshot`` with addresses of rows in ``groups``, written anew.
 
-    Their files are added to ``files``. An index whose files are damaged or missing stays as it is,
+    ``done``: the results of an earlier call for the same groups, which get those of this one. Their
+    files are added to ``files``. An index whose files are damaged or missing stays as it is,
     with a warning; then it does not cover the new fragments. Raises `InvalidInputError` if an index
     covers only some of the fragments of a group.
     """
-    compaction = _Compaction(snapshot, groups, files, environment)
+    compaction = _Compaction(snapshot, groups, files, environment, {} if done is None else done)
     found = (compaction.remapped(index) for index in indices_of(snapshot))
     return tuple(index for index in found if index is not None)
 
@@ -83,6 +91,7 @@ class _Compaction:
     groups: Sequence[RewriteGroup]
     files: NewFiles
     environment: Environment
+    done: RemappedIndices
 
     def remapped(self, index: IndexMetadata) -> RewrittenIndex | None:
         """``index`` with the new addresses; None if it stays as it is."""
@@ -93,6 +102,14 @@ class _Compaction:
         after = self._fragments_after(index, before)
         if after == before:
             return None
+        key = index.uuid, encode_fragment_ids(before)
+        if key not in self.done:
+            self.done[key] = self._rewritten(index, before, after)
+        return self.done[key]
+
+    def _rewritten(
+        self, index: IndexMetadata, before: BitMap, after: BitMap
+    ) -> RewrittenIndex | None:
         try:
             with discard_on_failure(self.snapshot.root) as files:
                 written = self._written(index, after, files)
@@ -137,14 +154,19 @@ class _Compaction:
     def _moves(self) -> AddressMap:
         snapshot = self.snapshot
         rewrite = AddressMap.of_groups(
-            (
-                [one.id for one in group.old_fragments],
-                AddressRuns.of_live_rows(
-                    (one.id, snapshot.physical_rows(one), snapshot.deleted_offsets(one))
-                    for one in group.old_fragments
-                ),
-                [(one.id, one.physical_rows or 0) for one in group.new_fragments],
-            )
-            for group in self.groups
+            moved_rows(snapshot, group.old_fragments, group.new_fragments) for group in self.groups
         )
         return fragment_reuse(snapshot).map.then(rewrite)
+
+
+def moved_rows(
+    snapshot: Snapshot, old: Sequence[Fragment], new: Sequence[Fragment]
+) -> tuple[list[int], AddressRuns, list[tuple[int, int]]]:
+    """The rows that a task has moved, as `AddressMap.of_groups` takes them."""
+    return (
+        [one.id for one in old],
+        AddressRuns.of_live_rows(
+            (one.id, snapshot.physical_rows(one), snapshot.deleted_offsets(one)) for one in old
+        ),
+        [(one.id, one.physical_rows or 0) for one in new],
+    )

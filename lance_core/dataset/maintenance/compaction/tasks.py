@@ -36,7 +36,8 @@ class CompactionMetrics:
 
     ``files_removed`` counts data files and deletion files, ``bytes_written`` the bytes of the new
     data files. If pages were copied: ``pages_copied`` and ``bytes_copied`` as they were, and
-    ``pages_reencoded`` for pages in which rows had changed.
+    ``pages_reencoded`` for pages in which rows had changed. ``fragments_left`` counts fragments
+    that stay as they were because other writers changed them each time: compact again later.
     """
 
     fragments_removed: int = 0
@@ -47,6 +48,7 @@ class CompactionMetrics:
     pages_reencoded: int = 0
     bytes_copied: int = 0
     bytes_written: int = 0
+    fragments_left: int = 0
 
     def __add__(self, other: CompactionMetrics) -> CompactionMetrics:
         names = [one.name for one in fields(CompactionMetrics)]

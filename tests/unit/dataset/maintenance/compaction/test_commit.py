@@ -15,7 +15,6 @@ import lance_core as lance
 from lance_core.dataset.maintenance.compaction import reuse
 from lance_core.dataset.read.fragment_reuse import fragment_reuse
 from lance_core.errors import (
-    CommitConflictError,
     CommitFileMissingError,
     CommitUnknownError,
     InvalidInputError,
@@ -58,7 +57,7 @@ def test_new_fragments_get_reserved_ids_and_come_last(uri: str) -> None:
     reserve, rewrite = dataset.get_transactions(2)[::-1]
     assert reserve is not None
     assert rewrite is not None
-    assert rewrite.read_version == 2
+    assert rewrite.read_version == 3
     assert dataset.to_table()["i"].to_pylist() == [*range(20, 120), *range(20), *range(120, 140)]
 
 
@@ -143,32 +142,169 @@ def test_a_result_whose_file_is_gone_is_refused(dataset: lance.LanceDataset, uri
     assert lance.dataset(uri).count_rows() == 60
 
 
-CHANGES: dict[str, Callable[[lance.LanceDataset], object]] = {
-    "delete": lambda ds: ds.delete("i = 15"),
-    "delete of a fragment": lambda ds: ds.delete("i < 10"),
-    "update": lambda ds: ds.update({"i": "i"}, "i = 15"),
-    "merge": lambda ds: (
-        ds.merge_insert("i").when_matched_update_all().execute(pa.table({"i": [15]}))
+DELETIONS: dict[str, Callable[[lance.LanceDataset], object]] = {
+    "delete": lambda ds: ds.delete("i IN (3, 15, 16)"),
+    "update": lambda ds: ds.update({"i": "i + 1000"}, "i % 10 = 5"),
+    "upsert": lambda ds: (
+        ds.merge_insert("i")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute(pa.table({"i": [15, 200]}))
     ),
-    "add_columns": lambda ds: ds.add_columns({"n": "i"}),
-    "compaction": lambda ds: ds.optimize.compact_files(),
+    "delete of most rows": lambda ds: ds.delete("i != 30 AND i % 10 != 1"),
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_changed_fragment_is_a_conflict_that_leaves_nothing_behind(
+def checked(dataset: lance.LanceDataset, rows: pa.Table) -> None:
+    """The newest version has ``rows``, in one fragment and in those that came later."""
+    dataset.checkout_latest()
+    dataset.validate()
+    assert dataset.to_table().sort_by("i") == rows.sort_by("i")
+    for value in (0, 15, 30, 1015):
+        condition = f"i = {value}"
+        expected = dataset.to_table(filter=condition, use_scalar_index=False)
+        assert dataset.to_table(filter=condition) == expected
+
+
+@pytest.mark.parametrize("stable", [False, True])
+@pytest.mark.parametrize("change", DELETIONS)
+def test_rows_deleted_meanwhile_are_deleted_in_the_new_fragments(
+    uri: str, change: str, stable: bool
+) -> None:
+    dataset = table_of(uri, [10] * 6, enable_stable_row_ids=stable)
+    dataset.delete("i IN (2, 3, 14, 59)")
+    dataset.create_scalar_index("i", "BTREE")
+    ids = dataset.to_table(columns=["i"], with_row_id=True)
+    (task,) = Compaction.plan(dataset, {}).tasks
+    result = task.execute(dataset)
+    behind = lance.dataset(uri)
+    DELETIONS[change](dataset)
+    rows = dataset.to_table()
+    metrics = Compaction.commit(behind, [result])
+    assert (metrics.fragments_removed, metrics.fragments_added) == (6, 1)
+    assert metrics.files_added == 2
+    checked(dataset, rows)
+    assert [f.count_rows() for f in dataset.get_fragments()][-1] < 56
+    if stable:
+        unchanged = pa.compute.is_in(ids["i"], dataset.to_table()["i"])
+        now = dataset.to_table(columns=["i"], with_row_id=True)
+        same = [row for row in ids.filter(unchanged).to_pylist() if row["i"] not in (15, 200)]
+        assert all(row in now.to_pylist() for row in same)
+
+
+def test_a_new_fragment_may_lose_all_rows_meanwhile(dataset: lance.LanceDataset, uri: str) -> None:
+    dataset.create_scalar_index("i", "BTREE")
+    results = [
+        task.execute(dataset)
+        for task in Compaction.plan(dataset, {"target_rows_per_fragment": 20}).tasks
+    ]
+    behind = lance.dataset(uri)
+    dataset.update({"i": "i + 1000"}, "i >= 20 AND i < 39")
+    dataset.update({"i": "i + 1000"}, "i = 39")
+    rows = dataset.to_table()
+    with pytest.raises(RetryableCommitConflictError, match="fragment 2 is gone"):
+        Compaction.commit(behind, results)
+    Compaction.commit(behind, [results[0], results[2]])
+    checked(dataset, rows)
+
+
+def test_deletions_of_a_deferred_remap_are_kept(indexed: lance.LanceDataset, uri: str) -> None:
+    indexed.create_scalar_index("i", "BTREE", replace=True)
+    (task,) = Compaction.plan(indexed, {"defer_index_remap": True}).tasks
+    result = task.execute(indexed)
+    behind = lance.dataset(uri)
+    indexed.delete("i IN (0, 15, 59)")
+    rows = indexed.to_table()
+    Compaction.commit(behind, [result])
+    checked(indexed, rows)
+
+
+def test_deleted_rows_that_a_restore_brings_back_are_a_conflict(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    before = lance.dataset(uri)
+    dataset.delete("i = 15")
+    (task,) = Compaction.plan(dataset, {}).tasks
+    result = task.execute(dataset)
+    before.restore()
+    with pytest.raises(RetryableCommitConflictError, match="deleted rows of fragment 1 are back"):
+        Compaction.commit(dataset, [result])
+    assert lance.dataset(uri).count_rows() == 60
+
+
+REPLACEMENTS: dict[str, Callable[[lance.LanceDataset], object]] = {
+    "delete of a fragment": lambda ds: ds.delete("i < 10"),
+    "add_columns": lambda ds: ds.add_columns({"n": "i"}),
+    "compaction": lambda ds: ds.optimize.compact_files(),
+    "overwrite": lambda ds: lance.write_dataset(pa.table({"i": [1]}), ds.uri, mode="overwrite"),
+}
+
+
+@pytest.mark.parametrize("change", REPLACEMENTS)
+def test_replaced_fragments_are_a_conflict_after_which_a_compaction_plans_anew(
     dataset: lance.LanceDataset, uri: str, change: str
 ) -> None:
     behind = lance.dataset(uri)
-    CHANGES[change](dataset)
-    before, rows = data_files(uri), dataset.to_table()
+    results = [task.execute(behind) for task in Compaction.plan(behind, {}).tasks]
+    REPLACEMENTS[change](dataset)
+    before, rows = data_files(uri), lance.dataset(uri).to_table()
     with pytest.raises(RetryableCommitConflictError):
-        behind.optimize.compact_files()
+        Compaction.commit(lance.dataset(uri), results)
     assert data_files(uri) == before
-    now = lance.dataset(uri)
-    assert now.to_table() == rows
-    now.optimize.compact_files(materialize_deletions_threshold=0.0)
-    assert now.to_table().sort_by("i") == rows.sort_by("i")
+    metrics = behind.optimize.compact_files()
+    assert metrics.fragments_left == 0
+    assert len(behind.get_fragments()) <= 2
+    checked(behind, rows)
+    assert not unnamed_files(behind) - {
+        "data/" + one.new_fragments[0].files[0].path for one in results
+    }
+
+
+def unnamed_files(dataset: lance.LanceDataset) -> set[str]:
+    """The data and deletion files, and folders of indices, that no version names."""
+    named: set[str] = set()
+    for described in dataset.versions():
+        snapshot = dataset.checkout_version(described["version"]).snapshot
+        indices = parse_index_section(snapshot.file.index_section)
+        named |= {f"_indices/{index.uuid}" for index in indices}
+        for fragment in snapshot.manifest.fragments:
+            named |= {f"data/{file.path}" for file in fragment.files}
+            if fragment.deletion_file is not None:
+                named.add(fragment.deletion_file.store_path(fragment.id))
+    root, folders = Path(dataset.uri), ("data", "_deletions", "_indices")
+    files = [path for name in folders for path in (root / name).rglob("*") if path.is_file()]
+    relative = [path.relative_to(root) for path in files]
+    found = {str(one.parent if one.parts[0] == "_indices" else one) for one in relative}
+    return found - named
+
+
+def test_an_index_of_some_fragments_of_a_task_is_a_conflict(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    behind = lance.dataset(uri)
+    results = [task.execute(behind) for task in Compaction.plan(behind, {}).tasks]
+    segment = dataset.create_index_uncommitted("i", "BTREE", name="n", fragment_ids=[0, 1])
+    dataset.commit_existing_index_segments("n", "i", [segment])
+    with pytest.raises(RetryableCommitConflictError, match="covers only some of the fragments"):
+        Compaction.commit(behind, results)
+    rows = dataset.to_table()
+    metrics = behind.optimize.compact_files()
+    assert (metrics.fragments_removed, metrics.fragments_left) == (6, 0)
+    checked(behind, rows)
+    assert len(behind.get_fragments()) == 2
+
+
+def test_an_index_of_all_fragments_of_a_task_follows_its_rows(
+    dataset: lance.LanceDataset, uri: str
+) -> None:
+    behind = lance.dataset(uri)
+    (task,) = Compaction.plan(behind, {}).tasks
+    result = task.execute(behind)
+    dataset.create_scalar_index("i", "BTREE")
+    rows = dataset.to_table()
+    Compaction.commit(behind, [result])
+    checked(behind, rows)
+    assert behind.stats.index_stats("i_idx")["num_unindexed_rows"] == 0
 
 
 HARMLESS: dict[str, Callable[[lance.LanceDataset], object]] = {
@@ -199,14 +335,6 @@ def test_a_delete_after_a_compaction_that_it_did_not_see_is_computed_again(
     assert behind.count_rows() == 59
 
 
-def test_an_overwrite_meanwhile_is_a_conflict(dataset: lance.LanceDataset, uri: str) -> None:
-    behind = lance.dataset(uri)
-    lance.write_dataset(pa.table({"i": [1]}), uri, mode="overwrite")
-    with pytest.raises(CommitConflictError):
-        behind.optimize.compact_files()
-    assert lance.dataset(uri).count_rows() == 1
-
-
 def test_an_unknown_outcome_keeps_the_files(
     dataset: lance.LanceDataset, uri: str, lose_outcomes: Callable[[], None]
 ) -> None:
@@ -225,11 +353,11 @@ def test_results_that_meet_a_conflict_can_be_committed_without_the_others(
         task.execute(dataset)
         for task in Compaction.plan(dataset, {"target_rows_per_fragment": 20}).tasks
     ]
-    lance.dataset(uri).delete("i = 15")
+    lance.dataset(uri).delete("i >= 10 AND i < 20")
     with pytest.raises(RetryableCommitConflictError):
         Compaction.commit(dataset, results)
     Compaction.commit(dataset, results[1:])
-    assert [f.count_rows() for f in dataset.get_fragments()] == [10, 9, 20, 20]
+    assert [f.count_rows() for f in dataset.get_fragments()] == [10, 20, 20]
 
 
 def test_a_compaction_on_a_branch_leaves_the_table_alone(dataset: lance.LanceDataset) -> None:
@@ -292,21 +420,10 @@ def test_a_fragment_reuse_index_is_extended(
     assert reuse_index(indexed) == index
 
 
-def test_the_file_of_a_fragment_reuse_index_is_removed_after_a_conflict(
+def test_two_deferred_remaps_at_the_same_time_are_both_committed(
     indexed: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reuse, "MAX_INLINE_BYTES", 10)
-    behind = lance.dataset(uri)
-    indexed.delete("i = 1")
-    before = data_files(uri)
-    with pytest.raises(RetryableCommitConflictError):
-        behind.optimize.compact_files(defer_index_remap=True)
-    assert data_files(uri) == before
-
-
-def test_two_deferred_remaps_at_the_same_time_are_a_conflict(
-    indexed: lance.LanceDataset, uri: str
-) -> None:
     options = {"target_rows_per_fragment": 20, "defer_index_remap": True}
     one, other, _ = Compaction.plan(indexed, options).tasks
     results = [one.execute(indexed), other.execute(indexed)]
@@ -322,13 +439,8 @@ def test_two_deferred_remaps_at_the_same_time_are_a_conflict(
             Compaction.commit(lance.dataset(uri), [results[1]])
         return made
 
-    committing.extended = extended
-    try:
-        with pytest.raises(RetryableCommitConflictError, match="fragment-reuse index"):
-            Compaction.commit(indexed, [results[0]])
-    finally:
-        committing.extended = real
-    indexed.checkout_latest()
+    monkeypatch.setattr(committing, "extended", extended)
     Compaction.commit(indexed, [results[0]])
     assert len(fragment_reuse(indexed.snapshot).versions) == 2
     assert indexed.to_table().sort_by("i")["i"].to_pylist() == [*range(60)]
+    assert not unnamed_files(indexed)

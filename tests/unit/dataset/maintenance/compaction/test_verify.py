@@ -23,7 +23,7 @@ def test_a_compaction_is_verified_after_other_changes(uri: str) -> None:
     dataset.checkout_latest()
     dataset.delete("i = 7")
     check = dataset.optimize.verify()
-    assert (check.read_version, check.version, check.num_rows) == (3, 5, 39)
+    assert (check.read_version, check.version, check.num_rows) == (4, 5, 39)
     assert len(check.checksums) == 1
 
 
