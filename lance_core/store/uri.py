@@ -219,12 +219,19 @@ def _url(uri: str, scheme: str, commit_scheme: str | None, rest: str) -> StoreUr
 def _refuse_password(netloc: str, scheme: str) -> None:
     """Raise `InvalidInputError` if ``netloc`` seems to end within a password that contains a "/".
 
-    A number must follow the ":" of a host. Two colons are valid: they join URLs of fsspec.
+    A number must follow the ":" of a host. Two colons are valid: they join URLs of fsspec; stores
+    judge resource names such as ``arn:…`` themselves.
     """
     host = netloc.rpartition("@")[2]
     _, colon, port = host.rpartition(":")
     is_port = port.isascii() and port.isdigit()
-    if colon and not is_port and not host.endswith("]") and "::" not in host:
+    if (
+        colon
+        and not is_port
+        and not host.endswith("]")
+        and "::" not in host
+        and not host.startswith("arn:")
+    ):
         raise InvalidInputError(
             f"a URI of scheme {scheme!r} has no port number after the ':' of its host; write the "
             "'/' of a password as %2F"

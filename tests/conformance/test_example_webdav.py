@@ -105,9 +105,16 @@ def test_the_parts_of_an_upload_become_one_object_or_nothing(server: str) -> Non
     writer.write(content)
     writer.abort()
     assert [found.path for found in store.list("")] == ["object"]
-    with pytest.raises(RequestError) as caught:
-        client.list_page(".uploads/", None, None, deep=True)
-    assert caught.value.failure is Failure.MISSING
+    assert not client.list_page(".uploads/", None, None, deep=True).objects
+
+
+def test_a_server_without_webdav_has_no_empty_folders(server: str) -> None:
+    with FaultProxy(f"http://{server}") as proxy:
+        uri = f"webdav://{proxy.url.removeprefix('http://')}/{uuid.uuid4()}/table.lance"
+        proxy.set_rules([Rule(Answer(404, b"<html>no such page</html>"), "PROPFIND")])
+        with pytest.raises(StoreError, match="404"):
+            lance_core.write_dataset(TABLE, uri, storage_options=HTTP | LOGIN)
+        assert proxy.count("PUT") == 0
 
 
 def test_retries_come_with_the_store(server: str) -> None:

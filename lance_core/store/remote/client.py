@@ -54,14 +54,24 @@ class RequestError(Exception):
 
     ``text``: the reason in a form that users may see: status, code and message of the service, but
     never a URL with a query, a header or signed data. ``retry_after``: the seconds that the service
-    asks to wait, or None.
+    asks to wait, or None. ``contact_timeout``: for an error without a response, the maximum seconds
+    of retries as long as the service has never responded (0: none, whatever the settings); None for
+    a response.
     """
 
-    def __init__(self, failure: Failure, text: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        failure: Failure,
+        text: str,
+        retry_after: float | None = None,
+        *,
+        contact_timeout: float | None = None,
+    ) -> None:
         super().__init__(text)
         self.failure = failure
         self.text = text
         self.retry_after = retry_after
+        self.contact_timeout = contact_timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +174,8 @@ class RemoteClient(ABC):
         Only keys after ``start_after``. A service that can only start *at* a key, or not at all,
         may list more keys; the caller drops them. With ``deep`` false, only keys without a ``/``
         after the prefix, if the service can filter them. ``token``: from the page before, None for
-        the first page.
+        the first page. A service with real folders returns an empty page for a missing folder;
+        MISSING means that the container, or the service itself, is not there.
         """
 
     def start_upload(self, key: str, *, if_absent: bool) -> str:

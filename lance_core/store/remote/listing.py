@@ -57,10 +57,11 @@ class Lister:
         try:
             return self._client.list_page(prefix, after, token, deep=deep)
         except RequestError as error:
-            if error.failure is not Failure.MISSING:
-                raise
-            # Services with real folders report a missing folder; its listing is empty.
-            return ListingPage((), None)
+            failed = error
+        if failed.failure is Failure.MISSING:
+            # An empty listing would make a table look new, and its writers start it again.
+            failed = RequestError(Failure.REFUSED, f"{failed.text} instead of a listing")
+        raise failed
 
     def _pages(
         self, folder: str, prefix: str, after: str | None, deep: bool

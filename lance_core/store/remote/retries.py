@@ -102,6 +102,8 @@ class Sender:
         self.service = service
         self.waiting = waiting
         self.deadline = settings.retry_timeout
+        self.is_reached = False
+        self._contact_timeout = settings.contact_timeout
         self._retries = settings.max_retries
         self._read_retries = settings.max_retries + settings.download_retries
         self._renewals = 0
@@ -125,13 +127,25 @@ class Sender:
         while True:
             renewals = self._renewals
             try:
-                return request()
+                result = request()
             except RequestError as error:
                 failed = error
+            else:
+                self.is_reached = True
+                return result
             # Raise outside of the except block, so that the error does not reference the SDK's
             # error.
             attempts = attempts or _Attempts(self, call, start)
             attempts.settle(failed, renewals)
+
+    def deadline_after(self, error: RequestError) -> float:
+        """Seconds from the first attempt of a call until its last retry, after ``error``."""
+        limit = error.contact_timeout
+        if self.is_reached or limit is None:
+            return self.deadline
+        if limit and self._contact_timeout is not None:
+            limit = self._contact_timeout
+        return min(self.deadline, limit)
 
     def renew(self, seen: int) -> bool:
         """Renew the credentials, unless another thread did so after the renewal number ``seen``."""
@@ -160,6 +174,8 @@ class _Attempts:
         """Return when it is time to send the request again, or raise the error of the call."""
         _log.debug("%s %r: %s: %s", self._call.verb, self._call.path, error.failure.value, error)
         self._failures += 1
+        if error.contact_timeout is None:
+            self._sender.is_reached = True
         if error.failure is Failure.UNKNOWN and self._call.effect is Effect.VISIBLE:
             self._is_open = True
         if error.failure is Failure.EXPIRED:
@@ -186,7 +202,7 @@ class _Attempts:
         waiting = self._sender.waiting
         pause = backoff(retried, FIRST_PAUSE, MAX_PAUSE, waiting.random)
         pause += error.retry_after or 0.0
-        if waiting.monotonic() - self._start + pause > self._sender.deadline:
+        if waiting.monotonic() - self._start + pause > self._sender.deadline_after(error):
             return None
         return pause
 

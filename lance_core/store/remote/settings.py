@@ -67,6 +67,9 @@ class RemoteSettings:
     """Maximum retries of a request."""
     retry_timeout: float = 180.0
     """Maximum time from the first attempt of a request to its last retry."""
+    contact_timeout: float | None = None
+    """Like ``retry_timeout``, as long as the service has never responded; None: the limit that
+    belongs to the error. A user who states a retry time-out states both."""
     download_retries: int = 3
     """Additional retries of a read beyond ``max_retries``, because its body may break off."""
 
@@ -89,6 +92,7 @@ class RemoteSettings:
         Names are those of `OPTIONS` and `ALIASES`. Raises `InvalidInputError` for malformed values.
         """
         default = cls()
+        retry = take_seconds(options, "client_retry_timeout", default=-1.0)
         return cls(
             allow_http=take_boolean(options, "allow_http"),
             allow_invalid_certificates=take_boolean(options, "allow_invalid_certificates"),
@@ -101,9 +105,8 @@ class RemoteSettings:
             proxy_ca_certificate=take(options, "proxy_ca_certificate"),
             proxy_excludes=take(options, "proxy_excludes"),
             max_retries=take_integer(options, "client_max_retries", default=default.max_retries),
-            retry_timeout=take_seconds(
-                options, "client_retry_timeout", default=default.retry_timeout
-            ),
+            retry_timeout=default.retry_timeout if retry < 0 else retry,
+            contact_timeout=None if retry < 0 else retry,
             download_retries=take_integer(
                 options, "download_retry_count", default=default.download_retries
             ),

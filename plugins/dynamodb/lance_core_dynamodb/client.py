@@ -15,7 +15,9 @@ from botocore.exceptions import BotoCoreError
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.botocore_failures import check_ca_bundle, trusted_file
 from lance_core.store.remote.client import RequestError
+from lance_core.store.remote.connection_failures import shown
 from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
@@ -166,8 +168,8 @@ def _connect(access: Access) -> Any:
             return _client(access)
     except InvalidInputError:
         raise
-    except (BotoCoreError, ValueError) as error:
-        failed = type(error).__name__
+    except (BotoCoreError, OSError, ValueError) as error:
+        failed = f"{type(error).__name__}: {shown(str(error))}"
     raise InvalidInputError(
         f"DynamoDB cannot be used with these options and this environment ({failed}): check "
         "region, profile, proxy and dynamodb_endpoint"
@@ -186,9 +188,10 @@ def _client(access: Access) -> Any:
             aws_access_key_id=keys.access if keys else None,
             aws_secret_access_key=keys.secret.reveal() if keys else None,
             aws_session_token=keys.token.reveal() if keys and keys.token else None,
-            verify=False if access.remote.allow_invalid_certificates else None,
+            verify=False if access.remote.allow_invalid_certificates else trusted_file(session),
             config=_config(access.remote),
         )
+    check_ca_bundle(client)
     bound_responses(client, access.remote.timeout)
     return client
 

@@ -9,24 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectTimeoutError,
-    CredentialRetrievalError,
-    EndpointConnectionError,
-    MetadataRetrievalError,
-    NoCredentialsError,
-    ParamValidationError,
-    PartialCredentialsError,
-    ProxyConnectionError,
-    SSLError,
-    SSOError,
-    TokenRetrievalError,
-)
+from botocore.exceptions import ClientError
 
+from lance_core.store.remote.botocore_failures import failure_without_response
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import is_before_sending, retry_after, tls_failure
+from lance_core.store.remote.connection_failures import retry_after
 from lance_core_dynamodb.schema import how_to_create
 
 CONDITION = "ConditionalCheckFailedException"
@@ -51,9 +38,10 @@ _BY_CODE = {
     "ExpiredToken": Failure.EXPIRED,
     TABLE_EXISTS: Failure.EXISTS,
 }
-_UNSENT = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
-_NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, TokenRetrievalError, SSOError)
-_LATE_CREDENTIALS = (CredentialRetrievalError, MetadataRetrievalError)
+_NO_CREDENTIALS = (
+    "there are no credentials: give the storage options aws_access_key_id and "
+    "aws_secret_access_key, or those of the AWS environment"
+)
 _SIGNED = "The Canonical String"
 """The text after this marker repeats the headers of the request."""
 _MAX_MESSAGE = 300
@@ -70,26 +58,7 @@ def request_error(error: Exception, secrets: Iterable[str] = ()) -> RequestError
     """The failure for an SDK exception, with a text without ``secrets``."""
     if isinstance(error, ClientError):
         return _of_response(error.response, secrets)
-    if isinstance(error, ProxyConnectionError) and not is_before_sending(error):
-        return RequestError(Failure.UNKNOWN, "the connection by way of the proxy broke")
-    if isinstance(error, _UNSENT):
-        return RequestError(Failure.UNSENT, "no connection could be made")
-    if isinstance(error, _LATE_CREDENTIALS):
-        kind = type(error).__name__
-        return RequestError(Failure.UNSENT, f"credentials could not be fetched ({kind})")
-    if isinstance(error, _NO_CREDENTIALS):
-        return RequestError(
-            Failure.REFUSED,
-            f"there are no credentials ({type(error).__name__}): give the storage options "
-            "aws_access_key_id and aws_secret_access_key, or those of the AWS environment",
-        )
-    if isinstance(error, SSLError):
-        return tls_failure(str(error))
-    if isinstance(error, ParamValidationError):
-        return RequestError(Failure.REFUSED, "DynamoDB does not take these parameters")
-    kind = type(error).__name__
-    said = "the connection failed" if isinstance(error, BotoCoreError) else "no usable answer"
-    return RequestError(Failure.UNKNOWN, f"{said} ({kind})")
+    return failure_without_response(error, _NO_CREDENTIALS)
 
 
 def _of_response(response: Mapping[str, Any], secrets: Iterable[str]) -> RequestError:

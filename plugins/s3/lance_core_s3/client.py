@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from json import JSONDecodeError
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from botocore.exceptions import BotoCoreError
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange, StoreCapabilities
+from lance_core.store.remote.botocore_failures import check_ca_bundle, trusted_file
 from lance_core.store.remote.client import (
     Content,
     Failure,
@@ -29,6 +31,7 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
+from lance_core.store.remote.connection_failures import origin_of, shown
 from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
@@ -270,8 +273,19 @@ class S3Client(RemoteClient):
         except RequestError as error:
             failed = error
         except Exception as error:
-            failed = request_error(error, unmet=unmet, secrets=self._secrets())
+            secrets, where = self._secrets(), self._where(sdk)
+            failed = request_error(error, unmet=unmet, secrets=secrets, where=where)
         raise failed
+
+    def _where(self, sdk: Any) -> str:
+        """Bucket and endpoint for errors, with advice if the address contains the bucket twice."""
+        bucket, endpoint = self._settings.bucket, str(sdk.meta.endpoint_url)
+        parts = urlsplit(endpoint)
+        place = f"bucket {bucket!r} at {origin_of(endpoint)}{parts.path}"
+        is_twice = bucket in parts.path.split("/") or parts.netloc.startswith(f"{bucket}.")
+        if is_twice and self._settings.endpoint:
+            place += ", where the address already contains the bucket: leave it out"
+        return place
 
     def _secrets(self) -> list[str]:
         keys, encryption = self._settings.credentials.keys, self._settings.encryption
@@ -314,8 +328,8 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
             client = _client(settings, remote)
         except InvalidInputError:
             raise
-        except (BotoCoreError, ValueError) as error:
-            failure = f"{settings.bucket!r} cannot be reached through S3: {_first_line(error)}"
+        except (BotoCoreError, OSError, ValueError) as error:
+            failure = f"{settings.bucket!r} cannot be reached through S3: {_explained(error)}"
     if failure:
         raise InvalidInputError(failure)
     for address in (client.meta.endpoint_url, settings.credentials.token_exchange):
@@ -329,6 +343,7 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
     # Send each request once, even if the SDK would follow a bucket to another region.
     keeps = _keep_server if settings.endpoint else _keep_server_of_lookup
     events.register_first("needs-retry.s3", keeps)
+    check_ca_bundle(client)
     bound_responses(client, remote.timeout)
     return client
 
@@ -361,7 +376,7 @@ def _client(settings: S3Settings, remote: RemoteSettings) -> Any:
             aws_access_key_id=keys.access if keys else None,
             aws_secret_access_key=keys.secret.reveal() if keys else None,
             aws_session_token=keys.token.reveal() if keys and keys.token else None,
-            verify=False if remote.allow_invalid_certificates else None,
+            verify=False if remote.allow_invalid_certificates else trusted_file(session),
             config=_config(settings, remote),
         )
 
@@ -393,8 +408,7 @@ def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
 def _region(settings: S3Settings, session: boto3.Session) -> str | None:
     if settings.region or not settings.endpoint:
         return settings.region  # without a region, Amazon itself reports the region of a bucket
-    own = session.region_name if settings.credentials.session is not None else None
-    return own or DEFAULT_REGION
+    return session.region_name or DEFAULT_REGION
 
 
 def _addressing(settings: S3Settings) -> str:
@@ -438,5 +452,8 @@ def _encrypted(encryption: Encryption | None) -> _Encrypted:
     return _Encrypted(write, {}, {})
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:200]
+def _explained(error: Exception) -> str:
+    """The SDK's own words; those of a parser say nothing about where its text comes from."""
+    if isinstance(error, JSONDecodeError):
+        return f"credentials, as of a credential_process, are no JSON: {error.msg}"
+    return shown(str(error))

@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 from botocore import credentials, loaders
+from botocore.config import Config
 from botocore.session import Session
 
 from lance_core_s3.options import CredentialSettings
@@ -18,6 +19,9 @@ from lance_core_s3.registry import SESSIONS
 
 DEFAULT_REGION = "us-east-1"
 """The region for signatures of requests to other servers than Amazon's."""
+
+
+_ONCE = Config(connect_timeout=5, retries={"total_max_attempts": 1, "mode": "standard"})
 
 
 def session_of(chosen: CredentialSettings, region: str | None) -> boto3.Session:
@@ -85,7 +89,9 @@ def _web_identity(
     }
     profile = {name: value for name, value in given.items() if value}
 
-    def client_of(service: str, **arguments: Any) -> Any:
+    def client_of(service: str, config: Config | None = None, **arguments: Any) -> Any:
+        # The store retries; the SDK's own attempts would delay the error of a wrong address.
+        arguments["config"] = _ONCE if config is None else config.merge(_ONCE)
         arguments |= {"region_name": region or DEFAULT_REGION}
         return session.create_client(service, endpoint_url=chosen.token_exchange, **arguments)
 

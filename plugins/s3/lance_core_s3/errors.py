@@ -13,13 +13,13 @@ from typing import Any
 
 from botocore import exceptions as sdk
 
+from lance_core.store.remote.botocore_failures import failure_without_response
 from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import is_before_sending, retry_after, tls_failure
+from lance_core.store.remote.connection_failures import origin_of, retry_after, shown
 
 _CODES: Mapping[str, Failure] = {
     "NoSuchKey": Failure.MISSING,
     "NoSuchUpload": Failure.MISSING,
-    "NoSuchBucket": Failure.REFUSED,
     "InvalidRange": Failure.RANGE,
     **dict.fromkeys(
         (
@@ -40,6 +40,14 @@ _CODES: Mapping[str, Failure] = {
     ),
     "NotImplemented": Failure.UNSUPPORTED,
     "InternalError": Failure.UNKNOWN,
+    # No room: the server wrote nothing, and a retry finds no room either.
+    **dict.fromkeys(
+        (
+            *("XMinioStorageFull", "InsufficientStorage", "InsufficientCapacity", "QuotaExceeded"),
+            *("XMinioAdminBucketQuotaExceeded", "XMinioObjectTooLarge", "EntityTooLarge"),
+        ),
+        Failure.REFUSED,
+    ),
 }
 
 _STATUS: Mapping[int, Failure] = {
@@ -52,6 +60,9 @@ _STATUS: Mapping[int, Failure] = {
     503: Failure.BUSY,
 }
 
+_NO_ROOM = 507
+"""The status of a server without room. It refuses by definition, whoever sends it."""
+
 _NO_CREDENTIALS = (
     "no credentials for S3 were found: give storage options 'aws_access_key_id' and "
     "'aws_secret_access_key', set up one of AWS's sources of credentials, or say "
@@ -63,25 +74,28 @@ _MAX_MESSAGE = 500
 
 
 def request_error(
-    error: Exception, *, unmet: Failure = Failure.EXISTS, secrets: Iterable[str] = ()
+    error: Exception,
+    *,
+    unmet: Failure = Failure.EXISTS,
+    secrets: Iterable[str] = (),
+    where: str = "the endpoint",
 ) -> RequestError:
     """The failure for ``error``, which the SDK raised for one request.
 
     ``unmet``: the failure for a condition that is not met. ``secrets``: texts to hide if the
-    service repeats them.
+    service repeats them. ``where``: bucket and endpoint, for responses that concern these.
     """
     if isinstance(error, sdk.ClientError):
         response = error.response
-        failure, text = _of_response(response, error.operation_name, unmet)
+        failure, text = _of_response(response, error.operation_name, unmet, where)
         for secret in secrets:
             text = text.replace(secret, "***")
-        headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-        return RequestError(failure, text, retry_after(headers.get("retry-after")))
-    return _without_response(error)
+        return RequestError(failure, text, retry_after(_headers(response).get("retry-after")))
+    return failure_without_response(error, _NO_CREDENTIALS)
 
 
 def _of_response(
-    response: Mapping[str, Any], operation: str, unmet: Failure
+    response: Mapping[str, Any], operation: str, unmet: Failure, where: str
 ) -> tuple[Failure, str]:
     code = str(response.get("Error", {}).get("Code", ""))
     message = str(response.get("Error", {}).get("Message", ""))[:_MAX_MESSAGE]
@@ -90,74 +104,58 @@ def _of_response(
     text = f"{text}: {message}" if message else text
     if code == "RequestTimeTooSkewed":
         return Failure.REFUSED, f"{text} ({_clock(response)})"
-    if code == "NoSuchBucket":
-        return Failure.REFUSED, f"{text} (the bucket does not exist)"
     if status == 412 or code == "PreconditionFailed":  # the code may follow after a status 200
         return unmet, text
+    if status == 404 and (reason := _not_an_object(response, code, operation)):
+        return Failure.REFUSED, f"{text} ({reason}: {where})"
     if operation == "HeadObject" and status == 400:
         # Responses to HEAD have no body with a reason; expired credentials give status 400.
         return Failure.EXPIRED, f"{text} (expired credentials, or a request that is wrong)"
     if code in _CODES:
         return _CODES[code], text
+    if 300 <= status < 400:
+        return Failure.REFUSED, f"{text} ({_redirect(response)}: {where})"
+    if status == 400 and code == "400":
+        return Failure.REFUSED, f"{text} (the response is not of S3: {where})"
+    if status == _NO_ROOM:
+        return Failure.REFUSED, text
     if status >= 500 and (status not in _STATUS or code == str(status)):
         # A response without a code comes from a proxy, which may have forwarded the request.
         return Failure.UNKNOWN, text
-    if 300 <= status < 400:
-        return Failure.REFUSED, f"{text} (storage option 'aws_region' names another region)"
     return _STATUS.get(status, Failure.REFUSED if status >= 400 else Failure.UNKNOWN), text
 
 
-def _without_response(error: Exception) -> RequestError:
-    """The failure if there is no response. Hides the SDK's texts, which show URLs with queries."""
-    if isinstance(error, sdk.SSLError):
-        return tls_failure(str(error))
-    return RequestError(*_connection_failure(error))
+def _not_an_object(response: Mapping[str, Any], code: str, operation: str) -> str:
+    """What a response with status 404 misses, if that is not an object or an upload; or ""."""
+    if code == "NoSuchBucket":
+        return "the bucket does not exist"
+    if operation == "ListObjectsV2":
+        # S3 lists no objects with a success. Whoever says 404 knows no such bucket.
+        return "no listing is there, so this is not the bucket"
+    if operation == "HeadObject" or code.isalpha():
+        return ""
+    # S3 sends a code with every 404 that may have a body. Some servers send no body at all.
+    length = _headers(response).get("content-length", "")
+    return "" if length in {"", "0"} else "the response is not of S3"
 
 
-def _connection_failure(error: Exception) -> tuple[Failure, str]:
-    if isinstance(error, sdk.NoCredentialsError):
-        return Failure.REFUSED, _NO_CREDENTIALS
-    if isinstance(error, sdk.ConnectTimeoutError):
-        return Failure.UNSENT, "no connection within the time for connecting"
-    if isinstance(error, sdk.ProxyConnectionError) and not is_before_sending(error):
-        return Failure.UNKNOWN, f"the connection by way of the proxy broke: {_reason(error)}"
-    if isinstance(error, sdk.EndpointConnectionError | sdk.ProxyConnectionError):
-        return Failure.UNSENT, f"no connection: {_reason(error)}"
-    if type(error).__name__ == "ReadTimeoutError":  # the SDK's, or that of urllib3
-        return Failure.UNKNOWN, "no complete response within the time for one request"
-    if isinstance(error, sdk.IncompleteReadError):
-        return Failure.UNKNOWN, "the answer broke off"
-    if isinstance(error, sdk.HTTPClientError):
-        return Failure.UNKNOWN, f"the connection broke: {_reason(error)}"
-    if isinstance(error, sdk.CredentialRetrievalError | sdk.MetadataRetrievalError):
-        return Failure.UNSENT, f"credentials could not be fetched ({type(error).__name__})"
-    if isinstance(error, _MISTAKES):
-        return Failure.REFUSED, f"the SDK refuses the request ({type(error).__name__})"
-    return Failure.UNKNOWN, f"the request failed ({type(error).__name__})"
+def _redirect(response: Mapping[str, Any]) -> str:
+    """What a redirect says. It is not followed: the signature is for this host."""
+    headers = _headers(response)
+    region = headers.get("x-amz-bucket-region") or response.get("Error", {}).get("Region")
+    if region:
+        return f"the bucket is in region {shown(str(region))!r}: name it in 'aws_region'"
+    target = headers.get("location") or response.get("Error", {}).get("Endpoint")
+    if target:
+        address = str(target)
+        address = origin_of(address) if "://" in address else shown(address)
+        return f"the server redirects to {address}, which is not followed: check 'aws_endpoint'"
+    return "the server redirects without an address, as gateways do: check 'aws_endpoint'"
 
 
-_MISTAKES = (
-    sdk.PartialCredentialsError,
-    sdk.ParamValidationError,
-    sdk.NoRegionError,
-    sdk.EndpointProviderError,
-    sdk.UnauthorizedSSOTokenError,
-    sdk.SSOError,
-    sdk.TokenRetrievalError,
-    sdk.ConfigNotFound,
-    sdk.ProfileNotFound,
-    sdk.InvalidConfigError,
-)
-"""Errors that the SDK raises before it sends anything, and would raise again."""
-
-
-def _reason(error: Exception) -> str:
-    """The type name of the innermost cause, such as ConnectionRefusedError."""
-    kept = getattr(error, "kwargs", {}).get("error")
-    cause: BaseException = kept if isinstance(kept, BaseException) else error
-    while isinstance(cause.__cause__ or cause.__context__, BaseException):
-        cause = cause.__cause__ or cause.__context__  # type: ignore[assignment] # as was just asked
-    return type(cause).__name__
+def _headers(response: Mapping[str, Any]) -> Mapping[str, str]:
+    headers: Mapping[str, str] = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    return headers
 
 
 def _clock(response: Mapping[str, Any]) -> str:

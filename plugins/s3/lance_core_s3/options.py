@@ -280,6 +280,11 @@ def _refuse(options: Options) -> None:
 
 def _bucket(url: StoreUrl, name: str | None) -> str:
     bucket = url.netloc
+    if bucket.startswith("arn:") or (name or "").startswith("arn:"):
+        raise UnsupportedFeatureError(
+            f"{url!s}: a URL cannot contain an ARN: name an access point by its alias, as in "
+            "s3://name-…-s3alias/path, and a bucket by its own name"
+        )
     if "@" in bucket or not _BUCKET.fullmatch(bucket):
         raise InvalidInputError(f"{url!s}: a bucket is named like s3://bucket/path")
     if name is not None and name != bucket:

@@ -17,6 +17,7 @@ from lance_core.store.remote.client import (
     RemoteObject,
     RequestError,
 )
+from lance_core.store.remote.connection_failures import CONTACT_TIMEOUT
 from lance_core.store.remote.response_limits import read_content
 
 _RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
@@ -27,7 +28,19 @@ _OF_LISTINGS = ("IsTruncated", "KeyCount", "MaxKeys", "Name")
 
 def bound_responses(client: Any, seconds: float) -> None:
     """See `lance_core.store.remote.botocore_responses`; ``seconds`` is the limit per request."""
-    botocore_responses.bound_responses(client, seconds, botocore, "lance-core-s3")
+    botocore_responses.bound_responses(
+        client, seconds, botocore, "lance-core-s3", check=_check_is_of_s3
+    )
+
+
+def _check_is_of_s3(body: bytes, headers: Mapping[str, str]) -> None:
+    """Raise `RequestError` for a page of another server, which the SDK takes for its own failure.
+
+    Bodies of successful responses are empty or XML, after spaces that keep a connection alive.
+    """
+    if body.lstrip()[:1] not in {b"", b"<"}:
+        reason = "the response is not of S3: check the endpoint"
+        raise RequestError(Failure.UNKNOWN, reason, contact_timeout=CONTACT_TIMEOUT)
 
 
 def field(response: Mapping[str, Any], name: str) -> Any:
@@ -49,7 +62,8 @@ def page_of(response: Mapping[str, Any]) -> ListingPage:
     """The page of a ListObjectsV2 response; an empty page must have other fields of a listing."""
     found = [object_of(one, field(one, "Key"), "Size") for one in response.get("Contents", ())]
     if not found and not any(name in response for name in _OF_LISTINGS):
-        raise RequestError(Failure.UNKNOWN, "the response is not a listing")
+        reason = "the response is not a listing: the endpoint may not be that of S3"
+        raise RequestError(Failure.UNKNOWN, reason, contact_timeout=CONTACT_TIMEOUT)
     if not response.get("IsTruncated"):
         return ListingPage(found, None)
     return ListingPage(found, str(field(response, "NextContinuationToken")))

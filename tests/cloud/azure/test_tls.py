@@ -6,16 +6,10 @@ import base64
 import json
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
 from azure.core.credentials import AccessToken
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from lance_core.errors import OutcomeUnknownError, StoreError
 from lance_core.store.remote.store import RemoteStore
@@ -25,6 +19,7 @@ from lance_core_azure.plugin import lance_object_stores
 from tests.cloud.azure.operations import use
 from tests.patience import ends_within
 from tests.servers.azurite import ACCOUNT, Azurite, running_azurite
+from tests.servers.certificate import write_certificate
 
 (SPEC,) = lance_object_stores()
 
@@ -32,26 +27,7 @@ from tests.servers.azurite import ACCOUNT, Azurite, running_azurite
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a certificate for this machine that nobody vouches for, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    (folder / "cert.pem").write_bytes(made.public_bytes(pem))
-    (folder / "key.pem").write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return folder
+    return write_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,12 @@ ANSWERS = {
     "an internal error behind a success": (200, "InternalError", Failure.UNKNOWN),
     "a bad gateway": (502, "502", Failure.UNKNOWN),
     "a gateway that gave up": (504, "504", Failure.UNKNOWN),
+    "a disk without room": (507, "XMinioStorageFull", Failure.REFUSED),
+    "a gateway without room": (507, "507", Failure.REFUSED),
+    "a used-up quota": (400, "XMinioAdminBucketQuotaExceeded", Failure.REFUSED),
+    "a used-up quota of Ceph": (403, "QuotaExceeded", Failure.REFUSED),
+    "a body that is too large": (413, "413", Failure.REFUSED),
+    "an object that is locked": (423, "423", Failure.REFUSED),
 }
 
 
@@ -93,6 +99,47 @@ def test_a_wrong_clock_is_told_by_how_much(hours: int, way: str) -> None:
 
 def test_a_wrong_clock_is_told_without_a_date_too() -> None:
     assert "set the clock" in request_error(answer(403, "RequestTimeTooSkewed")).text
+
+
+@each_case(
+    ("status", "code", "operation", "headers", "failure"),
+    [
+        (404, "NoSuchKey", "ListObjectsV2", {}, Failure.REFUSED),
+        (404, "404", "ListObjectsV2", {}, Failure.REFUSED),
+        (404, "404", "HeadObject", {"content-length": "19"}, Failure.MISSING),
+        (404, "404", "GetObject", {"content-length": "0"}, Failure.MISSING),
+        (404, "404", "GetObject", {"content-length": "19"}, Failure.REFUSED),
+        (404, "", "DeleteObject", {"content-length": "19"}, Failure.REFUSED),
+        (404, "404", "PutObject", {}, Failure.MISSING),
+    ],
+)
+def test_a_404_says_that_an_object_is_missing_only_if_s3_says_it(
+    status: int, code: str, operation: str, headers: dict[str, str], failure: Failure
+) -> None:
+    error = request_error(
+        answer(status, code, operation, **headers), where="bucket 'b' at http://h"
+    )
+    assert error.failure is failure
+    assert (failure is Failure.REFUSED) == ("bucket 'b' at http://h" in error.text)
+
+
+@each_case(
+    ("status", "headers", "text"),
+    [
+        (301, {"x-amz-bucket-region": "eu-west-1"}, "in region 'eu-west-1'"),
+        (307, {"location": "https://other.example/b?X-Amz-Signature=hidden"}, "other.example"),
+        (302, {}, "as gateways do"),
+        (308, {"location": "/login?next=hidden"}, "redirects to /login"),
+    ],
+)
+def test_a_redirect_names_the_region_or_where_it_leads(
+    status: int, headers: dict[str, str], text: str
+) -> None:
+    error = request_error(answer(status, str(status), **headers), where="bucket 'b'")
+    assert error.failure is Failure.REFUSED
+    assert text in error.text
+    assert "hidden" not in error.text
+    assert ("aws_region" in error.text) == ("x-amz-bucket-region" in headers)
 
 
 URL = "https://bucket.example/key?X-Amz-Signature=hidden"

@@ -137,7 +137,7 @@ def test_wrong_keys_and_missing_rights_are_refused_at_once(
 def test_a_server_that_is_down_is_given_up_within_the_deadline(moto: Moto, call: str) -> None:
     options = moto.options | SOON | {"aws_endpoint": "http://127.0.0.1:9"}
     with opened("s3://bucket/t", options) as store:
-        refused = "no connection: ConnectionRefusedError"
+        refused = "no connection to http://127.0.0.1:9: Connection refused"
         with ends_within(1), pytest.raises(StoreError, match=refused) as failed:
             CALLS[call](store)
     assert not isinstance(failed.value, OutcomeUnknownError)

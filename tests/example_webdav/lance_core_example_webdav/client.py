@@ -151,7 +151,14 @@ class WebdavClient(RemoteClient):
     def list_page(
         self, prefix: str, start_after: str | None, token: str | None, *, deep: bool
     ) -> ListingPage:
-        answer = self._send("PROPFIND", prefix, {"Depth": "infinity" if deep else "1"})
+        try:
+            answer = self._send("PROPFIND", prefix, {"Depth": "infinity" if deep else "1"})
+        except RequestError as error:
+            if error.failure is not Failure.MISSING:
+                raise
+            # A folder that is missing is empty, but only on a server that has folders.
+            self._send("PROPFIND", "", {"Depth": "0"})
+            return ListingPage((), None)
         found = self._understood(lambda: list(_objects(ElementTree.fromstring(answer.body))))
         shown = [each for each in found if not each.key.startswith(f"{UPLOADS}/")]
         return ListingPage(sorted(shown, key=lambda each: each.key), None)

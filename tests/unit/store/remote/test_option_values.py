@@ -99,6 +99,7 @@ def test_settings_take_their_options_and_leave_the_others() -> None:
         connect_timeout=2.0,
         max_retries=0,
         retry_timeout=60.0,
+        contact_timeout=60.0,
         download_retries=7,
         user_agent="me",
         proxy_url="http://proxy",

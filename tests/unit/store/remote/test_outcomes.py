@@ -85,7 +85,7 @@ def _expected(call: str, failure: Failure) -> type[LanceError] | None:
     if failure is Failure.MISSING and call.startswith("copy"):
         return ObjectNotFoundError
     if failure is Failure.MISSING and call in READS:
-        return None if call.startswith("list") else ObjectNotFoundError
+        return StoreError if call.startswith("list") else ObjectNotFoundError
     if failure is Failure.MISSING and call == "delete":
         return None
     if failure is Failure.RANGE and call == "get_ranges":
