@@ -59,8 +59,6 @@ DIFFERENCES = [
     Difference("cast(i32 as tinyint) = 1", InvalidInputError, [0], MOVED),
     Difference("li = [1, 2]", UnsupportedFeatureError, [0], LATER),
     Difference("'abc' LIKE s", UnsupportedFeatureError, [0], LATER),
-    Difference("dec % 2 = 0", UnsupportedFeatureError, [2, 4], LATER),
-    Difference("try_cast(s as int) IS NULL", UnsupportedFeatureError, [0, 1, 2, 3, 4, 5], LATER),
     Difference("i16 << 1 = 2", UnsupportedFeatureError, [0], LATER),
 ]
 

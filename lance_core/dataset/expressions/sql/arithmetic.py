@@ -6,7 +6,6 @@ zero is an error. Floats follow IEEE 754. Decimals have the precision and scale 
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.dataset.expressions.sql import decimals
 from lance_core.dataset.expressions.sql.coerce import common_type, converted, is_number, plain
 from lance_core.dataset.expressions.sql.exact import fitted
 from lance_core.dataset.expressions.sql.node import (
@@ -25,7 +25,7 @@ from lance_core.dataset.expressions.sql.node import (
     null,
     with_metadata,
 )
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 
 _CHECKED = {
     "+": pc.add_checked,
@@ -58,13 +58,12 @@ def binary(operator: str, left: Node, right: Node) -> Node:
         return null(right.type if pa.types.is_null(left.type) else left.type)
     if not (is_number(left.type) and is_number(right.type)):
         return _temporal(operator, left, right)
-    kinds = (left.type, right.type)
-    if any(map(pa.types.is_decimal, kinds)) and not any(map(pa.types.is_floating, kinds)):
-        return _decimal(operator, left, right)
-    kind = _result_type(*kinds)
+    kind = _result_type(left.type, right.type)
+    if any(map(pa.types.is_decimal, (left.type, right.type, kind))):
+        exact = decimals.as_decimal(left), decimals.as_decimal(right)
+        if exact[0] is not None and exact[1] is not None:
+            return decimals.arithmetic(operator, exact[0], exact[1])
     left, right = converted(left, kind), converted(right, kind)
-    if pa.types.is_decimal(kind):
-        return _decimal(operator, left, right)
     if pa.types.is_float16(kind):
         wide = binary(operator, converted(left, pa.float32()), converted(right, pa.float32()))
         return converted(wide, kind)
@@ -109,39 +108,6 @@ def _temporal(operator: str, left: Node, right: Node) -> Node:
 def _days_between(left: Datum, right: Datum) -> Datum:
     days = [pc.cast(pc.cast(side, pa.int32()), pa.int64()) for side in (left, right)]
     return pc.subtract(*days)
-
-
-def _decimal(operator: str, left: Node, right: Node) -> Node:
-    if operator == "%":
-        raise UnsupportedFeatureError("% of decimals is not supported in an expression")
-    left, right = _as_decimal(left), _as_decimal(right)
-    digits, scale = left.type.precision + right.type.precision + 1, left.type.scale
-    is_long = operator == "*" and digits > 38
-    if operator != "/" and not is_long:
-        return call(operator, _CHECKED[operator], left, right)
-    # Arrow's result may need more digits than 128 bits hold; DataFusion limits it to 38 digits.
-    kinds = [pa.decimal256(side.type.precision, side.type.scale) for side in (left, right)]
-    wide = [converted(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
-    node = call(operator, _CHECKED[operator], *wide)
-    if is_long:
-        kind = pa.decimal128(38, min(scale + right.type.scale, 38))
-    else:
-        digits = left.type.precision - scale + right.type.scale + min(scale + 4, 38)
-        kind = pa.decimal128(min(digits, 38), min(scale + 4, 38))
-    return call(operator, functools.partial(_cut, kind=kind), node)
-
-
-def _as_decimal(node: Node) -> Node:
-    if pa.types.is_decimal(node.type):
-        return node
-    digits = {8: 3, 16: 5, 32: 10, 64: 20}[node.type.bit_width]
-    return converted(node, pa.decimal128(digits, 0))
-
-
-def _cut(value: Datum, kind: pa.DataType) -> Datum:
-    """The value with the scale of ``kind``; further digits after the point are dropped."""
-    options = pc.CastOptions(target_type=kind, allow_decimal_truncate=True)
-    return pc.cast(value, options=options)
 
 
 def remainder(left: Datum, right: Datum) -> Datum:

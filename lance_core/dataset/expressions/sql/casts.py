@@ -1,4 +1,4 @@
-"""CAST, and the SQL names of types."""
+"""CAST and TRY_CAST, and the SQL names of types; `conversions` has the kernel."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ import re
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import literals
-from lance_core.dataset.expressions.sql.coerce import converted, is_bytes, is_text, plain
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null, with_metadata
+from lance_core.dataset.expressions.sql.coerce import is_text, plain
+from lance_core.dataset.expressions.sql.conversions import caster
+from lance_core.dataset.expressions.sql.decimals import MAX_DIGITS, decimal_type
+from lance_core.dataset.expressions.sql.exact import exact_decimal
+from lance_core.dataset.expressions.sql.node import (
+    Constant,
+    Node,
+    call,
+    null,
+    with_metadata,
+    with_nullable,
+)
 from lance_core.dataset.expressions.sql.syntax import TypeName
-from lance_core.dataset.expressions.sql.value_text import text_kernel
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _SIMPLE: dict[str, pa.DataType] = {
@@ -40,6 +48,7 @@ _ARROW_NAMES: dict[str, pa.DataType] = {
         for kind in ("Int", "UInt")
         for bits in (8, 16, 32, 64)
     },
+    "Float16": pa.float16(),
     "Float32": pa.float32(),
     "Float64": pa.float64(),
     "Boolean": pa.bool_(),
@@ -47,13 +56,25 @@ _ARROW_NAMES: dict[str, pa.DataType] = {
     "LargeUtf8": pa.large_string(),
     "Binary": pa.binary(),
     "LargeBinary": pa.large_binary(),
+    "Utf8View": pa.string_view(),
+    "BinaryView": pa.binary_view(),
     "Date32": pa.date32(),
+    "Date64": pa.date64(),
 }
 """The names of types in ``arrow_cast``, as DataFusion has them."""
-_FIXED_SIZE_BINARY = re.compile(r"FixedSizeBinary\(\s*([1-9][0-9]{0,8})\s*\)")
+_ARROW_TYPE = re.compile(
+    r"""(?P<name>\w+)\(\s*(?P<first>\w+)\s*
+    (?:,\s*(?:None|(?:Some\()?\s*"(?P<zone>[^"]+)"\s*\)?|(?P<second>\w+))\s*)?\)""",
+    re.VERBOSE,
+)
+_UNIT_NAMES = {"Second": "s", "Millisecond": "ms", "Microsecond": "us", "Nanosecond": "ns"}
+_WITH_TIME_UNIT = {"Duration": pa.duration, "Time32": pa.time32, "Time64": pa.time64}
+_TIME_UNITS = {
+    *((unit, "Duration") for unit in ("s", "ms", "us", "ns")),
+    *(("s", "Time32"), ("ms", "Time32"), ("us", "Time64"), ("ns", "Time64")),
+}
 _WITH_UNIT = ("TIMESTAMP", "DATETIME")
 _DECIMAL = ("DECIMAL", "DEC", "NUMERIC", "NUMBER", "FIXED")
-_MAX_DIGITS = 76
 _UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 
 
@@ -67,75 +88,91 @@ def arrow_type(written: TypeName) -> pa.DataType:
         return _SIMPLE[name]
     if name in _WITH_UNIT and (not numbers or numbers[0] in _UNITS):
         return pa.timestamp(_UNITS[numbers[0]] if numbers else "us")
-    if name in _DECIMAL and len(numbers) in (1, 2) and 1 <= numbers[0] <= _MAX_DIGITS:
+    if name in _DECIMAL and len(numbers) in (1, 2) and 1 <= numbers[0] <= MAX_DIGITS:
         scale = numbers[1] if len(numbers) == 2 else 0
-        make = pa.decimal128 if numbers[0] <= 38 else pa.decimal256
-        return make(numbers[0], scale)
+        if scale <= numbers[0]:
+            return decimal_type(numbers[0], scale)
     arguments = f"({', '.join(map(str, numbers))})" if numbers else ""
     raise UnsupportedFeatureError(f"the type {name}{arguments} is not supported in CAST")
 
 
 def arrow_cast(node: Node, name: Node) -> Node:
-    """A literal cast to the Arrow type ``name``, such as ``'FixedSizeBinary(16)'``.
+    """``node`` cast to the Arrow type ``name``, such as ``'Timestamp(Second, None)'``.
 
-    Raises `UnsupportedFeatureError` for other values than literals, and for other types.
+    Raises `UnsupportedFeatureError` for other types.
     """
-    text = str(name.value) if isinstance(name, Constant) and is_text(name.type) else ""
-    fixed = _FIXED_SIZE_BINARY.fullmatch(text)
-    kind = _ARROW_NAMES.get(text) if fixed is None else pa.binary(int(fixed[1]))
-    if kind is None or not isinstance(node, Constant):
-        raise UnsupportedFeatureError(
-            f"arrow_cast of a value that is not a literal, or to {text!r}"
-        )
-    return cast(node, kind)
+    return cast(node, _arrow_type(name))
 
 
-def cast(node: Node, kind: pa.DataType) -> Node:
-    """``node`` cast to ``kind``; the evaluation fails for a value that does not fit.
+def arrow_try_cast(node: Node, name: Node) -> Node:
+    """`arrow_cast`, with NULL for values that do not fit."""
+    return cast(node, _arrow_type(name), strict=False)
 
-    A cast of floats to integers drops the fraction; a cast of timestamps drops digits finer than
-    the unit. The metadata of a column stays.
+
+def _arrow_type(name: Node) -> pa.DataType:
+    if not isinstance(name, Constant) or not is_text(name.type) or name.is_null:
+        raise UnsupportedFeatureError("arrow_cast to a type that is not a literal")
+    text = name.value.as_py()
+    kind = _named_type(text.strip())
+    if kind is None:
+        raise UnsupportedFeatureError(f"arrow_cast to {text!r}")
+    return kind
+
+
+def _named_type(text: str) -> pa.DataType | None:
+    if text in _ARROW_NAMES:
+        return _ARROW_NAMES[text]
+    match = _ARROW_TYPE.fullmatch(text)
+    if match is None:
+        return None
+    name, first, second = match["name"], match["first"], match["second"]
+    unit = _UNIT_NAMES.get(first, first)
+    if name in _WITH_TIME_UNIT and (unit, name) in _TIME_UNITS and second is None:
+        return _WITH_TIME_UNIT[name](unit)
+    if name == "Timestamp" and unit in _UNITS.values():
+        return pa.timestamp(unit, match["zone"])
+    if name == "Dictionary" and first in _ARROW_NAMES and second in _ARROW_NAMES:
+        return pa.dictionary(_ARROW_NAMES[first], _ARROW_NAMES[second])
+    if name == "FixedSizeBinary" and first.isdecimal() and second is None:
+        return pa.binary(int(first[:9])) if int(first[:9]) else None
+    digits = {"Decimal128": 38, "Decimal256": MAX_DIGITS}.get(name, 0)
+    is_decimal = first.isdecimal() and second is not None and second.isdecimal()
+    if not is_decimal or not 1 <= int(first[:3]) <= digits or int(second[:3]) > digits:
+        return None
+    return (pa.decimal128 if digits == 38 else pa.decimal256)(int(first), int(second))
+
+
+def cast(node: Node, kind: pa.DataType, strict: bool = True) -> Node:
+    """``node`` cast to ``kind``; a value that does not fit is an error, or NULL if not ``strict``.
+
+    A cast of numbers to integers drops the fraction, one to decimals rounds; a cast of timestamps
+    drops digits finer than the unit. The metadata of a column stays. Raises `InvalidInputError` for
+    types that cannot be cast.
     """
-    return with_metadata(_cast_node(plain(node), kind), node.metadata)
+    result = with_metadata(_cast_node(plain(node), kind, strict), node.metadata)
+    return result if strict else with_nullable(result, True)
 
 
-def _cast_node(node: Node, kind: pa.DataType) -> Node:
-    if isinstance(node, Constant) and node.is_null:
-        return null(kind)
-    read = _reader(kind)
-    if isinstance(node, Constant) and is_text(node.type) and read is not None:
-        return read(node.value.as_py())
-    write = text_kernel(node.type) if is_text(kind) else None
-    if write is not None:
-        return converted(call("CAST", write, node), kind)
-    if pa.types.is_integer(kind) and pa.types.is_floating(node.type):
-        node = call("CAST", pc.trunc, converted(node, pa.float64()))
-    if pa.types.is_decimal(kind) and pa.types.is_integer(node.type):
-        # Arrow refuses a type that cannot hold all integers, even if it holds the values.
-        return converted(converted(node, pa.decimal256(_MAX_DIGITS, max(0, kind.scale))), kind)
-    _refuse(node.type, kind)
-    return call(f"CAST as {kind}", functools.partial(_cast, kind=kind), node)
-
-
-def _refuse(source: pa.DataType, kind: pa.DataType) -> None:
-    if is_bytes(source) != is_bytes(kind) and not (is_text(source) or is_text(kind)):
-        raise InvalidInputError(f"{source} cannot be cast to {kind}")
+def _cast_node(node: Node, kind: pa.DataType, strict: bool) -> Node:
+    if isinstance(node, Constant):
+        if node.is_null:
+            return null(kind)
+        if strict and is_text(node.type):
+            read = _reader(kind)
+            if read is not None:
+                return read(node.value.as_py())
+        if pa.types.is_decimal(kind):
+            node = exact_decimal(node) or node
+    if pa.types.is_nested(node.type) and not (pa.types.is_nested(kind) or is_text(kind)):
+        raise InvalidInputError(f"{node.type} cannot be cast to {kind}")
+    return call(f"CAST as {kind}", caster(kind, strict), node)
 
 
 def _reader(kind: pa.DataType) -> Callable[[str], Constant] | None:
-    """The parser of string literals for a temporal type, None for other types."""
-    if pa.types.is_date32(kind):
-        return literals.date
-    if pa.types.is_timestamp(kind):
+    """The parser of string literals for times and timestamps, None for other types.
+
+    Unlike the kernel, it keeps digits that are finer than the unit, so comparisons are exact.
+    """
+    if pa.types.is_timestamp(kind) and kind.tz is None:
         return functools.partial(literals.timestamp, unit=kind.unit)
     return literals.time if pa.types.is_time(kind) else None
-
-
-def _cast(value: Datum, kind: pa.DataType) -> Datum:
-    options = pc.CastOptions(
-        target_type=kind,
-        allow_decimal_truncate=True,
-        allow_time_truncate=True,
-        allow_float_truncate=pa.types.is_floating(kind),
-    )
-    return pc.cast(value, options=options)

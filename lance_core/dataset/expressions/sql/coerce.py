@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,15 +42,58 @@ def is_number(kind: pa.DataType) -> bool:
     )
 
 
+def as_number(what: str, node: Node) -> Node:
+    """The node, NULL as float64; raises `InvalidInputError` if it is no number."""
+    if pa.types.is_null(node.type):
+        return null(pa.float64())
+    if not is_number(node.type):
+        raise InvalidInputError(f"{what} needs a number, not {node.type}")
+    return node
+
+
+def as_float(what: str, node: Node) -> Node:
+    """A number as float64; float32 stays. Raises `InvalidInputError` for other types."""
+    node = as_number(what, node)
+    return node if pa.types.is_float32(node.type) else converted(node, pa.float64())
+
+
+def literals_beside_floats(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes; an integer literal beside float columns gets their type if that holds it."""
+    floats = [
+        node.type
+        for node in nodes
+        if pa.types.is_floating(node.type) and not isinstance(node, Constant)
+    ]
+    if not floats:
+        return list(nodes)
+    kind = max(floats, key=lambda one: one.bit_width)
+    return [_exact_float(node, kind) if isinstance(node, Constant) else node for node in nodes]
+
+
+def _exact_float(node: Constant, kind: pa.DataType) -> Constant:
+    if node.is_null or not pa.types.is_integer(node.type):
+        return node
+    near = fitted(node, kind)
+    assert near is not None
+    return near if near.value.as_py() == node.value.as_py() else node
+
+
 def plain(node: Node) -> Node:
-    """The node with dictionaries decoded and extension types replaced by their storage types."""
+    """The node with dictionaries decoded and extension types replaced by their storage types.
+
+    Decimals with a negative scale get scale 0: Arrow's kernels refuse them.
+    """
     if isinstance(node.type, pa.BaseExtensionType):
         kind = node.type.storage_type
         return with_metadata(
             call("storage", functools.partial(cast_value, kind=kind), node), node.metadata
         )
     if pa.types.is_dictionary(node.type):
-        return converted(node, node.type.value_type)
+        return plain(converted(node, node.type.value_type))
+    if pa.types.is_decimal(node.type) and node.type.scale < 0:
+        digits = node.type.precision - node.type.scale
+        wide = pa.decimal128(digits, 0) if digits <= 38 else pa.decimal256(min(digits, 76), 0)
+        return converted(node, wide)
     return node
 
 
@@ -64,7 +108,7 @@ def _converted(node: Node, kind: pa.DataType) -> Node:
     if pa.types.is_timestamp(node.type) and pa.types.is_timestamp(kind) and kind.tz:
         if node.type.tz is None:
             local = converted(node, pa.timestamp(kind.unit))
-            return call("time zone", functools.partial(_as_local, zone=kind.tz), local)
+            return call("time zone", functools.partial(as_local, zone=kind.tz), local)
         if isinstance(node, Constant):
             return fitted(node, kind) or call(f"cast to {kind}", _caster(kind), node)
     return call(f"cast to {kind}", _caster(kind), node)
@@ -80,7 +124,7 @@ def cast_value(value: Datum, kind: pa.DataType) -> Datum:
     return pc.cast(value, kind, safe=not pa.types.is_floating(kind))
 
 
-def _as_local(value: Datum, zone: str) -> Datum:
+def as_local(value: Datum, zone: str) -> Datum:
     """Local times in ``zone`` as instants; an ambiguous time means the earlier instant."""
     return pc.assume_timezone(value, zone, ambiguous="earliest", nonexistent="earliest")
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import casts, compare, logic
-from lance_core.dataset.expressions.sql.coerce import common_type, converted
+from lance_core.dataset.expressions.sql import casts, compare, decimals, logic
+from lance_core.dataset.expressions.sql.coerce import (
+    common_type,
+    converted,
+    literals_beside_floats,
+)
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import Node, call, null, with_metadata, with_nullable
 from lance_core.errors import InvalidInputError
@@ -28,6 +33,7 @@ def case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
 def one_type(what: str, nodes: Sequence[Node]) -> list[Node]:
     """The nodes converted to their common type; raises `InvalidInputError` if there is none."""
     kind = pa.null()
+    nodes = decimals.with_exact_literals(literals_beside_floats(nodes))
     for node in nodes:
         wider = common_type(kind, node.type)
         if wider is None:
@@ -57,11 +63,17 @@ def _nvl2(node: Node, present: Node, missing: Node) -> Node:
 
 
 def _greatest(*nodes: Node) -> Node:
-    return call("greatest", pc.max_element_wise, *one_type("greatest", nodes))
+    return functools.reduce(functools.partial(_farther, ">="), one_type("greatest", nodes))
 
 
 def _least(*nodes: Node) -> Node:
-    return call("least", pc.min_element_wise, *one_type("least", nodes))
+    return functools.reduce(functools.partial(_farther, "<="), one_type("least", nodes))
+
+
+def _farther(operator: str, node: Node, other: Node) -> Node:
+    """The node where ``node operator other``, else the other; one that is NULL does not count."""
+    is_first = logic.any_of([logic.is_null(other), compare.compare(operator, node, other)])
+    return case([(is_first, node)], other)
 
 
 def _is_valid(node: Node) -> Node:
@@ -95,6 +107,10 @@ FUNCTIONS = (
     ),
     Function(
         *("arrow_cast", casts.arrow_cast, "any, text*"),
-        "The literal as an Arrow type, such as `'FixedSizeBinary(16)'`.",
+        "The value as an Arrow type, such as `'Timestamp(Second, None)'`.",
+    ),
+    Function(
+        *("arrow_try_cast", casts.arrow_try_cast, "any, text*"),
+        "`arrow_cast` with NULL for values that do not fit.",
     ),
 )

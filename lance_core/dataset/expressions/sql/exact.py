@@ -21,6 +21,7 @@ from lance_core.lazy_dataclass import dataclass
 DAY = 86_400_000_000_000
 """Nanoseconds of a day."""
 
+_MAX_DIGITS = 76
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
@@ -117,6 +118,33 @@ def fitted(constant: Constant, kind: pa.DataType) -> Constant | None:
         return None
     count, reached = steps(where, value)
     return Constant(at(kind, count)) if reached and where.low <= count <= where.high else None
+
+
+def exact_decimal(constant: Constant) -> Constant | None:
+    """An integer, a decimal or a literal such as ``0.5`` as the shortest decimal that equals it.
+
+    None for other constants, and for numbers of more than 76 digits.
+    """
+    kind = constant.type
+    is_exact = constant.exact is not None if pa.types.is_floating(kind) else _is_exact(kind)
+    value = None if constant.is_null or not is_exact else exact_value(constant)
+    if not isinstance(value, Fraction):
+        return None
+    twos = (value.denominator & -value.denominator).bit_length() - 1
+    fives = round(math.log(value.denominator >> twos, 5))
+    scale = max(twos, fives)
+    if scale > _MAX_DIGITS or value.denominator != 2**twos * 5**fives:
+        return None
+    integer = value.numerator * 10**scale // value.denominator
+    digits = max(len(str(abs(integer))), scale, 1)
+    if digits > _MAX_DIGITS:
+        return None
+    make = pa.decimal128 if digits <= 38 else pa.decimal256
+    return Constant(at(make(digits, scale), integer))
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
 def _nearest(value: Fraction | float) -> float:

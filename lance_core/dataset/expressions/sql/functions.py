@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from lance_core.dataset.expressions.sql import (
     conditional,
     engine_functions,
+    integers,
     json_functions,
     lists,
     numbers,
     padding,
     regexp,
+    rounding,
     structs,
     temporal,
     text,
@@ -27,7 +29,7 @@ from lance_core.suggestions import did_you_mean
 
 GROUPS: Mapping[str, tuple[Function, ...]] = {
     "any type": conditional.FUNCTIONS,
-    "numbers": numbers.FUNCTIONS,
+    "numbers": (*numbers.FUNCTIONS, *rounding.FUNCTIONS, *integers.FUNCTIONS),
     "text": (*text.FUNCTIONS, *padding.FUNCTIONS, *regexp.FUNCTIONS),
     "time": (*temporal.FUNCTIONS, *engine_functions.TIME),
     "lists, structs": (*lists.FUNCTIONS, *structs.FUNCTIONS, *engine_functions.LISTS),

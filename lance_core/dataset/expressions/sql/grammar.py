@@ -393,21 +393,19 @@ class _Parser:
         return syntax.TypeName(name, numbers)
 
     def cast(self) -> syntax.Tree:
+        strict = self._words[self._at - 1].upper == "CAST"
         self._expect("(")
         operand = self.expression()
         self._expect("AS")
         kind = self._type()
         self._expect(")")
-        return syntax.Cast(operand, kind)
+        return syntax.Cast(operand, kind, strict)
 
     def clock(self) -> syntax.Tree:
         """Parse ``current_date`` or ``current_timestamp``, with or without parentheses."""
         name = self._words[self._at - 1].text
         self._accept("(", ")")
         return syntax.FunctionCall(name, ())
-
-    def try_cast(self) -> syntax.Tree:
-        raise UnsupportedFeatureError("TRY_CAST is not supported in an expression")
 
     def case(self) -> syntax.Tree:
         subject = None if self._next.upper == "WHEN" else self.expression()
@@ -495,7 +493,7 @@ _SPECIAL: Mapping[str, Callable[[_Parser], syntax.Tree]] = {
     "TRUE": lambda _: syntax.Boolean(True),
     "FALSE": lambda _: syntax.Boolean(False),
     "CAST": _Parser.cast,
-    "TRY_CAST": _Parser.try_cast,
+    "TRY_CAST": _Parser.cast,
     "CASE": _Parser.case,
     "CURRENT_DATE": _Parser.clock,
     "CURRENT_TIMESTAMP": _Parser.clock,

@@ -15,7 +15,7 @@ from lance_core.errors import InvalidInputError
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 _DATE = r"(\d{4})-(\d{1,2})-(\d{1,2})"
-_TIME = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
+_TIME = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9})\d*)?)?"
 _ZONE = r"\s*(Z|z|UTC|[+-]\d{2}(?::?\d{2})?)?"
 _DATE_TEXT = re.compile(_DATE)
 _TIME_TEXT = re.compile(_TIME)

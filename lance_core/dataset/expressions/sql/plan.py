@@ -197,7 +197,8 @@ class _Planner:
         return arithmetic.negative(self.plan(tree.operand))
 
     def cast(self, tree: syntax.Cast) -> Node:
-        return casts.cast(self.plan(tree.operand), casts.arrow_type(tree.type))
+        kind = casts.arrow_type(tree.type)
+        return casts.cast(self.plan(tree.operand), kind, tree.strict)
 
     def case(self, tree: syntax.Case) -> Node:
         subject = None if tree.subject is None else self.plan(tree.subject)

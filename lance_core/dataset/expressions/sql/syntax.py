@@ -166,10 +166,14 @@ class TypeName:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """CAST, ``::``, or a literal after a type, such as ``DATE '2024-02-29'``."""
+    """CAST, ``::``, or a literal after a type, such as ``DATE '2024-02-29'``.
+
+    ``strict``: False for TRY_CAST, which returns NULL instead of an error.
+    """
 
     operand: Tree
     type: TypeName
+    strict: bool = True
 
 
 @dataclass(frozen=True, slots=True)

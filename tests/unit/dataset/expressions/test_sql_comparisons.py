@@ -333,7 +333,9 @@ def test_a_time_without_an_offset_is_read_in_the_columns_zone() -> None:
     ],
 )
 def test_a_moment_that_does_not_exist_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"is not a|has no valid offset|does not fit"):
+    with pytest.raises(
+        InvalidInputError, match=r"is not a|has no valid offset|does not fit|cannot be"
+    ):
         rows(text, MOMENTS)
 
 
