@@ -12,13 +12,18 @@ from lance_core.errors import InvalidInputError
 from lance_core.store.base import CopyRanges
 from lance_core.store.durability import Durability
 from lance_core.store.local.libc import rename_exclusive, reserve_blocks, share_blocks
+from lance_core.store.local.positioned_io import (
+    CAN_OPEN_FOLDERS,
+    OPEN_FLAGS,
+    read_into,
+    write_at,
+)
 from lance_core.store.secret import Secret, plain
 
 VARIABLE = "LANCE_CORE_DURABILITY"
 """Environment variable with the `Durability` of local stores that have no option for it."""
 
-_MAX_VIEWS = min(1024, os.sysconf("SC_IOV_MAX") if hasattr(os, "sysconf") else 16)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS
 _NO_KERNEL_COPY = frozenset(
     {errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
 )
@@ -36,7 +41,7 @@ _MAX_SPARE = 4
 _Copy: TypeAlias = Callable[[int, int, int, int, int], int]
 """Copies bytes; arguments and result of `_copy_file_range`."""
 
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | OPEN_FLAGS
 
 
 def chosen_durability(
@@ -76,7 +81,7 @@ class Disk:
         """Write all bytes of ``views`` from position ``place`` on, without copying them."""
         pending = list(views)
         while pending:
-            written = os.pwritev(descriptor, pending[:_MAX_VIEWS], place)
+            written = write_at(descriptor, pending, place)
             place += written
             done = 0
             while done < len(pending) and written >= pending[done].nbytes:
@@ -163,7 +168,9 @@ class Disk:
         os.fsync(descriptor)
 
     def sync_folder(self, path: str) -> None:
-        """Sync the entries of a folder to disk."""
+        """Sync the entries of a folder to disk, where the system can open folders."""
+        if not CAN_OPEN_FOLDERS:
+            return
         descriptor = os.open(path, _FOLDER)
         try:
             os.fsync(descriptor)
@@ -235,9 +242,9 @@ def _lent_buffer() -> Iterator[bytearray]:
 
 def _copy_chunk(source: int, target: int, start: int, length: int, place: int) -> int:
     with _lent_buffer() as buffer, memoryview(buffer) as whole, whole[:length] as wanted:
-        count = os.preadv(source, [wanted], start)
+        count = read_into(source, wanted, start)
         with wanted[:count] as found:
-            return os.pwrite(target, found, place)
+            return write_at(target, [found], place) if count else 0
 
 
 REAL_DISK = Disk()

@@ -69,6 +69,9 @@ def rename_exclusive(source: str, target: str) -> None:
     Raises `FileExistsError` if the name is in use; `OSError` with ``ENOSYS`` or ``EINVAL`` if the
     system or the file system does not support this.
     """
+    if os.name == "nt":
+        os.rename(source, target)  # never replaces a file there
+        return
     if _renameat2 is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), target)
     if _renameat2(

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from lance_core.errors import StoreError
 from lance_core.store.local.disk import Disk
+from lance_core.store.local.positioned_io import OPEN_FLAGS, read_at
 from lance_core.store.local.temporary import PREFIX
 
 try:
@@ -71,7 +72,7 @@ def _acquired(disk: Disk, path: str) -> int:
             try:
                 return _own(disk.create(path), path, is_new=True)
             except FileExistsError:
-                return _own(os.open(path, os.O_RDWR | os.O_CLOEXEC), path, is_new=False)
+                return _own(os.open(path, os.O_RDWR | OPEN_FLAGS), path, is_new=False)
         if time.monotonic() >= deadline:
             raise StoreError(
                 f"{path!r} is held by another writer; if there is none, a writer on another "
@@ -93,7 +94,7 @@ def _own(descriptor: int, path: str, *, is_new: bool) -> int:
             raise FileNotFoundError(path)
         if is_new:
             os.write(descriptor, _here())
-        elif os.pread(descriptor, 256, 0) != _here():
+        elif read_at(descriptor, 256, 0) != _here():
             raise BlockingIOError(path)
     except BaseException:
         os.close(descriptor)

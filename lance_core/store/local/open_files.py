@@ -16,6 +16,7 @@ from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidPathError, StoreError
 from lance_core.store.base import ByteRange
 from lance_core.store.local.libc import map_file
+from lance_core.store.local.positioned_io import OPEN_FLAGS, read_at
 from lance_core.store.local.root import Root
 from lance_core.store.ranges import check_ranges
 
@@ -30,12 +31,7 @@ SETTLED_NS = 2_000_000_000
 stamp, because the clock of a file system is coarse."""
 
 # Do not follow links, and do not wait for the other end of a pipe.
-_READ = (
-    os.O_RDONLY
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-)
+_READ = os.O_RDONLY | OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _Identity: TypeAlias = tuple[int, int, int, int, int]
 
@@ -157,12 +153,12 @@ class OpenFiles:
 
 def _read(descriptor: int, start: int, stop: int) -> pa.Buffer:
     """Bytes of a file; fewer if the file became shorter."""
-    content = os.pread(descriptor, stop - start, start)
+    content = read_at(descriptor, stop - start, start)
     if start + len(content) == stop or not content:
         return pa.py_buffer(content)
     parts = [content]
     position = start + len(content)
-    while position < stop and (part := os.pread(descriptor, stop - position, position)):
+    while position < stop and (part := read_at(descriptor, stop - position, position)):
         parts.append(part)
         position += len(part)
     return pa.py_buffer(b"".join(parts))
