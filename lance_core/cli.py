@@ -142,7 +142,9 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
     if plugin.encodings:
         yield f"  encodings: {', '.join(sorted(set(map(_encoding_text, plugin.encodings))))}"
     for kernels in plugin.kernels:
-        yield f"  kernels {kernels.name}: {', '.join(sorted(kernels.loops))}"
+        yield f"  kernels {kernels.name}: {', '.join(sorted(kernels.loops)) or 'none'}"
+        if kernels.note:
+            yield f"    {printable(kernels.note)}"
 
 
 def _encoding_text(spec: EncodingSpec) -> str:

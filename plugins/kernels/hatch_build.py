@@ -1,6 +1,7 @@
 """Compile the kernels with the C compiler that Python or the variable ``CC`` names.
 
 Without a compiler, the wheel is built without the library, and lance-core uses the numpy kernels.
+The wheel then contains the reason, which `lance-core plugins` shows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIBRARY = "lance_core_kernels/_native.abi3.so"
+REASON = "lance_core_kernels/not_compiled.txt"
 SIGNATURES = "lance_core_kernels/_native.pyi"
 
 
@@ -27,16 +29,21 @@ class CompileHook(BuildHookInterface[Any]):
         """Compile the library; the build backend calls this before it assembles a wheel."""
         root = Path(self.root)
         if version == "editable":
-            target = root / LIBRARY
+            target, reason = root / LIBRARY, root / REASON
         else:
             self._folder = tempfile.TemporaryDirectory()
             target = Path(self._folder.name) / "native.so"
+            reason = Path(self._folder.name) / "not_compiled.txt"
+        reason.unlink(missing_ok=True)
         try:
             compile_library(root, target)
-        except (OSError, subprocess.CalledProcessError) as error:
+        except (OSError, subprocess.SubprocessError) as error:
             said = getattr(error, "stderr", None) or error
             self.app.display_warning(f"the kernels are not compiled, numpy is used: {said}")
             target.unlink(missing_ok=True)
+            reason.write_text(_summary(error), "utf-8")
+            if version != "editable":
+                build_data["force_include"][str(reason)] = REASON
             return
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
@@ -53,9 +60,7 @@ def compile_library(root: Path, target: Path) -> None:
     """
     interface = zlib.crc32((root / SIGNATURES).read_bytes())
     settings = sysconfig.get_config_vars()
-    command = shlex.split(settings["LDSHARED"])
-    if "CC" in os.environ:
-        command = shlex.split(os.environ["CC"]) + command[len(shlex.split(settings["CC"])) :]
+    command = _linker(settings)
     partial = target.with_name(f"{target.name}.{os.getpid()}")
     command += [
         *shlex.split(settings.get("CCSHARED") or "-fPIC"),
@@ -73,3 +78,24 @@ def compile_library(root: Path, target: Path) -> None:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _linker(settings: dict[str, Any]) -> list[str]:
+    """The command that makes a shared library; `OSError` if this Python knows none (Windows)."""
+    linker = shlex.split(settings.get("LDSHARED") or "")
+    if "CC" in os.environ:
+        flags = linker[len(shlex.split(settings.get("CC") or "")) :] or ["-shared"]
+        return shlex.split(os.environ["CC"]) + flags
+    if not linker:
+        raise OSError("this Python names no C compiler (LDSHARED of sysconfig), nor does CC")
+    return linker
+
+
+def _summary(error: Exception) -> str:
+    """One line about a failed compilation, without the flags and paths of the command."""
+    if isinstance(error, subprocess.CalledProcessError):
+        first = next(iter((error.stderr or "").splitlines()), "it printed nothing")
+        return f"the compiler {Path(error.cmd[0]).name} failed: {first}"
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"the compiler took more than {error.timeout:.0f} s"
+    return f"no compiler could be run: {error}"

@@ -15,7 +15,12 @@ from lance_core.encodings.kernels import ALL_LOOPS, LOOPS, NUMPY_KERNELS, Kernel
 from lance_core_kernels.compiled import COMPILED_KERNELS
 
 PLUGIN = Path(__file__).parents[2] / "plugins" / "kernels"
-NO_COMPILERS = ("there-is-no-such-compiler", "false")
+NO_COMPILERS = {
+    "there-is-no-such-compiler": "no compiler could be run: [Errno 2] No such file",
+    "false": "the compiler false failed: it printed nothing",
+    "unknown": "no compiler could be run: this Python names no C compiler",
+}
+"""Values of CC, or "unknown" where neither Python nor CC names one; and why nothing is compiled."""
 WHOSE = (
     "from lance_core.plugins.manager import get_manager\n"
     "loop = get_manager().encodings.kernels.fsst_decode\n"
@@ -36,11 +41,19 @@ def told(code: str, *arguments: str, **environ: str) -> list[str]:
 
 
 BUILDING = """
-import os, sys
+import os, sys, sysconfig
 from hatchling.build import build_wheel
 
+known = sysconfig.get_config_vars
+def as_on_windows(*names):
+    lacking = ("LDSHARED", "CC", "CCSHARED")
+    return known(*names) if names else {k: v for k, v in known().items() if k not in lacking}
+
 for folder, compiler in zip(sys.argv[1::2], sys.argv[2::2]):
-    if compiler:
+    if compiler == "unknown":
+        sysconfig.get_config_vars = as_on_windows
+        os.environ.pop("CC", None)
+    elif compiler:
         os.environ["CC"] = compiler
     os.makedirs(folder)
     build_wheel(folder)
@@ -48,8 +61,8 @@ for folder, compiler in zip(sys.argv[1::2], sys.argv[2::2]):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, list[str]]]:
-    """The name of the plugin's wheel and what is in it, by the compiler; "" is that of Python."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The plugin's wheel by the compiler; "" is that of Python."""
     folder = tmp_path_factory.mktemp("wheels")
     places = {compiler: folder / (compiler or "usual") for compiler in ("", *NO_COMPILERS)}
     command = [sys.executable, "-c", BUILDING]
@@ -57,11 +70,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, list
         command += [str(place), compiler]
     quickly = {**os.environ, "CFLAGS": "-O0"}
     subprocess.run(command, cwd=PLUGIN, env=quickly, check=True, capture_output=True)
-    found = {}
-    for compiler, place in places.items():
-        (wheel,) = place.iterdir()
-        found[compiler] = wheel.name, zipfile.ZipFile(wheel).namelist()
-    return found
+    return {compiler: next(place.iterdir()) for compiler, place in places.items()}
 
 
 def test_the_compiled_kernels_are_used_once_plugins_are_looked_for() -> None:
@@ -78,11 +87,9 @@ def test_importing_the_package_loads_no_library() -> None:
     assert told(code) == ["[]"]
 
 
-def test_a_wheel_holds_the_library_for_every_python_from_3_11_on(
-    built: dict[str, tuple[str, list[str]]],
-) -> None:
-    name, files = built[""]
-    assert "-cp311-abi3-" in name
+def test_a_wheel_holds_the_library_for_every_python_from_3_11_on(built: dict[str, Path]) -> None:
+    assert "-cp311-abi3-" in built[""].name
+    files = zipfile.ZipFile(built[""]).namelist()
     assert files.count("lance_core_kernels/_native.abi3.so") == 1
     assert "lance_core_kernels/_native.pyi" in files
     assert not [file for file in files if file.endswith(".c")]
@@ -90,12 +97,22 @@ def test_a_wheel_holds_the_library_for_every_python_from_3_11_on(
 
 @pytest.mark.parametrize("compiler", NO_COMPILERS)
 def test_without_a_compiler_the_wheel_is_built_without_the_library(
-    built: dict[str, tuple[str, list[str]]], compiler: str
+    built: dict[str, Path], tmp_path: Path, compiler: str
 ) -> None:
-    name, files = built[compiler]
-    assert name.endswith("-py3-none-any.whl")
-    assert "lance_core_kernels/plugin.py" in files
-    assert not [file for file in files if file.endswith(".so")]
+    assert built[compiler].name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(built[compiler]) as wheel:
+        assert not [file for file in wheel.namelist() if file.endswith(".so")]
+        wheel.extractall(tmp_path)
+    code = "from lance_core.cli import main; main(['plugins'])"
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "  kernels compiled: none\n    not compiled, numpy is used: " in shown
+    assert NO_COMPILERS[compiler] in shown
 
 
 def test_without_the_library_numpy_is_used() -> None:

@@ -426,12 +426,14 @@ class KernelSpec:
     """Kernels of one plugin, under the names of the methods of `Kernels`. Immutable.
 
     If several plugins provide a kernel, the one with the highest ``rank`` is used; numpy's kernels
-    have rank 0.
+    have rank 0. ``note``: a sentence that `lance-core plugins` shows, such as why there are no
+    loops.
     """
 
     name: str
     loops: Mapping[str, Callable[..., Any]]
     rank: int = 1
+    note: str = ""
 
     @classmethod
     def of(cls, name: str, *modules: ModuleType, rank: int = 1) -> KernelSpec:
