@@ -101,20 +101,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Import a public name on first access, so that `import lance_core` stays fast."""
-    from lance_core.on_demand import Part, import_module, load
+if not TYPE_CHECKING:  # for type checkers, every name would exist
 
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    modules = (
-        "arrow blob commit debug errors file fragment indices optimize progress schema udf vector"
-    )
-    if name in modules.split():
-        return import_module(f"lance_core.{name}")
-    load(Part.TABLES)
-    home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"
-    return getattr(import_module(f"lance_core.{home}"), name)
+    def __getattr__(name: str) -> object:
+        """Import a public name on first access, so that `import lance_core` stays fast."""
+        from lance_core.on_demand import Part, import_module, load
+
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        modules = "arrow blob commit debug errors file fragment indices optimize progress"
+        if name in [*modules.split(), "schema", "udf", "vector"]:
+            return import_module(f"lance_core.{name}")
+        load(Part.TABLES)
+        home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"
+        return getattr(import_module(f"lance_core.{home}"), name)
 
 
 def __dir__() -> list[str]:

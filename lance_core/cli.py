@@ -33,12 +33,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for line in options.lines(options):
             print(line)
+        sys.stdout.flush()
     except LanceError as error:
-        print(f"lance-core: {error}", file=sys.stderr)
-        return 1
+        return _failed(str(error))
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stdout = None
+    except OSError as error:
+        sys.stdout = None  # Python would try to write the rest at its end
+        return _failed(f"the output could not be written: {error.strerror or error}")
     return 0
+
+
+def _failed(reason: str) -> int:
+    print(f"lance-core: {reason}", file=sys.stderr)
+    return 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("table", metavar="TABLE", help="path or URL")
-        command.add_argument("--version", type=int, help="a version other than the newest")
+        command.add_argument("--version", type=int, help="this one; else the newest, or all")
         _add_option(command)
         command.set_defaults(lines=lines)
     return parser
@@ -185,6 +193,8 @@ def _version_lines(options: argparse.Namespace) -> Iterator[str]:
     table = _open(options)
     for version in table.versions():
         number = version["version"]
+        if options.version not in (None, number):
+            continue
         transaction = table.read_transaction(number)
         made_by = "unknown" if transaction is None else type(transaction.operation).__name__
         rows = version["metadata"]["total_rows"]

@@ -48,6 +48,24 @@ All classes can be pickled with their attributes.
 
 from __future__ import annotations
 
+_CONTROLS = (
+    *(code for code in range(0x20) if chr(code) not in "\n\t"),
+    *range(0x7F, 0xA0),
+    *(0x61C, 0x200E, 0x200F, 0x2028, 0x2029),
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+)
+_ESCAPES = {code: ascii(chr(code))[1:-1] for code in _CONTROLS}
+
+
+def printable(text: str) -> str:
+    """``text`` with escapes for characters that a terminal obeys: names of a table may have them.
+
+    These are control characters but for line breaks and tabs, and those that turn the direction of
+    text.
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
+
 
 class LanceError(Exception):
     """Base class of all errors of this project."""
@@ -57,7 +75,7 @@ class LanceError(Exception):
         self.message = message
 
     def __str__(self) -> str:
-        return self.message
+        return printable(self.message)
 
 
 class InvalidInputError(LanceError, ValueError):

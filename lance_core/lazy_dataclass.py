@@ -13,8 +13,11 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields, make_dataclass
 from dataclasses import dataclass as _standard
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+
+from lance_core.errors import printable
 
 __all__ = ["dataclass"]
 
@@ -24,6 +27,19 @@ INSTANCES_BEFORE_COMPILING = 200
 An uncompiled instance takes 2 microseconds more, and compiling as long as about 200 of them. So
 compiling then at most doubles the time of the instances, however many there are.
 """
+
+MAX_SHOWN_ITEMS = 10
+"""Items of a container in the `repr` of an instance: a transaction has thousands of fragments."""
+
+MAX_SHOWN_LETTERS = 1000
+
+_BRACKETS: dict[type, tuple[str, str]] = {
+    dict: ("{", "}"),
+    list: ("[", "]"),
+    tuple: ("(", ")"),
+    set: ("{", "}"),
+    frozenset: ("frozenset({", "})"),
+}
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -167,10 +183,30 @@ def _hash_of(values: Callable[[object], tuple[object, ...]]) -> Callable[[object
 
 def _repr_of(names: Iterable[str]) -> Callable[[object], str]:
     def __repr__(self: object) -> str:  # noqa: N807
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"{self.__class__.__qualname__}({shown})"
+        shown = ", ".join(f"{name}={_short_repr(getattr(self, name))}" for name in names)
+        return printable(f"{self.__class__.__qualname__}({shown})")
 
     return __repr__
+
+
+def _short_repr(value: Any) -> str:
+    """The `repr` of a value, with the first items of a long container."""
+    kind = type(value)
+    if kind in (str, bytes) and len(value) > MAX_SHOWN_LETTERS:
+        return f"{value[:MAX_SHOWN_LETTERS]!r}… ({len(value):,} in all)"
+    if kind not in _BRACKETS or not value:
+        return repr(value)
+    items = islice(value.items() if kind is dict else value, MAX_SHOWN_ITEMS)
+    if kind is dict:
+        texts = [f"{key!r}: {_short_repr(item)}" for key, item in items]
+    else:
+        texts = [_short_repr(item) for item in items]
+    if len(value) > MAX_SHOWN_ITEMS:
+        texts.append(f"… ({len(value):,} in all)")
+    elif kind is tuple and len(value) == 1:
+        texts.append("")
+    opening, closing = _BRACKETS[kind]
+    return f"{opening}{', '.join(texts).rstrip(' ')}{closing}"
 
 
 def _refusals(cls: Any, names: frozenset[str]) -> dict[str, Callable[..., None]]:

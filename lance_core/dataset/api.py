@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from lance_core.dataset.arguments import Mode, OpenArguments
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.snapshot.open_table import VersionLike
     from lance_core.dataset.snapshot.snapshot import Target
@@ -30,7 +31,7 @@ def dataset(
     *,
     storage_options: Mapping[str, str] | None = None,
     default_scan_options: Mapping[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[OpenArguments],
 ) -> LanceDataset:
     """Open a table at its newest version, at ``version``, or as it was at the time ``asof``.
 
@@ -57,8 +58,9 @@ def dataset(
     commit_lock = options.pop("commit_lock", None)
     allow_base_paths = options.pop("allow_base_paths", None)
     session = options.pop("session", None)
-    sizes = (options.pop(f"{name}_cache_size_bytes", None) for name in ("index", "metadata"))
-    session = Session(*sizes) if session is None else session
+    index_bytes = options.pop("index_cache_size_bytes", None)
+    metadata_bytes = options.pop("metadata_cache_size_bytes", None)
+    session = Session(index_bytes, metadata_bytes) if session is None else session
     open_table.check_options(options)
     root = open_table.open_root(uri, storage_options, allow_base_paths, session)
     root = root.with_lock(commit_lock)
@@ -71,7 +73,7 @@ def write_dataset(
     data_obj: ReaderLike,
     uri: Target,
     schema: pa.Schema | None = None,
-    mode: str = "create",
+    mode: Mode = "create",
     **arguments: Unpack[WriteArguments],
 ) -> LanceDataset:
     """Write rows to a table and return it at the version that contains them.

@@ -14,6 +14,7 @@ from typing import Any
 
 from lance_core.commits import refs
 from lance_core.dataset.maintenance.clone import clone_to
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.open_table import Reference
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot
@@ -29,6 +30,7 @@ from lance_core.store.base import ObjectStore
 from lance_core.table.refs import Branch, branch_path, check_branch_name
 
 
+@short_tracebacks
 class Branches:
     """The branches of a table except the main one; `LanceDataset.create_branch` creates them."""
 

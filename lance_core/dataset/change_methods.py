@@ -6,12 +6,13 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 import pyarrow as pa
 
 from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.mixin_base import DatasetBase
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Target
 from lance_core.dataset.values.base_path import DatasetBasePath
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from lance_core.dataset import merge_insert as merging
+    from lance_core.dataset.arguments import CommitArguments, InsertArguments, Mode
     from lance_core.dataset.merge_insert import MergeInsertBuilder
     from lance_core.dataset.write import replace_rows as replacing
     from lance_core.dataset.write import row_changes
@@ -56,10 +58,13 @@ else:
     updating = lazy_module("lance_core.dataset.write.update")
 
 
+@short_tracebacks
 class ChangeMethods(DatasetBase):
     """Commits new versions of the table."""
 
-    def insert(self, data: ReaderLike, *, mode: str = "append", **options: Any) -> None:
+    def insert(
+        self, data: ReaderLike, *, mode: Mode = "append", **options: Unpack[InsertArguments]
+    ) -> None:
         """Write rows like `lance_core.write_dataset`, and move to the new version."""
         schema = options.pop("schema", None)
         self._snapshot = write(data, self, schema, mode, options)
@@ -92,7 +97,7 @@ class ChangeMethods(DatasetBase):
         *,
         transaction_uuid: str | None = None,
         schema: LanceSchema | None = None,
-        **options: Any,
+        **options: Unpack[CommitArguments],
     ) -> DeleteResult:
         """Replace the rows that satisfy ``predicate`` in one commit, and move to the new version.
 
@@ -308,7 +313,7 @@ class ChangeMethods(DatasetBase):
         read_version: int | None = None,
         commit_lock: CommitLock | None = None,
         storage_options: Mapping[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[CommitArguments],
     ) -> Self:
         """Commit an operation whose files are already written as a new version.
 
@@ -332,7 +337,7 @@ class ChangeMethods(DatasetBase):
         transactions: Sequence[Transaction],
         commit_lock: CommitLock | None = None,
         storage_options: Mapping[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[CommitArguments],
     ) -> BulkCommitResult[Self]:
         """Commit the rows of several Append transactions as one version.
 

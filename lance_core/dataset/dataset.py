@@ -18,6 +18,7 @@ from lance_core.dataset.schema_methods import SchemaMethods
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.session import Session
 from lance_core.dataset.statistics import LanceStats
+from lance_core.errors import printable
 from lance_core.on_demand import lazy_module
 from lance_core.schema import LanceSchema
 from lance_core.store.config import StoreConfig
@@ -72,7 +73,7 @@ class LanceDataset(
 
     def __repr__(self) -> str:
         try:
-            return describe.text(self._snapshot, "LanceDataset")
+            return printable(describe.text(self._snapshot, "LanceDataset"))
         except Exception:  # a traceback shows it, possibly half made or without descriptors left
             return "LanceDataset"
 

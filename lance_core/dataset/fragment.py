@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from lance_core.dataset.read import take as taking
 from lance_core.dataset.read.projection import ROW_ADDRESS, Columns, Projection, select
 from lance_core.dataset.read.scan_options import options_of, split_options
 from lance_core.dataset.scanner import LanceScanner
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
 from lance_core.dataset.values.fragment_metadata import DataFile, FragmentMetadata
 from lance_core.dataset.values.progress import ProgressOfFragment
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.compute as pc
 
+    from lance_core.dataset.arguments import FragmentScanArguments, HeadArguments
     from lance_core.dataset.write import existing_file
     from lance_core.dataset.write.schema_evolution import add_columns as adding
     from lance_core.dataset.write.schema_evolution import merge as merging
@@ -75,6 +77,7 @@ class FragmentSession:
         return taking.take_in_fragment(self._snapshot, self._fragment, indices, self._projection)
 
 
+@short_tracebacks
 class LanceFragment(ArrowInstance):
     """A fragment of one version; returned by `LanceDataset.get_fragments`."""
 
@@ -199,22 +202,28 @@ class LanceFragment(ArrowInstance):
             return None
         return file.store_path(self.fragment_id, self._snapshot.base(file.base_id))
 
-    def count_rows(self, filter: Any = None) -> int:
+    def count_rows(self, filter: str | pc.Expression | None = None) -> int:
         """The number of rows that are not deleted and satisfy ``filter``."""
         if filter is None:
             return self._snapshot.live_rows(self._fragment)
         return self.scanner(columns=[], filter=filter).count_rows()
 
-    def scanner(self, *, columns: Columns = None, **options: Any) -> LanceScanner:
+    def scanner(
+        self, *, columns: Columns = None, **options: Unpack[FragmentScanArguments]
+    ) -> LanceScanner:
         """A scan of this fragment; see `LanceDataset.scanner` for the options."""
         arguments = {"columns": columns, "fragments": [self], **options}
         return LanceScanner(self._snapshot, options_of(arguments))
 
-    def to_table(self, columns: Columns = None, **options: Any) -> pa.Table:
+    def to_table(
+        self, columns: Columns = None, **options: Unpack[FragmentScanArguments]
+    ) -> pa.Table:
         """The rows as a table; see `LanceDataset.scanner` for the options."""
         return self.scanner(columns=columns, **options).to_table()
 
-    def to_batches(self, *, columns: Columns = None, **options: Any) -> Iterator[pa.RecordBatch]:
+    def to_batches(
+        self, *, columns: Columns = None, **options: Unpack[FragmentScanArguments]
+    ) -> Iterator[pa.RecordBatch]:
         """The rows as record batches; see `LanceDataset.scanner` for the options."""
         return self.scanner(columns=columns, **options).to_batches()
 
@@ -223,7 +232,7 @@ class LanceFragment(ArrowInstance):
         of_scan, of_pandas = split_options(options)
         return self.scanner(columns=columns, **of_scan).to_pandas(**of_pandas)
 
-    def head(self, num_rows: int, **options: Any) -> pa.Table:
+    def head(self, num_rows: int, **options: Unpack[HeadArguments]) -> pa.Table:
         """The first rows."""
         return self.scanner(limit=num_rows, **options).to_table()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from lance_core.dataset.mixin_base import DatasetBase
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.values.base_path import DatasetBasePath
 from lance_core.on_demand import lazy_module
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from lance_core.dataset import branches as _branches
     from lance_core.dataset import delta as _delta
     from lance_core.dataset import tags as _tags
+    from lance_core.dataset.arguments import CloneArguments
     from lance_core.dataset.branches import Branches
     from lance_core.dataset.delta import DatasetDelta
     from lance_core.dataset.maintenance import clone
@@ -33,6 +35,7 @@ else:
     versions = lazy_module("lance_core.dataset.snapshot.versions")
 
 
+@short_tracebacks
 class HistoryMethods(DatasetBase):
     """Lists, describes and opens the versions of the table."""
 
@@ -130,7 +133,7 @@ class HistoryMethods(DatasetBase):
         target_path: str | os.PathLike[str],
         reference: Reference,
         storage_options: Mapping[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[CloneArguments],
     ) -> Self:
         """Create a table with the content of a version, whose files stay in this table.
 
@@ -151,7 +154,7 @@ class HistoryMethods(DatasetBase):
         target_path: str | os.PathLike[str],
         reference: Reference,
         storage_options: Mapping[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[CloneArguments],
     ) -> Self:
         """Create a table with copies of all files of a version; see `shallow_clone`."""
         storage_options = hide_secrets(storage_options)

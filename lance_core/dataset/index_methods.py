@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from lance_core.dataset.mixin_base import DatasetBase
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 
@@ -26,6 +27,7 @@ else:
     statistics = lazy_module(f"{_FOLDER}.statistics")
 
 
+@short_tracebacks
 class IndexMethods(DatasetBase):
     """Creates, lists and drops the indices of columns."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from lance_core.dataset.mixin_base import DatasetBase
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
 from lance_core.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
@@ -15,6 +16,7 @@ from lance_core.suggestions import unknown_argument
 
 if TYPE_CHECKING:
     from lance_core.dataset import optimize as optimizing
+    from lance_core.dataset.arguments import CleanupArguments, CleanupPlanArguments
     from lance_core.dataset.maintenance import cleanup, drop, naming_migration, validate
     from lance_core.dataset.maintenance.cleanup import CleanupExplanation, CleanupStats
 else:
@@ -25,6 +27,7 @@ else:
     validate = lazy_module("lance_core.dataset.maintenance.validate")
 
 
+@short_tracebacks
 class MaintenanceMethods(DatasetBase):
     """Validates, compacts and cleans up the table's files."""
 
@@ -47,7 +50,7 @@ class MaintenanceMethods(DatasetBase):
         *,
         delete_unverified: bool = False,
         versions: Sequence[int] | None = None,
-        **options: Any,
+        **options: Unpack[CleanupArguments],
     ) -> CleanupStats:
         """Remove old versions, and files that no remaining version references.
 
@@ -78,7 +81,7 @@ class MaintenanceMethods(DatasetBase):
         versions: Sequence[int] | None = None,
         include_files: bool = False,
         max_files: int = 1000,
-        **options: Any,
+        **options: Unpack[CleanupPlanArguments],
     ) -> CleanupExplanation:
         """The versions and files that `cleanup_old_versions` would remove, and why others stay.
 
@@ -135,6 +138,6 @@ _NAMED = {"older_than", "retain_versions", "versions", "delete_unverified"}
 """The arguments that both cleanup methods name themselves."""
 
 
-def _check(options: dict[str, Any], known: set[str]) -> None:
+def _check(options: Mapping[str, object], known: set[str]) -> None:
     for name in options.keys() - known:
         raise unknown_argument(name, known | _NAMED)

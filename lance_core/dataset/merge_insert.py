@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import as_filter
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
 from lance_core.dataset.write.input import ReaderLike, to_reader
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.mixin_base import DatasetBase
 
 
+@short_tracebacks
 class MergeInsertBuilder:
     """A merge of new data (the source) into a table (the target).
 

@@ -20,6 +20,7 @@ from lance_core.dataset.maintenance.compaction.tasks import (
 )
 from lance_core.dataset.maintenance.compaction.verify import CompactionCheck, verify
 from lance_core.dataset.mixin_base import DatasetBase
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.values.auto_cleanup_options import (
     INTERVAL,
     OLDER_THAN,
@@ -96,6 +97,7 @@ class Compaction:
         return metrics
 
 
+@short_tracebacks
 class DatasetOptimizer:
     """Rewrites the files of a table for faster reads; `LanceDataset.optimize` returns it."""
 

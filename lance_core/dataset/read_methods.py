@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from lance_core.dataset.read import take as taking
 from lance_core.dataset.read.projection import Columns
 from lance_core.dataset.read.scan_options import options_of, split_options
 from lance_core.dataset.scanner import LanceScanner
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from lance_core.dataset import fragment as fragments
     from lance_core.dataset import sql_query as queries
+    from lance_core.dataset.arguments import HeadArguments, MoreScanArguments, ScanArguments
     from lance_core.dataset.fragment import LanceFragment
     from lance_core.dataset.read import row_addresses
     from lance_core.dataset.read import take_blobs as blob_take
@@ -34,6 +36,7 @@ else:
     blob_take = lazy_module("lance_core.dataset.read.take_blobs")
 
 
+@short_tracebacks
 class ReadMethods(DatasetBase):
     """Reads the open version."""
 
@@ -45,7 +48,7 @@ class ReadMethods(DatasetBase):
         offset: int | None = None,
         nearest: Any = None,
         batch_size: int | None = None,
-        **options: Any,
+        **options: Unpack[MoreScanArguments],
     ) -> LanceScanner:
         """A scan of the open version; the methods of `LanceScanner` run it.
 
@@ -74,12 +77,20 @@ class ReadMethods(DatasetBase):
         }
         return LanceScanner(self._snapshot, options_of(arguments, self._scan_defaults))
 
-    def to_table(self, columns: Columns = None, filter: Any = None, **options: Any) -> pa.Table:
+    def to_table(
+        self,
+        columns: Columns = None,
+        filter: str | pc.Expression | None = None,
+        **options: Unpack[ScanArguments],
+    ) -> pa.Table:
         """Read rows as a table; see `scanner` for the options."""
         return self.scanner(columns, filter, **options).to_table()
 
     def to_batches(
-        self, columns: Columns = None, filter: Any = None, **options: Any
+        self,
+        columns: Columns = None,
+        filter: str | pc.Expression | None = None,
+        **options: Unpack[ScanArguments],
     ) -> Iterator[pa.RecordBatch]:
         """Read rows as a stream of batches; see `scanner` for the options."""
         return self.scanner(columns, filter, **options).to_batches()
@@ -100,9 +111,9 @@ class ReadMethods(DatasetBase):
         """
         return queries.SqlQueryBuilder(self, sql)
 
-    def head(self, num_rows: int, **options: Any) -> pa.Table:
+    def head(self, num_rows: int, **options: Unpack[HeadArguments]) -> pa.Table:
         """The first ``num_rows`` rows; see `scanner` for the options."""
-        return self.scanner(**{**options, "limit": num_rows}).to_table()
+        return self.scanner(limit=num_rows, **options).to_table()
 
     def slice(self, start: int, end: int, columns: Columns = None) -> pa.Table:
         """Rows from position ``start`` (inclusive) to ``end`` (exclusive)."""
@@ -211,7 +222,9 @@ class ReadMethods(DatasetBase):
         indices = random.sample(range(count), num_rows)
         return self.take(indices if randomize_order else sorted(indices), columns)
 
-    def count_rows(self, filter: Any = None, **options: Any) -> int:
+    def count_rows(
+        self, filter: str | pc.Expression | None = None, **options: Unpack[ScanArguments]
+    ) -> int:
         """The number of rows that satisfy ``filter``; without a filter, reads only the manifest."""
         if filter is None and not options:
             return self._snapshot.num_rows

@@ -21,10 +21,11 @@ from lance_core.dataset.read.scan_options import (
     plan_scan,
 )
 from lance_core.dataset.read.take import Indices, as_indices
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError, printable
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class TaggedRecordBatch(NamedTuple):
     fragment: LanceFragment | None
 
 
+@short_tracebacks
 class LanceScanner(ArrowInstance):
     """A scan of one version, returned by `LanceDataset.scanner`. Each method call runs it again."""
 
@@ -65,7 +67,8 @@ class LanceScanner(ArrowInstance):
 
     def __repr__(self) -> str:
         try:
-            return f"LanceScanner of {self._snapshot.root.redacted_uri}\n{self.explain_plan()}"
+            text = f"LanceScanner of {self._snapshot.root.redacted_uri}\n{self.explain_plan()}"
+            return printable(text)
         except Exception:  # a traceback shows it, possibly half made or without descriptors left
             return "LanceScanner"
 

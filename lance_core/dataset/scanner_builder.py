@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from lance_core.dataset.read.scan_options import BUILDER_NAMES, KNOWN, not_negative, options_of
 from lance_core.dataset.read.sort_keys import ColumnOrdering
 from lance_core.dataset.scanner import LanceScanner
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot.snapshot import HasSnapshot
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.suggestions import did_you_mean, shortened
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
 
 
+@short_tracebacks
 class ScannerBuilder:
     """The options of a scan of ``ds``; see `LanceDataset.scanner` for their meaning.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core.dataset.mixin_base import DatasetBase
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ else:
     udf = lazy_module(f"{_FOLDER}.udf")
 
 
+@short_tracebacks
 class SchemaMethods(DatasetBase):
     """Adds, changes and removes columns. Existing data files stay as they are."""
 

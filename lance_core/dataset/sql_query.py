@@ -12,11 +12,13 @@ from lance_core.dataset.expressions.datafusion import INSTALL, engine, engine_er
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.read.scan_options import options_of
 from lance_core.dataset.scanner import LanceScanner
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.errors import UnsupportedFeatureError
 
 DEFAULT_TABLE_NAME = "dataset"
 
 
+@short_tracebacks
 class SqlQueryBuilder:
     """The options of a query, returned by `LanceDataset.sql`. Each method returns the builder."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import lazy_module
 
@@ -29,6 +30,7 @@ class DataStatistics:
     fields: list[FieldStatistics]
 
 
+@short_tracebacks
 class LanceStats:
     """Statistics of one version, returned by `LanceDataset.stats`."""
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from lance_core.commits import refs
 from lance_core.commits.cleanup.pins import is_pin
+from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.open_table import Reference
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot
@@ -29,6 +30,7 @@ Ordered = list[tuple[str, dict[str, Any]]]
 """Pairs of a name and the properties of the tag or branch, in order."""
 
 
+@short_tracebacks
 class Tags:
     """The tags of a table. A cleanup keeps the version of each tag until the tag is deleted."""
 

@@ -10,6 +10,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from lance_core.errors import printable
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.field import Field
 from lance_core.schema.tree import Schema
@@ -59,7 +60,8 @@ class LanceField:
         return self._field.unenforced_clustering_key_position or None
 
     def __repr__(self) -> str:
-        return "Field { " + "; ".join(line.strip() for line in _lines(self._field, 0)) + " }"
+        lines = [line.strip() for line in _lines(self._field, 0)]
+        return printable("Field { " + "; ".join(lines) + " }")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,7 +125,7 @@ class LanceSchema:
         lines = [line for field in self._schema.fields for line in _lines(field, 1)]
         if self._schema.metadata:
             lines.append(f"  metadata: {dict(self._schema.metadata)}")
-        return "\n".join(["Schema {", *lines, "}"])
+        return printable("\n".join(["Schema {", *lines, "}"]))
 
 
 def stored_schema(schema: LanceSchema | pa.Schema) -> Schema:

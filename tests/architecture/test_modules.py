@@ -33,10 +33,11 @@ def is_docstring(node: ast.stmt) -> bool:
 
 def is_lazy_export(node: ast.stmt) -> bool:
     """What lets a name be imported when it is first used (PEP 562)."""
-    checking = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    return checking or (
-        isinstance(node, ast.FunctionDef) and node.name in {"__getattr__", "__dir__"}
-    )
+    if isinstance(node, ast.If):
+        condition = ast.unparse(node.test)
+        hidden = condition == "not TYPE_CHECKING" and all(map(is_lazy_export, node.body))
+        return condition == "TYPE_CHECKING" or hidden
+    return isinstance(node, ast.FunctionDef) and node.name in {"__getattr__", "__dir__"}
 
 
 def is_all(node: ast.stmt) -> bool:

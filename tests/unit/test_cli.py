@@ -142,6 +142,20 @@ def test_versions_are_listed(table: str, capsys: pytest.CaptureFixture[str]) -> 
     assert second.endswith("4 rows  Append")
 
 
+def test_one_version_is_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["versions", table, "--version", "1"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("1  ")
+
+
+def test_a_full_disk_is_one_line_and_the_status_1(table: str) -> None:
+    command = [sys.executable, "-m", "lance_core", "versions", table]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "lance-core: the output could not be written: No space left on device\n"
+
+
 def test_the_schema_is_listed(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, "schema", table, "--option", "durability=fast") == [
         "   0  a: int64",

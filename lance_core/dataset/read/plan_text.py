@@ -14,6 +14,7 @@ from lance_core.dataset.expressions.filters import Value
 from lance_core.dataset.read import ordered_scan, scan
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required, select
 from lance_core.dataset.read.spans import narrowed
+from lance_core.errors import printable
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan
@@ -44,7 +45,7 @@ class PlanText(str):
     def of(cls, steps: Sequence[PlanStep]) -> PlanText:
         """The text of ``steps``."""
         lines = ["  " * depth + str(step) for depth, step in enumerate(steps)]
-        text = cls("\n".join([*lines, ""]))
+        text = cls(printable("\n".join([*lines, ""])))
         text.steps = tuple(steps)
         return text
 

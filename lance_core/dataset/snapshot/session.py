@@ -91,6 +91,17 @@ class Session:
         caches = (*metadata, self.small_files.cache, self.indices)
         return sum(cache.total for cache in caches)
 
+    def __copy__(self) -> Session:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Session:
+        """The session itself: copies of a dataset share its caches."""
+        return self
+
+    def __reduce__(self) -> tuple[type[Session], tuple[int | None, int | None]]:
+        """Pickled without its contents, which another process reads again."""
+        return Session, self._limits
+
     def fresh(self) -> Session:
         """Empty caches with the same limits."""
         return Session(*self._limits)

@@ -85,12 +85,16 @@ def _with_fragments(
 
 def _commit(plan: WritePlan, read_version: int, operation: LanceOperation.BaseOperation) -> None:
     properties = _properties(plan)
-    options: dict[str, Any] = {**plan.options.commit, **_once(plan)}
+    version = plan.options.files.get("data_storage_version")
+    options: dict[str, Any] = {
+        **plan.options.commit,
+        **_once(plan),
+        "data_storage_version": version,
+    }
     lance_core.LanceDataset.commit(
         plan.table.uri,
         lance_core.Transaction(read_version, operation, plan.transaction_uuid, properties),
         storage_options=plan.table.options,
-        data_storage_version=plan.options.files.get("data_storage_version"),
         **options,
     )
 

@@ -1,0 +1,146 @@
+"""The keyword arguments of public methods, for type checkers and editors.
+
+The methods collect them in ``**options`` and check their names when they are called, with
+suggestions for misspelt ones. Only type checkers import this module. Arguments whose type is
+``object`` are pylance's: they have no effect here, or raise `UnsupportedFeatureError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias, TypedDict
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.commits.handlers.lock import CommitLock
+from lance_core.dataset.read.projection import Columns
+from lance_core.dataset.read.scan_metrics import StatisticsCallback
+from lance_core.dataset.read.scan_options import HasFragmentId
+from lance_core.dataset.read.scan_splits import ScanSplit
+from lance_core.dataset.read.sort_keys import ColumnOrdering
+from lance_core.dataset.snapshot.session import Session
+from lance_core.dataset.write.write import WriteArguments
+
+Mode: TypeAlias = Literal["create", "append", "overwrite"]
+"""What a write does with the rows that a table has."""
+
+
+class OpenArguments(TypedDict, total=False):
+    """Of `lance_core.dataset`, beside those that it names."""
+
+    allow_base_paths: str | Sequence[str] | None
+    commit_lock: CommitLock | None
+    session: Session | None
+    index_cache_size_bytes: int | None
+    metadata_cache_size_bytes: int | None
+    block_size: object
+    index_cache_size: object
+    metadata_cache_size: object
+    read_params: object
+    s3_credentials_refresh_offset_seconds: object
+    ignore_namespace_table_storage_options: object
+    namespace: object
+    namespace_client: object
+    table_id: object
+
+
+class CloneArguments(OpenArguments, total=False):
+    """Of clones, beside those that they name."""
+
+    default_scan_options: Mapping[str, Any] | None
+
+
+class MoreScanArguments(TypedDict, total=False):
+    """Of `LanceDataset.scanner`, beside those that it names; see `ScanOptions`."""
+
+    batch_size_bytes: int | None
+    strict_batch_size: bool | None
+    fragments: Sequence[HasFragmentId] | None
+    row_ranges: Sequence[tuple[int, int, int]] | None
+    splits: Sequence[ScanSplit] | None
+    with_row_id: bool | None
+    with_row_address: bool | None
+    blob_handling: str | None
+    use_stats: bool | None
+    late_materialization: bool | Sequence[str] | None
+    include_deleted_rows: bool | None
+    order_by: Sequence[ColumnOrdering | str] | None
+    row_addr_allowlist: bytes | None
+    row_addr_blocklist: bytes | None
+    scan_stats_callback: StatisticsCallback | None
+    use_scalar_index: bool | None
+    fast_search: bool | None
+    batch_readahead: int | None
+    fragment_readahead: int | None
+    io_buffer_size: int | None
+    scan_in_order: bool | None
+    prefilter: bool | None
+    disable_scoring_autoprojection: bool | None
+    full_text_query: object
+    index_segments: object
+
+
+class HeadArguments(MoreScanArguments, total=False):
+    """Of ``head``, beside the number of rows."""
+
+    columns: Columns
+    filter: str | pc.Expression | None
+    offset: int | None
+    nearest: object
+    batch_size: int | None
+
+
+class ScanArguments(MoreScanArguments, total=False):
+    """Of reads that name only ``columns`` and ``filter``."""
+
+    limit: int | None
+    offset: int | None
+    nearest: object
+    batch_size: int | None
+
+
+class FragmentScanArguments(ScanArguments, total=False):
+    """Of reads of a fragment, which name only ``columns``."""
+
+    filter: str | pc.Expression | None
+
+
+class InsertArguments(WriteArguments, total=False):
+    """Of `LanceDataset.insert`, beside the mode."""
+
+    schema: pa.Schema | None
+
+
+class CommitArguments(TypedDict, total=False):
+    """Of commits, beside those that they name; see `lance_core.dataset.write.commit.options_of`."""
+
+    enable_v2_manifest_paths: bool | None
+    enable_stable_row_ids: bool | None
+    detached: bool | None
+    max_retries: int | None
+    commit_timeout: timedelta | None
+    commit_message: str | None
+    transaction_properties: Mapping[str, str] | None
+    data_storage_version: str | None
+    is_committed: Callable[[Mapping[str, str]], bool] | None
+    namespace_client: object
+    table_id: object
+    namespace_client_managed_versioning: object
+    base_store_params: object
+
+
+class CleanupArguments(TypedDict, total=False):
+    """Of `LanceDataset.cleanup_old_versions`, beside those that it names."""
+
+    error_if_tagged_old_versions: bool
+    delete_rate_limit: int | None
+    delete_concurrency: int | None
+
+
+class CleanupPlanArguments(TypedDict, total=False):
+    """Of `LanceDataset.explain_cleanup_old_versions`, beside those that it names."""
+
+    error_if_tagged_old_versions: bool
+    delete_rate_limit: int | None
