@@ -113,6 +113,14 @@ class CommitHandler(ABC):
     def commit(self, candidate: Candidate) -> ManifestLocation:
         """Publish ``candidate`` as its version; the module's docstring defines how a call ends."""
 
+    def check_can_commit(self) -> None:  # noqa: B027 - most handlers know nothing in advance
+        """Raise what `commit` certainly would, such as `NoSafeCommitHandlerError`.
+
+        Called before a change writes its first file, so that a commit that cannot succeed uploads
+        nothing and leaves nothing. May write to find out, like a probe of the store. Cheap if
+        called again. Returning promises nothing.
+        """
+
     def discard(self, candidate: Candidate) -> None:
         """Remove temporary files and records that `commit` left beside the versions.
 

@@ -111,6 +111,10 @@ class CheckedCommitHandler(CommitHandler):
         _LOG.warning("%s", text)  # the commit may succeed, so its author may see nothing else
         raise OutcomeUnknownError(text)
 
+    def check_can_commit(self) -> None:
+        with self._named("check_can_commit"):
+            self.inner.check_can_commit()
+
     def discard(self, candidate: Candidate) -> None:
         self.inner.discard(candidate)
 

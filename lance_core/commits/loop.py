@@ -122,6 +122,7 @@ class _Attempts:
             raise UnsupportedFeatureError(
                 "only another detached version can follow a detached version: pass detached=True"
             )
+        self._handler.check_can_commit()
         try:
             return self._commit()
         except IdentityTakenError:

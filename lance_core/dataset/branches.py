@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lance_core.commits import refs
-from lance_core.dataset.maintenance.clone import clone_to
+from lance_core.dataset.maintenance.clone import clone_to, with_handler_of
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.open_table import Reference
@@ -89,6 +89,8 @@ def create_branch(snapshot: Snapshot, name: str, reference: Reference = None) ->
     if reference is not None:
         start = open_table.branch_root(table, target.branch)
         snapshot = open_table.open_version(start, target.version)
+    root = with_handler_of(root, snapshot)
+    root.check_can_commit()
     refs.create_branch(table.store, name, target)
     try:
         # A cleanup that did not see the branch's record may have removed the version by now.

@@ -173,6 +173,9 @@ class UnprovenCommitHandler(CommitHandler):
     def commit(self, candidate: Candidate) -> ManifestLocation:
         return self._proof().commit(candidate)
 
+    def check_can_commit(self) -> None:
+        self._proof().check_can_commit()
+
     def discard(self, candidate: Candidate) -> None:
         if self._proven is not None:
             self._proven.discard(candidate)

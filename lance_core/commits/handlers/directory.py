@@ -34,5 +34,8 @@ class ReadOnlyCommitHandler(DirectoryCommitHandler):
 
     keeps_contract = True
 
+    def check_can_commit(self) -> None:
+        raise NoSafeCommitHandlerError("nothing is committed: this handler is read-only")
+
     def commit(self, candidate: Candidate) -> ManifestLocation:
         raise NoSafeCommitHandlerError(f"version {candidate.version}: this handler is read-only")

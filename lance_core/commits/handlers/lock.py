@@ -55,17 +55,20 @@ class LockCommitHandler(DirectoryCommitHandler):
         self._lock = lock
         self._writer = ExclusiveWriter(store, environment, request_lifetime)
 
+    def check_can_commit(self) -> None:
+        if self.store.capabilities.strong_reads is Guarantee.NO:
+            raise NoSafeCommitHandlerError(
+                f"a commit lock does not help on {self.store!r}: under the lock, a writer may not "
+                "see what was written before"
+            )
+
     def commit(self, candidate: Candidate) -> ManifestLocation:
         """Publish a version under the lock.
 
         Raises `CommitConflictError` if entering the lock raises it, `CommitLockError` for any other
         error on entering, and what every handler raises.
         """
-        if self.store.capabilities.strong_reads is Guarantee.NO:
-            raise NoSafeCommitHandlerError(
-                f"a commit lock does not help on {self.store!r}: under the lock, a writer may not "
-                "see what was written before"
-            )
+        self.check_can_commit()
         held = _enter(self._lock, candidate.version)
         try:
             location = self._writer.write(candidate, permit=lambda: None)

@@ -87,7 +87,8 @@ def deep_clone(
     """
     storage_options = hide_secrets(storage_options)
     source = _source(snapshot, reference)
-    root = _new_root(source, target, storage_options)
+    root = with_handler_of(_new_root(source, target, storage_options), source)
+    root.check_can_commit()
     for _ in in_order(_Copy.run, _copies(source, root.store), COPIED_AT_ONCE):
         pass
     return clone_to(root, source, open_table.branch_of(source), None, is_shallow=False)
@@ -108,9 +109,7 @@ def clone_to(
     """
     if source.version & DETACHED:
         raise UnsupportedFeatureError("a detached version cannot be cloned")
-    marker = source.manifest.config.get(MARKER)
-    if marker is not None:
-        root = open_table.with_handler_named(root, marker)
+    root = with_handler_of(root, source)
     operation = Clone(is_shallow, source_branch, source.version, base_path_of(source.root), branch)
     made = commit_transaction(
         root.handler,
@@ -120,6 +119,12 @@ def clone_to(
         CommitOptions(naming=source.location.naming, facts=CommitFacts(source=source.file)),
     )
     return Snapshot(root, made.file, made.location)
+
+
+def with_handler_of(root: TableRoot, source: Snapshot) -> TableRoot:
+    """``root`` with the commit handler that the config of ``source`` names, if it names one."""
+    marker = source.manifest.config.get(MARKER)
+    return root if marker is None else open_table.with_handler_named(root, marker)
 
 
 def base_path_of(root: TableRoot) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.commits.base import CommitHandler, ManifestLocation
+from lance_core.commits.checked_handler import checked
 from lance_core.commits.handlers.lock import CommitLock, locked
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.concurrency.lru_cache import LruCache
@@ -70,6 +71,10 @@ class TableRoot:
     def with_lock(self, commit_lock: CommitLock | None) -> TableRoot:
         """The same root, with commits inside ``commit_lock``; None changes nothing."""
         return self if commit_lock is None else replace(self, commit_lock=commit_lock)
+
+    def check_can_commit(self) -> None:
+        """Raise the error of a commit that cannot succeed; call it before writing files."""
+        checked(self.handler, self.store).check_can_commit()
 
     @property
     def uri(self) -> str:

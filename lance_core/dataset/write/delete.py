@@ -60,6 +60,7 @@ class _Delete:
         self._plan = deletions.plan_of(snapshot, predicate)
 
     def run(self, options: CommitOptions) -> tuple[Snapshot, DeleteResult]:
+        self._snapshot.root.check_can_commit()
         whole = deletions.constant(self._plan)
         if whole is None:
             rows = deletions.find(self._snapshot, self._plan)

@@ -48,6 +48,7 @@ def replace_rows(
     appended = new.to_stored()
     assert isinstance(appended.operation, Append)
     check_writable(snapshot.manifest.flags)
+    snapshot.root.check_can_commit()
     plan = deletions.plan_of(snapshot, predicate)
     if schema is not None:
         return _with_columns(snapshot, plan, appended, stored_schema(schema), options, environment)

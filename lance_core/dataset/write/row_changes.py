@@ -188,6 +188,7 @@ def change_rows(
     def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, RowChangeCounts]:
         options = dataclasses.replace(options, age_of_files=environment.stopwatch())
         changes = []
+        version.root.check_can_commit()
         with discard_on_failure(version.root) as files:
             for change in work(version):
                 changes.append(change)

@@ -100,6 +100,7 @@ class _Update:
     def run(self, options: CommitOptions) -> tuple[Snapshot, UpdateResult]:
         options = replace(options, age_of_files=self._environment.stopwatch())
         snapshot = self._snapshot
+        snapshot.root.check_can_commit()
         with discard_on_failure(snapshot.root) as files:
             operation = self._operation(files)
             transaction = new_transaction(snapshot, operation, self._environment)

@@ -138,6 +138,7 @@ def write(
 ) -> Snapshot:
     """Write rows and commit them: see `lance_core.dataset.api.write_dataset`."""
     job = _Job.prepare(data, target, schema, mode, dict(arguments))
+    job.root.check_can_commit()
     fragments = job.write()
     try:
         with discard_on_failure(job.root) as files:

@@ -98,6 +98,7 @@ class _Compaction:
         """Execute tasks for `snapshot`, and commit the results that meet no conflict."""
         snapshot, settings = self.snapshot, self._settings
         options = CommitOptions(age_of_files=self._environment.stopwatch())
+        snapshot.root.check_can_commit()
         with discard_on_failure(snapshot.root) as files:
             results = _execute_all(snapshot, tasks, settings, files, self._progress)
             made = commit_valid_results(snapshot, results, files, options, self._environment)

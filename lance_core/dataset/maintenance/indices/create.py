@@ -76,6 +76,7 @@ def create(snapshot: Snapshot, new: NewIndex, environment: Environment = SYSTEM)
         if base is not snapshot:
             _check_unchanged(snapshot, old, name)
         fragments = list(base.manifest.fragments) if new.train else []
+        base.root.check_can_commit()
         with discard_on_failure(base.root) as files:
             made = _build(SegmentWriter(base, files, environment), new, request, name, fragments)
             operation = CreateIndex((made,), old)

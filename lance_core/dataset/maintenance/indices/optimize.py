@@ -73,6 +73,7 @@ def optimize(
         changes = list(_changes(base, options))
         if not changes:
             return base
+        base.root.check_can_commit()
         with discard_on_failure(base.root) as files:
             writer = SegmentWriter(base, files, environment)
             new = tuple(change.write(writer) for change in changes)

@@ -65,6 +65,7 @@ def merge(
     """
 
     def attempt(version: Snapshot, options: CommitOptions) -> tuple[Snapshot, MergeResult]:
+        version.root.check_can_commit()
         join = Join(version, plan, source.for_table(version.schema, plan), folder, budget)
         with discard_on_failure(version.root) as files:
             age, is_committed = environment.stopwatch(), plan.is_committed

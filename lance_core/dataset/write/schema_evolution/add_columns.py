@@ -68,6 +68,7 @@ def add_columns(
     if schema is not None:
         return add_null_columns(snapshot, schema, environment)
     age = environment.stopwatch()
+    snapshot.root.check_can_commit()
     with discard_on_failure(snapshot.root) as files:
         adding = Adding.of(snapshot, transform, files, read_columns, batch_size)
         with adding.keeping_checkpoint():

@@ -84,6 +84,7 @@ def alter_columns(
     if altered.required.fields:
         _check_no_nulls(snapshot, altered)
     age = environment.stopwatch()
+    snapshot.root.check_can_commit()
     with discard_on_failure(snapshot.root) as files:
         column_files = ColumnFiles(snapshot, files, altered.new, altered.schema)
         column_files.check()

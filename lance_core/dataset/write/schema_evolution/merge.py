@@ -38,6 +38,7 @@ def merge(
     """Commit the columns of ``reader`` as new columns; see `LanceDataset.merge`."""
     check_writable(snapshot.manifest.flags)
     age = environment.stopwatch()
+    snapshot.root.check_can_commit()
     with discard_on_failure(snapshot.root) as files:
         joining = _Joining(snapshot, files, reader, left_on, right_on)
         operation = Merge(joining.all(), joining.added.schema, joining.preserves_nullability)
