@@ -16,7 +16,7 @@ from lance_core.datafile.page_statistics import PageStatistics
 from lance_core.datafile.read_ahead import FileReadAhead, Kept
 from lance_core.datafile.small_files import SmallFile, SmallFiles
 from lance_core.datafile.tail import Tail
-from lance_core.encodings.arrow.ordered_rows import AnyRows
+from lance_core.encodings.arrow.ordered_rows import AnyRows, halves
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import (
     Decoding,
@@ -184,12 +184,26 @@ class FileReader:
         Results have the fields' storage types. Buffers that are stored in Arrow's layout are not
         copied, unless many small ones are joined.
 
-        Raises `InvalidInputError` for rows outside of the file, `CorruptFileError` for an invalid
-        file, `ResultTooLargeError` for more rows than memory can hold, and
+        A result has several chunks if one array cannot hold it. Raises `InvalidInputError` for rows
+        outside of the file, `CorruptFileError` for an invalid file, `ResultTooLargeError` for more
+        rows than memory can hold or a value that no array of its type can hold, and
         `UnsupportedFeatureError` for an unknown encoding.
         """
         try:
             self._check_rows(rows)
+            return self._read(fields, column_of, rows)
+        except CorruptFileError as error:
+            raise error.at(path=self.path) from error
+        except ResultTooLargeError:
+            raise
+        except MemoryError as error:
+            raise _too_large(len(rows), self.path) from error
+
+    def _read(
+        self, fields: Sequence[Field], column_of: Mapping[int, int], rows: AnyRows
+    ) -> list[pa.ChunkedArray]:
+        """See `read`; cuts the rows where one array cannot hold what a decoder returns."""
+        try:
             groups, rest = self._grouped(fields, column_of)
             if len(rows) == 0:
                 return [_chunked(field, [], 0) for field in fields]
@@ -204,12 +218,14 @@ class FileReader:
             arrays = chain.from_iterable(self._decoded(decodings, len(rows)))
             found = dict(zip(places, arrays, strict=True))
             return [_chunked(field, found[place], len(rows)) for place, field in enumerate(fields)]
-        except CorruptFileError as error:
-            raise error.at(path=self.path) from error
-        except ResultTooLargeError:
-            raise
-        except MemoryError as error:
-            raise _too_large(len(rows), self.path) from error
+        except ResultTooLargeError as error:
+            if len(fields) == 1 and len(rows) < 2:
+                raise _value_too_large(fields[0], rows, self.path, error) from error
+        # Not in the handler, because the traceback keeps alive what was decoded.
+        if len(fields) > 1:
+            return [self._read([field], column_of, rows)[0] for field in fields]
+        first, second = (self._read(fields, column_of, part)[0] for part in halves(rows))
+        return [pa.chunked_array([*first.chunks, *second.chunks], first.type)]
 
     def find_integers(
         self, field: Field, column_of: Mapping[int, int], rows: RowRange, index: IntegerIndex
@@ -331,6 +347,16 @@ def _too_large(num_rows: int, path: str) -> ResultTooLargeError:
     """The error for rows that memory cannot hold; even a small file may have very many rows."""
     return ResultTooLargeError(
         f"{num_rows} rows of {path!r} do not fit into memory; ask for fewer at once"
+    )
+
+
+def _value_too_large(
+    field: Field, rows: AnyRows, path: str, error: ResultTooLargeError
+) -> ResultTooLargeError:
+    """The error for a single row that one array of its type cannot hold."""
+    return ResultTooLargeError(
+        f"field {field.name!r}, row {rows.first} of {path!r}: {error}; cast the column to "
+        "large_string or large_binary by alter_columns, or leave it out of the columns to read"
     )
 
 

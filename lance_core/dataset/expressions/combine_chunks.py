@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -10,6 +12,8 @@ from lance_core.encodings.arrow.dictionary_items import has_dictionaries, with_u
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.errors import ResultTooLargeError
 from lance_core.schema.empty_arrays import empty_array
+
+T = TypeVar("T")
 
 _FEW_ROWS = 1 << 12
 """Chunks of fewer rows are combined: a copy takes less time than one more kernel call."""
@@ -28,11 +32,41 @@ def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     try:
         # `ChunkedArray.combine_chunks` ignores the memory pool that it gets.
         return concat_arrays(column.chunks)
-    except pa.ArrowInvalid as error:
+    except ResultTooLargeError:
         if has_dictionaries(column.type):
             with contextlib.suppress(pa.ArrowInvalid):
                 return with_used_items(column).combine_chunks()
-        raise ResultTooLargeError(f"{len(column)} rows do not fit one array: {error}") from error
+        raise
+
+
+def fitting_parts(rows: pa.Table, make: Callable[[pa.Table], T]) -> Iterator[T]:
+    """``make`` of all rows, or of parts of them if it raises `ResultTooLargeError`.
+
+    Raises `ResultTooLargeError` only if ``make`` does so for a single row.
+    """
+    made: list[T] = []
+    try:
+        made.append(make(rows))
+    except ResultTooLargeError:
+        if rows.num_rows < 2:
+            raise
+    # Not in the handler, because the traceback keeps alive what was made.
+    if made:
+        yield made.pop()
+        return
+    middle = rows.num_rows // 2
+    yield from fitting_parts(rows.slice(0, middle), make)
+    yield from fitting_parts(rows.slice(middle), make)
+
+
+def fitting_batches(rows: pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows as one batch of ``schema``, or as several if one array cannot hold a column."""
+
+    def batch(part: pa.Table) -> pa.RecordBatch:
+        columns = [combine_chunks(column) for column in part.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return fitting_parts(rows, batch)
 
 
 def with_few_chunks(data: pa.Table) -> pa.Table:

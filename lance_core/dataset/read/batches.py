@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_batches
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
+from lance_core.errors import ResultTooLargeError
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array
@@ -48,11 +50,12 @@ def in_batches(
     """The rows of ``found`` as batches of ``schema``; copies only at chunk borders in a batch."""
     for table in _whole(found, schema, sizes):
         for start in range(0, table.num_rows, sizes.most_rows):
-            batch = _batch(table, schema, start, min(start + sizes.most_rows, table.num_rows))
-            if sizes.most_bytes is None:
-                yield batch
-            else:
-                yield from _of_size(batch, sizes.most_bytes)
+            stop = min(start + sizes.most_rows, table.num_rows)
+            for batch in _batches(table, schema, start, stop):
+                if sizes.most_bytes is None:
+                    yield batch
+                else:
+                    yield from _of_size(batch, sizes.most_bytes)
 
 
 def _of_size(batch: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
@@ -102,18 +105,22 @@ def _by_fragment(found: Iterable[ScannedRows]) -> Iterator[ScannedRows]:
         if rows.edges is None or not len(rows.edges):
             yield rows
             continue
-        columns = [combine_chunks(column) for column in rows.table.columns]
         whole = rows.table
-        if columns:
-            whole = pa.Table.from_arrays(columns, schema=whole.schema)
+        # One copy of all rows is faster than one for each fragment.
+        with suppress(ResultTooLargeError):
+            columns = [combine_chunks(column) for column in whole.columns]
+            if columns:
+                whole = pa.Table.from_arrays(columns, schema=whole.schema)
         edges = np.unique(np.concatenate([[0], rows.edges, [whole.num_rows]])).tolist()
         for start, stop in pairwise(edges):
             is_last = stop < whole.num_rows or rows.is_last
             yield ScannedRows(sliced(whole, start, stop - start), is_last)
 
 
-def _batch(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
+def _batches(table: pa.Table, schema: pa.Schema, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """The rows from ``start`` to ``stop`` as one batch, or in several if one cannot hold them."""
+    rows = sliced(table, start, stop - start)
     if not schema.names:
-        return sliced(table, start, stop - start).to_batches()[0]
-    arrays = [combine_chunks(column.slice(start, stop - start)) for column in table.columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        yield rows.to_batches()[0]
+    else:
+        yield from fitting_batches(rows, schema)

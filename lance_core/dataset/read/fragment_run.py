@@ -6,6 +6,7 @@ exceeds that of the rows, so a window has the rows of many such fragments.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from lance_core.dataset.read.plan import FragmentRun, Span
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.window_sizing import WindowSizer
 from lance_core.encodings.decoding import RowRange, Rows
-from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 from lance_core.schema import wrap_chunks
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
@@ -264,10 +265,11 @@ def read_rows(
     few = np.count_nonzero(source.counts(rows)) * FEW <= len(source.fragments)
     if not fields or not len(rows) or few:
         return one_by_one()
-    try:
+    columns = None
+    # Fragments that cannot be joined can be read alone; if not, the error names the file.
+    with contextlib.suppress(CorruptFileError, UnsupportedFeatureError, MemoryError):
         columns = _read_fields(snapshot, source, fields, rows)
-    except (CorruptFileError, UnsupportedFeatureError, ResultTooLargeError, MemoryError):
-        # Fragments that cannot be joined can be read alone; if not, the error names the file.
+    if columns is None:
         return one_by_one()
     arrow = [field.to_arrow() for field in fields]
     for name in meta:

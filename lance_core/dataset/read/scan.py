@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -140,7 +140,7 @@ def scan_batches(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.RecordBatch]
 def scan_windows(
     snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The result as a stream of batches with the rows of one window each.
+    """The result as a stream of batches with the rows of one window each, or of a part of it.
 
     For writers: it takes less time and memory than batches of a chosen size, and the iterator does
     not keep the batches that it returns. ``plan`` has no order, filter or limit. ``sizer``: chooses
@@ -149,8 +149,17 @@ def scan_windows(
     sizer = _stream_sizers(plan).read if sizer is None else sizer
     window = Window(snapshot, plan, sizer, low_retention=True)
     windows = _read_windows(snapshot, plan, sizer, may_end=True)
-    batches = _of_windows(snapshot, plan, window.batch, windows, is_stream=True)
-    return filter(lambda batch: batch.num_rows, batches)
+    return _filled_batches(_of_windows(snapshot, plan, window.batches, windows, is_stream=True))
+
+
+def _filled_batches(windows: Iterator[list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """The batches with rows; none of them is kept when the next one is asked for."""
+    for batches in windows:
+        while batches:
+            if batches[0].num_rows:
+                yield batches.pop(0)
+            else:
+                batches.pop(0)
 
 
 def _streamed(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
@@ -160,7 +169,8 @@ def _streamed(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 
 def _stream_sizers(plan: ScanPlan) -> Sizers:
     late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
-    return Sizers(stream_sizer(_read_fields(plan), plan.batch_size), late)
+    fields = _read_fields(plan)
+    return Sizers(stream_sizer(fields, plan.batch_size, _row_bytes(plan, fields)), late)
 
 
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
@@ -203,7 +213,8 @@ def search(snapshot: Snapshot, plan: ScanPlan, find: FindKeys) -> Iterator[KeyMa
     a filter nor a limit.
     """
     fields = plan.projection.fields
-    sizer = count_sizer(fields, plan.batch_size, SEARCH_ROWS)
+    stored = _row_bytes(plan, fields)
+    sizer = count_sizer(fields, plan.batch_size, SEARCH_ROWS, stored)
     window = Window(snapshot, plan, sizer)
     windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
     return _of_windows(snapshot, plan, partial(window.search, find), windows)
@@ -219,7 +230,7 @@ def _of_tested(
 ) -> Iterator[T]:
     """``work`` of each window of a scan that reads only the filter's columns."""
     fields = _tested_fields(plan)
-    sizer = count_sizer(fields, plan.batch_size)
+    sizer = count_sizer(fields, plan.batch_size, stored=_row_bytes(plan, fields))
     window = Window(snapshot, plan, sizer)
     windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
     return _of_windows(snapshot, plan, partial(work, window), windows)
@@ -274,7 +285,7 @@ def _table_rows(plan: ScanPlan) -> int:
     threads = 1 if _has_small_spans(plan) else num_threads()
     if plan.filter is None:
         least = max(WINDOW_BYTES, num_columns(plan.projection.fields) * COLUMN_BYTES)
-        enough = _projected(plan) // least
+        enough = _stored_bytes(plan, plan.projection.fields) // least
     else:
         enough = -(-rows // FILTER_WINDOW_ROWS)
     is_even = spans == 1 or spans % threads == 0
@@ -286,13 +297,18 @@ def _table_rows(plan: ScanPlan) -> int:
     return max(1, -(-rows // windows))
 
 
-def _projected(plan: ScanPlan) -> int:
-    """An estimate of the stored bytes of the projection's fields.
+def _row_bytes(plan: ScanPlan, fields: Sequence[Field]) -> int:
+    """An estimate of the stored bytes of a row of ``fields``; see `_stored_bytes`."""
+    return _stored_bytes(plan, fields) // max(1, num_rows(plan.spans))
+
+
+def _stored_bytes(plan: ScanPlan, fields: Sequence[Field]) -> int:
+    """An estimate of the stored bytes of ``fields``.
 
     Assumes that all fields have the same size, with an upper limit: the fields' estimated bytes in
     memory or, for variable widths, the bytes that the table's fixed-width fields leave if more.
     """
-    fields, among = plan.projection.fields, plan.schema.fields
+    among = plan.schema.fields
     rows, stored = num_rows(plan.spans), stored_bytes(plan.spans)
     most = rows * probable_bytes(fields)
     if fixed_bytes(fields) is None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.combine_chunks import fitting_batches
 from lance_core.dataset.read.blob_windows import described_blobs
 from lance_core.dataset.read.fragment_reader import find_integers
 from lance_core.dataset.read.fragment_run import deleted_offsets, live, meta_values, read_rows
@@ -161,13 +161,12 @@ class Window:
         with self._memory():
             return self._read(span)
 
-    def batch(self, span: Span) -> pa.RecordBatch:
-        """The rows of ``span`` as one batch; the plan has no filter."""
+    def batches(self, span: Span) -> list[pa.RecordBatch]:
+        """The rows of ``span`` in as few batches as can hold them; the plan has no filter."""
         with self._memory():
             found = self._read(span)
             assert isinstance(found, FoundRows)
-            columns = [combine_chunks(column) for column in found.table.columns]
-            return pa.RecordBatch.from_arrays(columns, schema=self._projection.schema)
+            return list(fitting_batches(found.table, self._projection.schema))
 
     def complete(self, chosen: PendingRows) -> FoundRows:
         """What `read` would have returned for the rows ``chosen``."""

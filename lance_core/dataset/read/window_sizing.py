@@ -123,10 +123,13 @@ class WindowSizer:
         return max(1, rows if rows < self._unit else rows - rows % self._unit)
 
 
-def stream_sizer(fields: Sequence[Field], batch_size: int) -> WindowSizer:
-    """The sizer for a stream of batches: windows as small as their fixed cost allows."""
+def stream_sizer(fields: Sequence[Field], batch_size: int, stored: int = 0) -> WindowSizer:
+    """The sizer for a stream of batches: windows as small as their fixed cost allows.
+
+    ``stored``: the estimated bytes of a row of ``fields`` in files, 0 if unknown.
+    """
     target = min(num_columns(fields) * COLUMN_WINDOW_BYTES, most_bytes(fields))
-    return _sizer(fields, batch_size, target)
+    return _sizer(fields, batch_size, target, stored=stored)
 
 
 def most_bytes(fields: Iterable[Field]) -> int:
@@ -142,13 +145,13 @@ def num_columns(fields: Iterable[Field]) -> int:
 
 
 def count_sizer(
-    fields: Sequence[Field], batch_size: int, most: int = TABLE_WINDOW_ROWS
+    fields: Sequence[Field], batch_size: int, most: int = TABLE_WINDOW_ROWS, stored: int = 0
 ) -> WindowSizer:
     """The sizer for counting: windows keep only the filter's result; ``fields`` are its columns.
 
-    ``most``: the maximum rows of a window.
+    ``most``: the maximum rows of a window; ``stored`` as in `stream_sizer`.
     """
-    return _sizer(fields, batch_size, most_bytes(fields), most)
+    return _sizer(fields, batch_size, most_bytes(fields), most, stored)
 
 
 def late_sizer(fields: Sequence[Field], most: int) -> WindowSizer:
@@ -159,12 +162,28 @@ def late_sizer(fields: Sequence[Field], most: int) -> WindowSizer:
     return WindowSizer(first, most, 1, WindowBytes(target, target))
 
 
+def first_rows(rows: int, target: int, stored: int) -> int:
+    """Rows of the first windows of rows of unknown width, at most ``rows``.
+
+    Compressed values take more memory than their ``stored`` bytes of a row, so these are only an
+    upper limit of the rows that are likely to fit ``target`` bytes. What was read then tells more.
+    """
+    return max(1, min(rows, target // max(1, stored)))
+
+
 def _sizer(
-    fields: Sequence[Field], batch_size: int, target: int, most: int = TABLE_WINDOW_ROWS
+    fields: Sequence[Field],
+    batch_size: int,
+    target: int,
+    most: int = TABLE_WINDOW_ROWS,
+    stored: int = 0,
 ) -> WindowSizer:
     bytes_ = WindowBytes(target, most_bytes(fields))
     width = fixed_bytes(fields)
-    first = batch_size if width is None else bytes_.rows(1, width, batch_size)
+    if width is None:
+        first = first_rows(batch_size, target, stored)
+    else:
+        first = bytes_.rows(1, width, batch_size)
     return WindowSizer(first, most, batch_size, bytes_)
 
 

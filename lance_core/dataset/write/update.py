@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypedDict
 
 import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
 from lance_core.dataset.expressions.filters import Value, as_value
 from lance_core.dataset.read.chosen_rows import read_chosen
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -111,7 +112,8 @@ class _Update:
         snapshot = self._snapshot
         rows = deletions.find(snapshot, self._plan)
         tables = read_chosen(snapshot, self._fields_to_read(), rows)
-        new = write_rows(snapshot, files, map(self._updated, tables), version=self._version)
+        batches = chain.from_iterable(fitting_parts(table, self._updated) for table in tables)
+        new = write_rows(snapshot, files, batches, version=self._version)
         operation = move_rows(snapshot, files, rows, new, environment=self._environment)
         modified = {part.id for column in self._new.values() for part in column.field.walk()}
         return replace(operation, fields_for_preserving_frag_bitmap=tuple(sorted(modified)))

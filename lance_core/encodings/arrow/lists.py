@@ -16,7 +16,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import Int64Array
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import ResultTooLargeError
 from lance_core.schema.empty_arrays import empty_array
 
 
@@ -63,7 +63,7 @@ def list_arrays(
         else:  # this list continues in the next item array
             count, part = 1, rest.part(0, 1)
             if int(part.ends[0]) - part.begin > limit:
-                raise UnsupportedFeatureError(f"{type_} cannot hold a list of 2^31 items or more")
+                raise ResultTooLargeError(f"{type_} cannot hold a list of 2^31 items or more")
             arrays.append(_array(type_, part, _joined(part, items, edges, number)))
         row += count
     return arrays

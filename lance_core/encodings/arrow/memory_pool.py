@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.huge_pages import huge_buffer, huge_bytes
+from lance_core.errors import ResultTooLargeError
 
 _LARGE = 64 << 10
 _TOO_LARGE = 1 << 40
@@ -64,9 +65,23 @@ def allocate(size: int) -> pa.Buffer:
 def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
     """The values of all arrays, one after the other; a single array is not copied.
 
-    Raises `pyarrow.ArrowInvalid` if one array cannot hold them.
+    Raises `ResultTooLargeError` if one array cannot hold them: for example 2 GiB of strings, or
+    more distinct dictionary items than the index type can number.
     """
-    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays, memory_pool())
+    if len(arrays) == 1:
+        return arrays[0]
+    try:
+        return pa.concat_arrays(arrays, memory_pool())
+    except pa.ArrowInvalid as error:
+        count = sum(map(len, arrays))
+        raise ResultTooLargeError(
+            f"{count} values of type {arrays[0].type} do not fit one array: {_short(error)}"
+        ) from error
+
+
+def _short(error: pa.ArrowInvalid) -> str:
+    """The message without Arrow's advice, which does not apply to stored columns."""
+    return str(error).partition(", consider")[0]
 
 
 def memory_pool() -> pa.MemoryPool | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.decoding import RowIndices, Rows
+from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 
@@ -61,6 +62,23 @@ class OrderedRows:
 
 AnyRows = Rows | OrderedRows
 """Rows that a caller may request of a field. Code that joins pages or columns receives `Rows`."""
+
+
+def halves(rows: AnyRows) -> tuple[AnyRows, AnyRows]:
+    """The first and the second half of at least two rows, in their order."""
+    middle = len(rows) // 2
+    if isinstance(rows, RowRange):
+        edge = rows.start + middle
+        return RowRange(rows.start, edge), RowRange(edge, rows.stop)
+    if isinstance(rows, RowIndices):
+        return packed_rows(rows.values[:middle]), packed_rows(rows.values[middle:])
+    return _ordered(rows, rows.places[:middle]), _ordered(rows, rows.places[middle:])
+
+
+def _ordered(rows: OrderedRows, places: Int64Array) -> OrderedRows:
+    """The rows of ``rows`` at ``places`` of its distinct rows."""
+    used, numbers = np.unique(places, return_inverse=True)
+    return OrderedRows(RowIndices(rows.distinct.values[used]), numbers)
 
 
 def reorder(decoding: Decoding[list[pa.Array]], rows: OrderedRows) -> Decoding[list[pa.Array]]:

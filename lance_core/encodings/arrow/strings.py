@@ -12,7 +12,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import empty
 from lance_core.encodings.decoding import Int64Array
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 _TEXT = frozenset(type_.id for type_ in (pa.string(), pa.large_string()))
 _VARIABLE = _TEXT | {pa.binary().id, pa.large_binary().id}
@@ -71,7 +71,7 @@ def variable_arrays(
     while row < len(ends):
         stop = row + int(np.searchsorted(ends[row:], begin + MAX_OFFSET, side="right"))
         if stop == row:
-            raise UnsupportedFeatureError(f"a value of 2 GiB or more does not fit into {type_}")
+            raise _value_too_large(type_, int(ends[row]) - begin)
         part = Spans(begin, ends[row:stop], None if valid is None else valid[row:stop])
         last = int(ends[stop - 1])
         arrays.append(
@@ -126,7 +126,7 @@ def single_value(
     """An array of one value with the bytes ``data``; raises as `variable_arrays` does."""
     large = offset_dtype(type_) is np.int64
     if not large and data.size > MAX_OFFSET:
-        raise UnsupportedFeatureError(f"a value of 2 GiB or more does not fit into {type_}")
+        raise _value_too_large(type_, data.size)
     if validate_utf8 and is_text(type_):
         try:
             str(data, "utf-8")
@@ -135,6 +135,12 @@ def single_value(
     offsets = pa.py_buffer(struct.pack("<qq" if large else "<ii", 0, data.size))
     bitmap = pa.py_buffer(b"\0") if is_null else None
     return pa.Array.from_buffers(type_, 1, [bitmap, offsets, data], int(is_null))
+
+
+def _value_too_large(type_: pa.DataType, size: int) -> ResultTooLargeError:
+    return ResultTooLargeError(
+        f"a value of {size} bytes does not fit into {type_}, which holds {MAX_OFFSET}"
+    )
 
 
 def _bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:

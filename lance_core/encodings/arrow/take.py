@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.dictionary_items import copied, has_dictionaries, with_used_items
+from lance_core.encodings.arrow.dictionary_items import copied, with_used_items
 from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.errors import ResultTooLargeError
 
@@ -23,20 +23,29 @@ Data = TypeVar("Data", pa.Array, pa.Table)
 def take_rows(data: Data, rows: pa.Array) -> Data:
     """The rows at the indices ``rows``, in that order; a null index gives a null row.
 
-    The rows of a table in ascending order may be in several chunks. Raises `ResultTooLargeError` if
-    one array of the type cannot hold rows in any other order, for example if they use more items of
-    several dictionaries than the index type can address.
+    The rows of a table are in several chunks if one array cannot hold them. Raises
+    `ResultTooLargeError` if this holds for a single row or for the rows of an array.
     """
     try:
         return _each(data, lambda some: _take(some, rows))
     except pa.ArrowInvalid as error:
-        if isinstance(data, pa.Table) and any(map(has_dictionaries, data.schema.types)):
-            used, places = _cut_to(data, rows)
-            with contextlib.suppress(pa.ArrowInvalid):
-                return _each(used, lambda some: _take(some, places))
-            if places.equals(pa.array(np.arange(used.num_rows))):
-                return used
-        raise ResultTooLargeError(f"{len(rows)} rows do not fit one array: {error}") from error
+        if isinstance(data, pa.Array) or len(rows) < 2:
+            raise ResultTooLargeError(f"{len(rows)} rows do not fit one array: {error}") from error
+    return _taken_in_parts(data, rows)
+
+
+def _taken_in_parts(data: pa.Table, rows: pa.Array) -> pa.Table:
+    """`take_rows` of a table, although one array cannot hold a column of it or of the result.
+
+    Arrow joins all chunks before it takes rows, so the rows that are not wanted are left out first.
+    """
+    used, places = _cut_to(data, rows)
+    if places.equals(pa.array(np.arange(used.num_rows))):
+        return used
+    with contextlib.suppress(pa.ArrowInvalid):
+        return _each(used, lambda some: _take(some, places))
+    middle = len(places) // 2
+    return pa.concat_tables([take_rows(used, places[:middle]), take_rows(used, places[middle:])])
 
 
 def _take(data: Data, rows: pa.Array) -> Data:

@@ -6,7 +6,7 @@ that a read of single values decodes only some blocks. A null is stored as the v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -143,7 +143,7 @@ class ForeignBlocks:
                 start, stop = self.edges[number : number + 2] - cuts.firsts[range_]
                 data = buffers[range_].slice(start, stop - start)
                 parts.append(self._part(number, data, where))
-        return _joined(parts)
+        return concat_arrays(parts)
 
     def _part(self, number: int, data: pa.Buffer, where: ValuePositions) -> pa.Array:
         """The values of block ``number``, with bytes ``data``, that ``where`` selects."""
@@ -180,14 +180,3 @@ class ForeignBlocks:
                 f"encoding {key!r} failed: {type(error).__name__}: {error}"
             ) from error
         return array
-
-
-def _joined(parts: Sequence[pa.Array]) -> pa.Array:
-    if len(parts) == 1:
-        return parts[0]
-    try:
-        return concat_arrays(parts)
-    except pa.ArrowInvalid as error:  # the 32-bit offsets of the type overflow
-        raise UnsupportedFeatureError(
-            f"the values have too many bytes for one array of type {parts[0].type}"
-        ) from error

@@ -117,7 +117,7 @@ class ColumnPlan(FieldPlan):
         except CorruptFileError as error:
             raise with_page(error, self.column.pages[number], self.path) from error
         except UnsupportedFeatureError as error:
-            raise UnsupportedFeatureError(f"field {self.path!r}: {error}") from error
+            raise type(error)(f"field {self.path!r}: {error}") from error
         except PluginNotFoundError as error:
             raise PluginNotFoundError(f"field {self.path!r}: {error}") from error
 

@@ -21,7 +21,7 @@ from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, plan_array
 from lance_core.encodings.v2_0.nullable import AllNullPlan
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array
 
@@ -103,14 +103,14 @@ class _Strings(NamedTuple):
     longest: int
 
     def check(self, indices: Indices) -> None:
-        """Raise `CorruptFileError` if the items at ``indices`` take 2 GiB or more."""
+        """Raise `ResultTooLargeError` if the items at ``indices`` take 2 GiB or more."""
         if self.longest * len(indices) <= MAX_OFFSET:
             return
         lengths = pc.fill_null(pc.binary_length(self.items), 0).to_numpy()
         total = int(lengths.take(indices).sum(dtype=np.int64))
         if total > MAX_OFFSET:
-            raise CorruptFileError(
-                f"a page of dictionary strings would expand to {total} bytes; the limit is "
+            raise ResultTooLargeError(
+                f"{len(indices)} strings of a dictionary take {total} bytes; one array holds "
                 f"{MAX_OFFSET}"
             )
 

@@ -17,7 +17,7 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_0.list_encoder import PendingLists
 from lance_core.encodings.v2_0.packed_struct import check_member
 from lance_core.encodings.v2_0.selection import check_type, encode_page
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import ResultTooLargeError, UnsupportedFeatureError
 from lance_core.schema.align import to_storage
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ class ColumnEncoder(ColumnsEncoder):
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         try:
             arrays = [concat_arrays(waiting)]
-        except pa.ArrowInvalid:  # dictionaries with nulls or with too many items cannot be unified
+        except ResultTooLargeError:
+            # Dictionaries with nulls or with too many items cannot be unified.
             arrays = waiting
         row = self._row
         for array in arrays:

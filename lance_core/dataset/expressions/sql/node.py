@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import with_few_chunks
 from lance_core.dataset.expressions.sql.size_limit import (
+    MAX_EVALUATED_BYTES,
     MAX_FOLDED_BYTES,
     LiveBytes,
     check_added,
@@ -182,11 +183,24 @@ def evaluate(node: Node, data: pa.Table) -> pa.ChunkedArray:
 def _batches(node: Node, data: pa.Table) -> list[pa.RecordBatch]:
     """The rows of ``data`` in at least one batch; of several batches, only the node's columns."""
     batches: list[pa.RecordBatch] = data.to_batches()
-    if len(batches) == 1:
+    if len(batches) == 1 and data.nbytes <= MAX_EVALUATED_BYTES:
         return batches
     needed = data.select(list(dict.fromkeys(path[0] for path in paths([node]))))
-    batches = with_few_chunks(needed).to_batches()
+    if needed.nbytes <= MAX_EVALUATED_BYTES:
+        batches = with_few_chunks(needed).to_batches()
+    else:
+        batches = [part for batch in needed.to_batches() for part in _cut(batch)]
     return batches or [empty_batch(needed.schema)]
+
+
+def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of at most `MAX_EVALUATED_BYTES` each, or of one row."""
+    if batch.num_rows < 2 or batch.nbytes <= MAX_EVALUATED_BYTES:
+        yield batch
+        return
+    middle = batch.num_rows // 2
+    yield from _cut(batch.slice(0, middle))
+    yield from _cut(batch.slice(middle))
 
 
 def _evaluated(node: Node, data: pa.RecordBatch) -> pa.Array:

@@ -16,6 +16,9 @@ MAX_ADDED_BYTES = 256 << 20
 MAX_LIVE_BYTES = 1 << 30
 """Maximum bytes of all strings and lists that are in memory at the same time."""
 
+MAX_EVALUATED_BYTES = 128 << 20
+"""Maximum bytes of the columns of rows that are evaluated together; more rows are divided."""
+
 MAX_FOLDED_BYTES = 1 << 12
 """Maximum bytes of a computed constant that the plan keeps; a filter may have thousands."""
 

@@ -24,6 +24,7 @@ from lance_core.dataset.read.spans import narrowed, num_rows, stored_bytes
 from lance_core.dataset.read.window_sizing import (
     WindowBytes,
     WindowSizer,
+    first_rows,
     fixed_bytes,
     probable_bytes,
 )
@@ -110,13 +111,13 @@ class _Passes:
         self._advance = advance
         self._lock = threading.Lock()
         self._read = self._reported = 0
+        self._widths = _widths(snapshot.schema.fields, spans)
 
     def groups(self) -> list[FieldGroup]:
         """All fields in groups of at most `group_bytes`, or of one field."""
-        fields = self._snapshot.schema.fields
         groups: list[list[int]] = []
         size, most = 0, group_bytes()
-        for number, width in enumerate(_widths(fields, self._spans)):
+        for number, width in enumerate(self._widths):
             size += width * self._rows
             if not groups or size > most:
                 groups.append([])
@@ -134,7 +135,9 @@ class _Passes:
             self._report(batch.num_rows * len(numbers))
             return align_batch(batch, schema)
 
-        return map(aligned, scan_windows(self._snapshot, plan, _sizer(fields, self._rows)))
+        stored = sum(self._widths[number] for number in numbers)
+        sizer = _sizer(fields, self._rows, stored)
+        return map(aligned, scan_windows(self._snapshot, plan, sizer))
 
     def _report(self, values: int) -> None:
         """Report the share of all values that were read as rows."""
@@ -162,11 +165,14 @@ def _widths(fields: Sequence[Field], spans: Sequence[Span]) -> list[int]:
     ]
 
 
-def _sizer(fields: Sequence[Field], rows: int) -> WindowSizer:
-    """The windows of a group: as few as `group_bytes` allows."""
+def _sizer(fields: Sequence[Field], rows: int, stored: int) -> WindowSizer:
+    """The windows of a group: as few as `group_bytes` allows.
+
+    ``stored``: the estimated bytes of a row of ``fields`` in files.
+    """
     width, most = fixed_bytes(fields), group_bytes()
     if width is not None and width >= WIDE_BYTES * len(fields):
         most *= 2
-    first = min(rows, FIRST_ROWS) if width is None else most // width
+    first = first_rows(min(rows, FIRST_ROWS), most, stored) if width is None else most // width
     rows = min(rows, most // ROW_BYTES)
     return WindowSizer(max(1, first), max(1, rows), 1, WindowBytes(most, most))

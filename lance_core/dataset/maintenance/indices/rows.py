@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.combine_chunks import fitting_batches
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.projection import META_FIELDS, ROW_ADDRESS, ROW_ID, Output, Projection
 from lance_core.dataset.read.row_addresses import live_places
@@ -81,15 +81,13 @@ class FragmentRows:
             yield from self._joined(parts)
 
     def _joined(self, parts: Sequence[pa.RecordBatch]) -> Iterator[IndexBatch]:
-        columns = [part.column(0) for part in parts]
-        numbers = np.concatenate([part.column(1).to_numpy() for part in parts])
-        if pa.types.is_dictionary(self.type):  # the dictionaries differ
-            stops = np.cumsum(list(map(len, columns)))
-            rows = np.split(numbers, stops[:-1])
-        else:
-            columns, rows = [combine_chunks(pa.chunked_array(columns))], [numbers]
-        for column, some in zip(columns, rows, strict=True):
-            yield IndexBatch(to_storage(column, binary_json(self.lineage[-1])), some)
+        joined: Iterable[pa.RecordBatch] = parts
+        if not pa.types.is_dictionary(self.type):  # their dictionaries differ
+            table = pa.Table.from_batches(parts)
+            joined = fitting_batches(table, table.schema)
+        for batch in joined:
+            values = to_storage(batch.column(0), binary_json(self.lineage[-1]))
+            yield IndexBatch(values, batch.column(1).to_numpy())
 
     def _plan(self) -> ScanPlan:
         load(Part.FILES)

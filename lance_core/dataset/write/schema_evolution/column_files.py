@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
 from lance_core.concurrency.pools import IO_THREADS, in_order, num_threads
 from lance_core.datafile.file_output import FileOptions
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.combine_chunks import fitting_batches
 from lance_core.dataset.read.live_rows import offsets_of
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.projection import Projection, stored_field_output
@@ -209,11 +210,10 @@ def scan_fragment(snapshot: Snapshot, plan: ScanPlan) -> Callable[[Fragment], Ba
     row.
     """
 
-    def read(span: Span) -> pa.RecordBatch:
+    def read(span: Span) -> list[pa.RecordBatch]:
         table = scan_table(snapshot, replace(plan, spans=(span,)))
         sizer.observe(span.stop - span.start, table.nbytes)
-        columns = [combine_chunks(column) for column in table.columns]
-        return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+        return list(fitting_batches(table, table.schema))
 
     width = fixed_bytes(plan.projection.fields)
     first = FIRST_ROWS if width is None else BATCH_BYTES // width
@@ -221,7 +221,8 @@ def scan_fragment(snapshot: Snapshot, plan: ScanPlan) -> Callable[[Fragment], Ba
 
     def batches(fragment: Fragment) -> Batches:
         spans = sizer.windows(plan_of_fragments(plan, snapshot, fragment).spans)
-        return in_order(read, spans, num_threads(), is_io_bound=snapshot.is_io_bound)
+        parts = in_order(read, spans, num_threads(), is_io_bound=snapshot.is_io_bound)
+        return chain.from_iterable(parts)
 
     return batches
 

@@ -22,7 +22,7 @@ from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels
 from lance_core.encodings.v2_1.levels.tree import Node
 from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
 from lance_core.encodings.v2_1.pages.base import LeafPart, cut_part
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, ResultTooLargeError
 from lance_core.lazy_dataclass import dataclass
 
 
@@ -144,7 +144,7 @@ def _lists(node: Node, leaves: Sequence[_Unravelled], depth: int) -> pa.Array:
     offsets: npt.NDArray[Any] = _offsets(layer)
     is_large = pa.types.is_large_list(node.type)
     if not is_large and int(offsets[-1]) > MAX_OFFSET:
-        raise UnsupportedFeatureError(
+        raise ResultTooLargeError(
             f"lists of type {node.type} cannot have 2^31 items or more in one array"
         )
     offsets = offsets.astype(np.int64 if is_large else np.int32, copy=False)

@@ -12,7 +12,7 @@ from lance_core.encodings.arrow.dictionary_items import copied
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.levels.repdef import ListLayer
 from lance_core.encodings.v2_1.levels.shred import Leaf, joined
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import ResultTooLargeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class LeafEncoder:
             return
         try:
             parts = [joined(waiting.leaves)]
-        except pa.ArrowInvalid:  # one dictionary cannot hold the items of all dictionaries
+        except ResultTooLargeError:  # or one dictionary cannot hold the items of all dictionaries
             parts = waiting.leaves
         else:
             waiting.leaves.clear()
@@ -111,7 +111,7 @@ class LeafEncoder:
                 yield EncodedPage(self.column, page.buffers, message, count, row)
                 row += count // self._scale
         except UnsupportedFeatureError as error:
-            raise UnsupportedFeatureError(f"field {self._path!r}: {error}") from error
+            raise type(error)(f"field {self._path!r}: {error}") from error
 
 
 def _num_bytes(array: pa.Array) -> int:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, element_type
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_text, is_variable, offset_dtype, single_value
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 
 def inline_scalar(value: bytes, type_: pa.DataType) -> pa.Array:
@@ -69,13 +69,13 @@ def _parts(buffer: pa.Buffer) -> list[pa.Buffer]:
 def repeated(scalar: pa.Array, count: int) -> pa.Array:
     """An array with the one value of ``scalar`` ``count`` times.
 
-    Raises `UnsupportedFeatureError` if 32-bit offsets cannot address the bytes.
+    Raises `ResultTooLargeError` if 32-bit offsets cannot address the bytes.
     """
     type_ = scalar.type
     if is_variable(type_):
         size = scalar.buffers()[2].size
         if offset_dtype(type_) is np.int32 and size * count > MAX_OFFSET:
-            raise UnsupportedFeatureError(
+            raise ResultTooLargeError(
                 f"{count} values of {size} bytes are too large for one array of type {type_}"
             )
         offsets = np.arange(count + 1, dtype=offset_dtype(type_)) * size
