@@ -11,14 +11,11 @@ from typing import TypeVar
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
 from lance_core.store.secret import Secret, wrap_secrets
+from lance_core.store.secret_detection import redacted
 from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 from lance_core.store.uri import StoreUrl
 
 T = TypeVar("T")
-
-_MIN_BLOTTED = 4
-"""Minimum characters of a secret that is masked in a text. A text with a shorter secret is not
-shown at all, since a mask at each occurrence of one or two characters would reveal them."""
 
 
 def call_factory(
@@ -69,11 +66,7 @@ def problem_of(spec: ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec) ->
 
 def _shown(error: Exception, secrets: Iterable[str]) -> str:
     """Class, message and origin of an error, without ``secrets``."""
-    text = f": {error}" if str(error) else ""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        if len(secret) < _MIN_BLOTTED and secret in text:
-            text = ""
-        text = text.replace(secret, "***")
+    text = redacted(f": {error}", secrets) if str(error) else ""
     origin = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}{text} ({PurePath(origin.filename).name}, line {origin.lineno})"
 

@@ -40,6 +40,15 @@ KNOWN_PLUGINS = (
     KnownPlugin("sql", handlers=("sql",)),
 )
 
+SUFFIX_OF_PARAMETER = {
+    "ddbtablename": "ddb",
+    **dict.fromkeys(("sqlurl", "sqltable", "sqlpassword"), "sql"),
+    **dict.fromkeys(
+        ("leaseuri", "leaseduration", "leaserequestlifetime", "leasepatience"), "lease"
+    ),
+}
+"""The URL suffix of the commit handler that takes a query parameter, by its plain name."""
+
 EXTRA_OF_SCHEME = {scheme: known.extra for known in KNOWN_PLUGINS for scheme in known.schemes}
 """The extra that installs a store, by URL scheme."""
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.concurrency.lru_cache import LruCache
+from lance_core.errors import InvalidInputError
 from lance_core.plugins.factories import call_factory
+from lance_core.plugins.known_plugins import SUFFIX_OF_PARAMETER
 from lance_core.plugins.manager import get_manager, plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import Secret, check_storage_options, hide_secrets, plain, wrap_secrets
+from lance_core.store.secret_detection import looks_secret
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
-from lance_core.suggestions import ALMOST_EQUAL, nearest
+from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
 
 HANDLER_OPTION = "commit_handler"
 """Storage option with the name of the commit handler."""
@@ -43,17 +46,45 @@ def open_store(
     """The store rooted at ``uri``; equal URLs and options give the same object.
 
     Options of the table and of commit handlers are ignored. Raises `InvalidInputError` for an
-    invalid URI or option, and `PluginNotFoundError` if no plugin serves the scheme.
+    invalid URI or option, and for query parameters without a commit handler that may take them;
+    `PluginNotFoundError` if no plugin serves the scheme.
     """
     storage_options = hide_secrets(storage_options)
     url = uri if isinstance(uri, StoreUrl) else parse_uri(uri)
     spec = get_manager().object_store(url.scheme)
+    if url.query and url.commit_scheme is None and HANDLER_OPTION not in (storage_options or {}):
+        _refuse_parameters(spec, url)
     options = _for_the_store(storage_options or {})
     _check_options(spec, url, options, storage_options or {})
     given = frozenset(spec.canonical_options(options).items())
     query = frozenset((name, Secret(value)) for name, value in url.query.items())
     key = (spec, url, query, given)
     return live_stores.get(key, lambda: _open(spec, url, options))
+
+
+def _refuse_parameters(spec: ObjectStoreSpec, url: StoreUrl) -> None:
+    """Raise `InvalidInputError` for parameters of a URL that names no commit handler.
+
+    A store without declared options may take parameters of its own.
+    """
+    suffixes = {name: SUFFIX_OF_PARAMETER.get(plain_name(name)) for name in url.query}
+    name = next((name for name in suffixes if suffixes[name]), next(iter(suffixes)))
+    suffix = suffixes[name]
+    if suffix is None:
+        if spec.options is None:
+            return
+        raise InvalidInputError(
+            f"{url}: a URL of scheme {url.scheme!r} has no parameter {shortened(name)}; options "
+            "are given as storage_options"
+        )
+    shown = replace(url, commit_scheme=suffix)
+    text = str(shown)
+    if suffix == "ddb" and not looks_secret(url.query[name]):
+        text = text.replace(f"{name}=***", f"{name}={shortened(url.query[name])[1:-1]}")
+    raise InvalidInputError(
+        f"{url}: the parameter {shortened(name)} belongs to commits by way of {suffix!r}, which "
+        f"the scheme must name: write {text}"
+    )
 
 
 def _open(spec: ObjectStoreSpec, url: StoreUrl, options: Options) -> ObjectStore:
@@ -82,7 +113,17 @@ def _check_options(
         elif spec.options is not None or nearest(name, others, ALMOST_EQUAL):
             if url.commit_scheme is not None:
                 get_manager().url_suffix(url.commit_scheme)  # a missing handler is a clearer error
-            raise spec.refusal(name, others)
+            raise spec.refusal(name, others, _owners(name))
+
+
+def _owners(option: str) -> list[str]:
+    """The names of the installed stores that define an option."""
+    specs = (spec for plugin in get_manager().plugins for spec in plugin.object_stores)
+    return [
+        spec.name
+        for spec in specs
+        if spec.options is not None and not spec.undeclared_options({option: ""})
+    ]
 
 
 def _other_specs(url: StoreUrl, options: Options) -> list[ObjectStoreSpec]:

@@ -12,6 +12,7 @@ from lance_core.store.secret import (
     are_secrets_carried,
     carrying_secrets,
     check_storage_options,
+    texts_of,
     wrap_secrets,
 )
 from lance_core.store.uri import StoreUrl, is_local_text, parse_uri, uri_below, without_secrets
@@ -42,9 +43,10 @@ class StoreConfig:
     def __post_init__(self, parsed: StoreUrl | None) -> None:
         object.__setattr__(self, "url", parsed or parse_uri(self.uri))
         check_folder(self.folder)
-        check_storage_options(self.options)
         # Copy the options, so that the caller cannot change this frozen object.
-        object.__setattr__(self, "options", wrap_secrets(self.options))
+        given = texts_of(self.options) if isinstance(self.options, Mapping) else self.options
+        check_storage_options(given)
+        object.__setattr__(self, "options", wrap_secrets(given))
 
     def __repr__(self) -> str:
         names = self.options if isinstance(self.options, Mapping) else ()  # invalid in an error

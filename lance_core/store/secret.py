@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import re
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextvars import ContextVar
 from typing import Any, NoReturn, TypeVar, cast
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.secret_detection import looks_secret, sounds_secret
 
 T = TypeVar("T")
 
 _HIDDEN = "***"
 _carrying: ContextVar[bool] = ContextVar("lance_core_carrying_secrets", default=False)
-
-_TELLING = (
-    *("secret", "token", "passw", "pwd", "passphrase", "credential", "signature", "private"),
-    *("accesskey", "accountkey", "apikey", "masterkey", "sharedkey", "encryptionkey", "saskey"),
-    "customerkey",
-)
-_SHORT = frozenset({"sig", "sas"})
-"""Names that mean a secret only if they are the whole name."""
-
-_PASSWORD = re.compile(r"://[^/@\s]*:[^@\s]+@")
-"""Matches a URL that contains a password."""
 
 
 class Secret:
@@ -119,24 +109,24 @@ def plain(value: str | Secret) -> str:
 def wrap_secrets(
     options: Mapping[str, str | Secret], declared: Iterable[str] = ()
 ) -> dict[str, str | Secret]:
-    """``options`` with a `Secret` for each name that is ``declared`` or looks secret.
+    """``options`` with a `Secret` for each that is ``declared``, sounds secret or looks secret.
 
     The declared names alone are not sufficient, because users also give options under names that
-    the store does not define. URLs with a password, such as those of proxies, are secrets under any
-    name.
+    the store does not define, and secrets under names of other options: see
+    `lance_core.store.secret_detection`.
     """
     secret = {name.lower() for name in declared}
     return {
         name: Secret(value)
         if isinstance(value, str)
-        and (name.lower() in secret or sounds_secret(name) or _PASSWORD.search(value))
+        and (name.lower() in secret or sounds_secret(name) or looks_secret(value))
         else value
         for name, value in options.items()
     }
 
 
 class NotText:
-    """Replaces an option value that is not text; shows only the name of the value's type."""
+    """Replaces an option value that cannot be text; shows only the name of the value's type."""
 
     __slots__ = ("type_name",)
 
@@ -144,35 +134,58 @@ class NotText:
         self.type_name = type_name
 
     def __repr__(self) -> str:
-        return f"NotText({self.type_name})"
+        return f"<{self.type_name}>"
 
 
 def hide_secrets(options: T) -> T:
-    """Storage options in a form that no stack frame can reveal.
+    """Storage options as texts, in a form that no stack frame can reveal.
 
     The first statement of each public function with storage options rebinds its parameter to the
-    result. Values are wrapped as by `wrap_secrets`; values that are not text become `NotText`,
-    which later checks refuse. None stays None. A value that is not a mapping becomes `NotText` as a
-    whole. Never raises, because the frames of this function and of its caller still hold the plain
-    values.
+    result. Booleans, numbers and paths become texts; options that are None are left out. Values are
+    wrapped as by `wrap_secrets`; other values become `NotText`, which later checks refuse. None
+    stays None. A value that is not a mapping becomes `NotText` as a whole. Never raises, because
+    the frames of this function and of its caller still hold the plain values.
     """
     if options is None:
         return options
     hidden: object = _not_text(options)
     if isinstance(options, Mapping):
-        hidden = wrap_secrets(
-            {
-                name: value
-                if isinstance(name, str) and isinstance(value, str | Secret)
-                else _not_text(value)
-                for name, value in options.items()
-            }
-        )
+        hidden = wrap_secrets(texts_of(options))
     return cast("T", hidden)
 
 
+def texts_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """``options`` with values as texts or secrets, without those that are None.
+
+    Values that cannot be text, and all values of names that are not text, become `NotText`.
+    """
+    return {
+        name: _text_of(value) if isinstance(name, str) else _not_text(value)
+        for name, value in options.items()
+        if value is not None
+    }
+
+
+def _text_of(value: object) -> str | Secret | NotText:
+    if isinstance(value, str | Secret):
+        return value
+    text: object = None
+    with contextlib.suppress(Exception):
+        if isinstance(value, bool):
+            text = "true" if value else "false"
+        elif isinstance(value, int):
+            text = int.__repr__(value)  # that of a subclass may be another text
+        elif isinstance(value, float):
+            text = float.__repr__(value)
+        elif isinstance(value, os.PathLike):
+            text = os.fspath(value)
+        elif type(value).__module__ == "numpy" and callable(item := getattr(value, "item", None)):
+            return _text_of(item())  # numpy's numbers and booleans
+    return text if isinstance(text, str) else _not_text(value)
+
+
 def _not_text(value: object) -> Any:
-    return NotText(type(value).__name__)
+    return value if isinstance(value, NotText) else NotText(type(value).__name__)
 
 
 def hide_secrets_in(arguments: MutableMapping[str, Any]) -> None:
@@ -190,16 +203,15 @@ def check_storage_options(options: Mapping[str, str | Secret]) -> None:
     items: Iterable[tuple[object, object]] = options.items()
     for name, value in items:
         if not isinstance(name, str):
-            raise InvalidInputError(f"name {name!r} of a storage option is not text")
+            raise InvalidInputError(
+                f"a name of a storage option is of type {_type_name(name)}, not text"
+            )
         if not isinstance(value, str | Secret):
-            raise InvalidInputError(f"storage option {name!r} is {_type_name(value)}, not text")
+            raise InvalidInputError(
+                f"storage option {name!r} is of type {_type_name(value)}: give a text, a number, "
+                "True or False, or a path"
+            )
 
 
 def _type_name(value: object) -> str:
     return value.type_name if isinstance(value, NotText) else type(value).__name__
-
-
-def sounds_secret(name: str) -> bool:
-    """True if an option or query parameter with this name probably holds a secret."""
-    word = name.lower().replace("_", "").replace("-", "").replace(".", "")
-    return word in _SHORT or any(telling in word for telling in _TELLING)

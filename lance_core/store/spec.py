@@ -11,8 +11,9 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import import_module
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import Secret, wrap_secrets
+from lance_core.store.secret_detection import looks_secret
 from lance_core.store.uri import StoreUrl
-from lance_core.suggestions import did_you_mean, hint, shortened
+from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
 
 StoreFactory: TypeAlias = Callable[[StoreUrl, Mapping[str, "str | Secret"]], ObjectStore]
 """Creates a store rooted at a URL; options have canonical names, secret values are wrapped."""
@@ -31,7 +32,8 @@ class ObjectStoreSpec:
     ``option_aliases``: alternative names of options, in lower case, mapped to canonical names. The
     case of names does not matter; unknown names are passed on unchanged.
     ``secret_options``: canonical names of options that must never be shown.
-    ``options``: canonical names of all options; others are refused. None: names are not checked.
+    ``options``: canonical names of all options; others are refused. A name that ends in ``.*``
+    stands for all names with this beginning. None: names are not checked.
     ``extra``: the extra of the core distribution that installs the plugin, or None.
     ``has_containers``: the host of a URL is a container, such as a bucket. The options name the
     service, to which the credentials are sent for every container.
@@ -90,17 +92,35 @@ class ObjectStoreSpec:
     def undeclared_options(self, options: Mapping[str, str | Secret]) -> list[str]:
         """The names in ``options`` that the descriptor does not declare."""
         known = self._names()
-        return [name for name in options if name.lower() not in known]
+        beginnings = tuple(name[:-1] for name in known if name.endswith(".*"))
+        return [
+            name
+            for name in options
+            if name.lower() not in known and not name.lower().startswith(beginnings)
+        ]
 
-    def refusal(self, unknown: str, others: Iterable[str] = ()) -> InvalidInputError:
+    def refusal(
+        self, unknown: str, others: Iterable[str] = (), owners: Iterable[str] = ()
+    ) -> InvalidInputError:
         """The error for an option that the store does not define; it suggests the nearest name.
 
-        ``others``: option names of other components.
+        ``others``: option names of other components. ``owners``: names of the stores that define
+        the option. A name that looks like a secret is not shown.
         """
-        known = self._names()
-        suggested = did_you_mean(unknown, {*known, *others}) or hint(unknown, known)
+        if looks_secret(unknown):
+            return InvalidInputError(
+                f"store {self.name!r} has no option of a name that looks like a secret, which is "
+                "not shown: names come before the values"
+            )
+        known, stores = self._names(), " and ".join(map(repr, owners))
+        near = nearest(unknown, known, ALMOST_EQUAL) or nearest(unknown, others, ALMOST_EQUAL)
+        if near is None and not stores:
+            near = nearest(unknown, known)
+        owned = f", which is an option of {stores}" if stores else ""
+        names = ", ".join(sorted({*known.values()}))
+        suggested = f": did you mean {near!r}?" if near else f"; known: {names or 'none'}"
         return InvalidInputError(
-            f"store {self.name!r} has no option {shortened(unknown)}{suggested}"
+            f"store {self.name!r} has no option {shortened(unknown)}{owned}{suggested}"
         )
 
     def _names(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.secret import sounds_secret
+from lance_core.store.secret_detection import sounds_secret
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -111,7 +111,9 @@ def open_root_of(
     ``session``: the caches to use, by default new ones.
     """
     session = checked_session(session)
-    store = open_store(config.url, config.options)
+    # An explicit commit handler may take the parameters of the URL.
+    url = config.url if config.commit_handler is None else replace(config.url, query={})
+    store = open_store(url, config.options)
     if config.folder:
         store = PrefixStore(store, config.folder)
     handler = select_commit_handler(store, config.place_url, config.options, config.commit_handler)

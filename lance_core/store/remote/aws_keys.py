@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.remote.option_values import Options, take
@@ -10,6 +12,10 @@ from lance_core.store.secret import Secret
 ACCESS_KEY = "aws_access_key_id"
 SECRET_KEY = "aws_secret_access_key"  # noqa: S105  # a name
 TOKEN = "aws_session_token"  # noqa: S105  # a name
+
+
+_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_TOKEN")
+_TOKENS_OF_SDK = ("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +41,14 @@ class Keys:
                 f"{TOKEN!r} to both"
             )
         return cls(access, Secret(secret), Secret(token) if token else None)
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str]) -> Keys | None:
+        """Temporary keys whose token is in ``AWS_TOKEN``, object_store's name; else None.
+
+        The SDK reads all other keys of the environment.
+        """
+        access, secret, token = (environment.get(name) for name in _VARIABLES)
+        if not (access and secret and token) or any(map(environment.get, _TOKENS_OF_SDK)):
+            return None
+        return cls(access, Secret(secret), Secret(token))

@@ -20,6 +20,7 @@ from lance_core.store.remote.connection_failures import (
     tls_failure,
     unreachable,
 )
+from lance_core.store.secret_detection import shown_path
 
 _CONFIG_FILES = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")
 
@@ -51,7 +52,7 @@ def failure_without_response(error: Exception, no_credentials: str) -> RequestEr
         reason = f"the SDK refuses the request ({type(error).__name__}): {shown(str(error))}"
         return RequestError(Failure.REFUSED, reason)
     if isinstance(error, OSError) and isinstance(error.filename, str):
-        reason = f"a file that the SDK needs cannot be read: {error.filename!r}: {error.strerror}"
+        reason = f"a file that the SDK needs cannot be read: {shown_path(error.filename)}: {error.strerror}"
         return RequestError(Failure.REFUSED, reason)
     return _connection_failure(error, kinds)
 
@@ -108,7 +109,7 @@ def check_ca_bundle(client: Any) -> None:
 def _unreadable_files() -> str:
     """A text that names the SDK's configuration files that the environment sets in vain."""
     bad = [
-        f"{name} names {path!r}, which cannot be read"
+        f"{name} names {shown_path(path)}, which cannot be read"
         for name in _CONFIG_FILES
         if (path := os.environ.get(name)) and path != os.devnull and reason_unreadable(path)
     ]

@@ -18,13 +18,18 @@ Check = Callable[[bytes, Mapping[str, str]], None]
 
 
 def bound_responses(
-    client: Any, seconds: float, botocore: Any, plugin: str, check: Check | None = None
+    client: Any,
+    seconds: float,
+    botocore: Any,
+    plugin: str,
+    check: Check | None = None,
+    idle: float | None = None,
 ) -> None:
     """Limit the time of each request of ``client`` with its whole response, and its memory.
 
     Object contents are left to the caller to read; other bodies are read up to a size limit.
-    ``seconds`` is the limit per request, ``botocore`` the package. Raises `PluginError`, which
-    names ``plugin``, if this version of the SDK does not allow it.
+    ``seconds`` is the limit per request, ``idle`` that without a byte, ``botocore`` the package.
+    Raises `PluginError`, which names ``plugin``, if this version of the SDK does not allow it.
     """
     # botocore has no public way to select connection classes or to read a body first: a handler of
     # its event ``before-send`` would have to send the request, with proxies and certificates.
@@ -37,7 +42,8 @@ def bound_responses(
             f"install an older one, or a newer {plugin}"
         )
     sdk = botocore.awsrequest
-    pools.update(timed_pools(seconds, sdk.AWSHTTPConnectionPool, sdk.AWSHTTPSConnectionPool))
+    kinds = (sdk.AWSHTTPConnectionPool, sdk.AWSHTTPSConnectionPool)
+    pools.update(timed_pools(seconds, *kinds, idle))
     endpoint.http_session = _BoundedSession(session, sdk.AWSResponse, check)
 
 

@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.secret_detection import shown_path
 
 
 def reason_unreadable(path: str) -> str | None:
@@ -25,7 +26,7 @@ def check_ca_file(path: str, source: str) -> None:
 
     ``source`` is the environment variable or option that names it.
     """
-    if Path(path).is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 (Path raises for texts that are no paths)
         return
     reason = reason_unreadable(path)
     if reason is None:
@@ -35,7 +36,8 @@ def check_ca_file(path: str, source: str) -> None:
             reason = "it contains no certificate in PEM form"
     if reason is not None:
         raise InvalidInputError(
-            f"{source} names a file of trusted certificates that cannot be used: {path!r}: {reason}"
+            f"{source} names a file of trusted certificates that cannot be used: "
+            f"{shown_path(path)}: {reason}"
         )
 
 

@@ -7,12 +7,14 @@ client tried to connect, and why that failed; it never shows a path, a query or 
 from __future__ import annotations
 
 import http.client
+import os
 import re
 import socket
 from typing import Any
 from urllib.parse import urlsplit
 
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.secret_detection import redacted, secrets_of_environment, without_queries
 
 CONTACT_TIMEOUT = 4.0
 """Maximum seconds to try to reach a service that has never responded, without the time of the last
@@ -23,7 +25,6 @@ _UNCONNECTED = frozenset({"ConnectTimeoutError", "NameResolutionError", "NewConn
 """urllib3 errors that prove that there was no connection."""
 
 _RETRY_AFTER = re.compile(r"[0-9]{1,5}", re.ASCII)
-_QUERY = re.compile(r"\?[^\s\"'<>]*=[^\s\"'<>]*")
 _PASSWORD = re.compile(r"://[^/@\s]*@")
 _UNTRUSTED = re.compile(r"certificate verify failed: (.{1,200}?)\s*(?:\(_ssl|['\"])", re.IGNORECASE)
 _MISMATCH = re.compile(r"(?:hostname|address) .{1,300} (?:doesn't match|not found)", re.IGNORECASE)
@@ -31,8 +32,12 @@ _MAX_SHOWN = 300
 
 
 def shown(text: str) -> str:
-    """``text`` as one line of at most 300 characters, without queries and passwords of URLs."""
-    line = _PASSWORD.sub("://***@", _QUERY.sub("?***", " ".join(text.split())))
+    """``text`` as one line of at most 300 characters, without queries and passwords of URLs.
+
+    Secrets in environment variables, which SDKs quote, are removed as well.
+    """
+    text = redacted(text, secrets_of_environment(os.environ))
+    line = _PASSWORD.sub("://***@", without_queries(" ".join(text.split())))
     return line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}…"
 
 

@@ -1,19 +1,29 @@
 """Parse storage options, which are texts from users, into values.
 
 Every function removes an option from a dictionary, so that the remaining options are the unknown
-ones. Errors name the option and never show the value of an option that may be secret.
+ones. Errors name the option, or the environment variable that sets it, and what was expected. They
+never show the value, which may be a secret in the wrong place.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import TypeAlias
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.secret import Secret, plain
 
 Options: TypeAlias = MutableMapping[str, "str | Secret"]
+
+
+class GivenOptions(dict[str, "str | Secret"]):
+    """Options by canonical name; ``variables`` has the environment variable of those set by one."""
+
+    def __init__(self, options: Mapping[str, str | Secret]) -> None:
+        super().__init__(options)
+        self.variables: dict[str, str] = {}
+
 
 _TRUE = frozenset({"1", "true", "on", "yes", "y"})
 _FALSE = frozenset({"0", "false", "off", "no", "n"})
@@ -26,8 +36,23 @@ _SECONDS = {
     **dict.fromkeys(("minutes", "minute", "mins", "min", "m"), 60.0),
     **dict.fromkeys(("hours", "hour", "hrs", "hr", "h"), 3600.0),
     **dict.fromkeys(("days", "day", "d"), 86400.0),
+    **dict.fromkeys(("weeks", "week", "w"), 7 * 86400.0),
+    **dict.fromkeys(("months", "month"), 30.44 * 86400.0),
+    **dict.fromkeys(("years", "year", "y"), 365.25 * 86400.0),
 }
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.ASCII)
+
+
+def described(options: Options, name: str) -> str:
+    """The option in an error: by name, or by the environment variable that sets it."""
+    variable = getattr(options, "variables", {}).get(name)
+    return f"storage option {name!r}" if variable is None else f"environment variable {variable}"
+
+
+def is_false(text: str) -> bool:
+    """True for "" and all spellings of false."""
+    word = text.strip().lower()
+    return not word or word in _FALSE
 
 
 def take(options: Options, *names: str) -> str | None:
@@ -49,7 +74,7 @@ def take_boolean(options: Options, *names: str, default: bool = False) -> bool:
         return default
     word = text.strip().lower()
     if word not in _TRUE and word not in _FALSE:
-        raise _malformed(names, "'true' or 'false'", text)
+        raise _malformed(options, names, "'true' or 'false'")
     return word in _TRUE
 
 
@@ -60,7 +85,7 @@ def take_integer(options: Options, *names: str, default: int, least: int = 0) ->
         return default
     word = text.strip()
     if not (word.isascii() and word.isdigit() and len(word) < 10 and int(word) >= least):
-        raise _malformed(names, f"a whole number from {least} on", text)
+        raise _malformed(options, names, f"a whole number from {least} on")
     return int(word)
 
 
@@ -74,7 +99,7 @@ def take_seconds(options: Options, *names: str, default: float) -> float:
         return default
     seconds = _seconds(text.strip().lower())
     if seconds is None or not 0 < seconds < 1e9:
-        raise _malformed(names, "a duration, such as '30s'", text)
+        raise _malformed(options, names, "a duration, such as '30s'")
     return seconds
 
 
@@ -88,6 +113,5 @@ def _seconds(text: str) -> float | None:
     return total if text and position == len(text) else None
 
 
-def _malformed(names: tuple[str, ...], wanted: str, text: str) -> InvalidInputError:
-    shown = text if len(text) <= 40 else f"{text[:40]}…"
-    return InvalidInputError(f"storage option {names[0]!r} must be {wanted}, not {shown!r}")
+def _malformed(options: Options, names: tuple[str, ...], expected: str) -> InvalidInputError:
+    return InvalidInputError(f"{described(options, names[0])} must be {expected}")

@@ -17,10 +17,12 @@ class TimedConnection(http.client.HTTPConnection):
     """A mixin for connection classes: ``class Mine(TimedConnection, HTTPSConnection)``.
 
     Sending a request and reading its whole response may take ``seconds`` in total, then
-    `TimeoutError` is raised. Connecting, including a proxy tunnel, has its own limit, ``timeout``.
+    `TimeoutError` is raised, and also after ``idle`` seconds without a byte of the response.
+    Connecting, including a proxy tunnel, has its own limit, ``timeout``.
     """
 
     seconds: float = 30.0
+    idle: float | None = None
     _end: float = 0.0
 
     def connect(self) -> None:
@@ -48,53 +50,56 @@ class TimedConnection(http.client.HTTPConnection):
         self, sock: socket.socket, *args: Any, **kwargs: Any
     ) -> http.client.HTTPResponse:
         """The response that arrives on ``sock``; `http.client` calls this to create one."""
-        timed: Any = _TimedSocket(sock, self._end)
+        timed: Any = _TimedSocket(sock, self._end, self.idle)
         return http.client.HTTPResponse(timed, *args, **kwargs)
 
     def _begin(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
 
 
-def timed_pools(seconds: float, http: Any, https: Any) -> dict[str, Any]:
-    """urllib3 pool classes by scheme whose connections are `TimedConnection` with this limit.
+def timed_pools(seconds: float, http: Any, https: Any, idle: float | None = None) -> dict[str, Any]:
+    """urllib3 pool classes by scheme whose connections are `TimedConnection` with these limits.
 
     ``http`` and ``https`` are pool classes; the mixin is added to the ``ConnectionCls`` of each.
     The result is for ``PoolManager.pool_classes_by_scheme``.
     """
-    return {"http": _timed_pool(seconds, http), "https": _timed_pool(seconds, https)}
+    limits = {"seconds": seconds, "idle": idle}
+    return {"http": _timed_pool(limits, http), "https": _timed_pool(limits, https)}
 
 
-def _timed_pool(seconds: float, pool: Any) -> Any:
+def _timed_pool(limits: dict[str, float | None], pool: Any) -> Any:
     kinds = (TimedConnection, pool.ConnectionCls)
-    timed = type(f"Timed{pool.ConnectionCls.__name__}", kinds, {"seconds": seconds})
+    timed = type(f"Timed{pool.ConnectionCls.__name__}", kinds, dict(limits))
     return type(f"Timed{pool.__name__}", (pool,), {"ConnectionCls": timed})
 
 
 class _TimedSocket:
     """The part of a socket that a response uses: a file to read from until ``end``."""
 
-    def __init__(self, sock: socket.socket, end: float) -> None:
+    def __init__(self, sock: socket.socket, end: float, idle: float | None = None) -> None:
         self._sock = sock
         self._end = end
+        self._idle = idle
 
     def makefile(self, mode: str) -> io.BufferedReader:
         """A file of the received bytes; ``mode`` is ``rb``."""
-        return io.BufferedReader(_TimedReads(self._sock, self._end))
+        return io.BufferedReader(_TimedReads(self._sock, self._end, self._idle))
 
 
 class _TimedReads(io.RawIOBase):
-    """The bytes that a socket receives until ``end``."""
+    """The bytes that a socket receives until ``end``, with pauses of at most ``idle`` seconds."""
 
-    def __init__(self, sock: socket.socket, end: float) -> None:
+    def __init__(self, sock: socket.socket, end: float, idle: float | None) -> None:
         self._sock = sock
         self._end = end
+        self._idle = idle
         self._reads = sock.makefile("rb", 0)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        _wait_until(self._end, self._sock)
+        _wait_until(self._end, self._sock, self._idle)
         return self._reads.readinto(buffer)
 
     def close(self) -> None:
@@ -108,11 +113,16 @@ _LONGER = 1.02
 time-out lets other threads run first, which costs a short request more than its own work."""
 
 
-def _wait_until(end: float, sock: socket.socket) -> None:
-    """Set the time-out of ``sock`` to ``end``. Raises `TimeoutError` if ``end`` has passed."""
+def _wait_until(end: float, sock: socket.socket, idle: float | None = None) -> None:
+    """Set the time-out of ``sock`` to ``end``, or to ``idle`` seconds if that is earlier.
+
+    Raises `TimeoutError` if ``end`` has passed.
+    """
     left = end - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")
+    if idle is not None:
+        left = min(left, idle)
     held = sock.gettimeout()
     if held is None or not left <= held <= left * _LONGER:
         sock.settimeout(left)

@@ -1,48 +1,124 @@
-"""Storage options that all remote stores understand, under the names that pylance uses."""
+"""Storage options that all remote stores understand: those of pylance's HTTP client.
+
+The names are those of object_store's client options, which pylance uses, and of pylance itself.
+"""
 
 from __future__ import annotations
 
 from dataclasses import field
 
+from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.remote.option_values import (
     Options,
+    described,
     take,
     take_boolean,
     take_integer,
     take_seconds,
 )
+from lance_core.store.remote.options import Kind, Option, Use, drop_unused
+from lance_core.store.secret import Secret
 
-ALIASES = {"request_timeout": "timeout"}
+HEADERS = "headers."
+"""Prefix of options that add a header to each request; the rest of the name is the header's."""
+
+
+def _ignored(name: str, text: str, kind: Kind = Kind.SECONDS) -> Option:
+    return Option(name, text, kind=kind, use=Use.IGNORED)
+
+
+_HTTP_1 = "The SDKs send all requests by HTTP/1.1."
+
+TABLE = (
+    Option("allow_http", "Allow addresses without TLS (`http://`).", kind=Kind.BOOLEAN),
+    Option(
+        "allow_invalid_certificates", "Do not check the server's certificate.", kind=Kind.BOOLEAN
+    ),
+    Option("client_max_retries", "Maximum retries of a request (10).", kind=Kind.INTEGER),
+    Option(
+        "client_retry_timeout",
+        "Maximum time from the first attempt of a request to its last retry (180 s).",
+        kind=Kind.SECONDS,
+    ),
+    Option("connect_timeout", "Maximum time to connect (5 s).", kind=Kind.SECONDS),
+    Option("default_content_type", "Content type of written objects."),
+    Option(
+        "download_retry_count",
+        "Additional retries of a read, beyond the others (3).",
+        kind=Kind.INTEGER,
+    ),
+    Option(
+        "headers.*",
+        "Additional header of each request: `headers.X-Mine` is the header `X-Mine`. Headers that "
+        "the client sets itself keep their values.",
+        is_secret=True,
+    ),
+    Option("pool_max_idle_per_host", "Maximum idle connections that are kept.", kind=Kind.INTEGER),
+    Option("proxy_ca_certificate", "Certificates in PEM form, trusted for the proxy."),
+    Option(
+        "proxy_excludes",
+        "Hosts that are reached without the proxy: names of hosts and domains, addresses and "
+        "networks (`10.0.0.0/8`), separated by commas.",
+    ),
+    Option(
+        "proxy_url",
+        "Proxy for all requests, `http://user:password@host:port`.",
+        kind=Kind.PROXY,
+        is_secret=True,
+    ),
+    Option("read_timeout", "Maximum time without a byte of a response.", kind=Kind.SECONDS),
+    Option(
+        "timeout",
+        "Maximum time of one request, with its whole response (30 s).",
+        ("request_timeout",),
+        kind=Kind.SECONDS,
+    ),
+    Option("user_agent", "User agent of the requests."),
+    _ignored("http1_only", _HTTP_1, Kind.BOOLEAN),
+    _ignored("http2_only", _HTTP_1, Kind.BOOLEAN),
+    _ignored("http2_keep_alive_interval", _HTTP_1),
+    _ignored("http2_keep_alive_timeout", _HTTP_1),
+    _ignored("http2_keep_alive_while_idle", _HTTP_1, Kind.BOOLEAN),
+    _ignored("http2_max_frame_size", _HTTP_1, Kind.INTEGER),
+    _ignored("pool_idle_timeout", "Idle connections are kept until the server closes them."),
+    _ignored(
+        "randomize_addresses",
+        "The operating system chooses among the addresses of a host.",
+        Kind.BOOLEAN,
+    ),
+)
+"""The options, in the order of the documentation: those with an effect come first."""
+
+ALIASES = {other: option.name for option in TABLE for other in option.others}
 """Alternative names of `OPTIONS`, with the canonical name of each."""
 
-OPTIONS = frozenset(
-    {
-        "allow_http",
-        "allow_invalid_certificates",
-        "client_max_retries",
-        "client_retry_timeout",
-        "connect_timeout",
-        "download_retry_count",
-        "proxy_ca_certificate",
-        "proxy_excludes",
-        "proxy_url",
-        "timeout",
-        "user_agent",
-    }
-)
+OPTIONS = frozenset(option.name for option in TABLE)
 """Canonical names of the storage options that every remote store understands."""
 
-SECRET_OPTIONS = frozenset({"proxy_url"})
-"""The `OPTIONS` whose values must not be shown: the URL of a proxy may contain a password."""
+SECRET_OPTIONS = frozenset(option.name for option in TABLE if option.is_secret)
+"""The `OPTIONS` whose values must not be shown: headers, and the URL of a proxy, which may contain
+a password."""
 
 
 def aliases(prefix: str) -> dict[str, str]:
     """Alternative names with their canonical names: `ALIASES`, and all names with ``prefix``."""
     return {
         **ALIASES,
-        **{f"{prefix}{name}": name for name in OPTIONS},
+        **{f"{prefix}{name}": name for name in OPTIONS if not name.endswith("*")},
         **{f"{prefix}{other}": name for other, name in ALIASES.items()},
+    }
+
+
+def variables(prefix: str) -> dict[str, list[str]]:
+    """The environment variables of each option of a store, whose names have this ``prefix``.
+
+    `AWS_TIMEOUT` precedes `TIMEOUT`. Headers have none.
+    """
+    return {
+        option.name: [f"{before}{name}".upper() for before in (prefix, "") for name in option.names]
+        for option in TABLE
+        if not option.name.endswith("*")
     }
 
 
@@ -51,17 +127,23 @@ class RemoteSettings:
     """Settings of a remote store; times in seconds, sizes in bytes.
 
     The plugin's client applies the first group, `RemoteStore` the others. ``timeout`` limits one
-    request including its response, ``connect_timeout`` the time to connect.
+    request including its response, ``connect_timeout`` the time to connect, ``read_timeout`` the
+    time without a byte of the response.
     """
 
     allow_http: bool = False
     allow_invalid_certificates: bool = False
     timeout: float = 30.0
     connect_timeout: float = 5.0
-    user_agent: str | None = None
+    read_timeout: float | None = None
+    user_agent: str | None = field(default=None, repr=False)
+    headers: tuple[tuple[str, Secret], ...] = field(default=(), repr=False)
+    content_type: str | None = field(default=None, repr=False)
+    max_idle: int | None = None
+    """Maximum idle connections that are kept; None for the store's own number."""
     proxy_url: str | None = field(default=None, repr=False)
-    proxy_ca_certificate: str | None = None
-    proxy_excludes: str | None = None
+    proxy_ca_certificate: str | None = field(default=None, repr=False)
+    proxy_excludes: str | None = field(default=None, repr=False)
 
     max_retries: int = 10
     """Maximum retries of a request."""
@@ -93,6 +175,7 @@ class RemoteSettings:
         """
         default = cls()
         retry = take_seconds(options, "client_retry_timeout", default=-1.0)
+        drop_unused(options, TABLE)
         return cls(
             allow_http=take_boolean(options, "allow_http"),
             allow_invalid_certificates=take_boolean(options, "allow_invalid_certificates"),
@@ -100,7 +183,13 @@ class RemoteSettings:
             connect_timeout=take_seconds(
                 options, "connect_timeout", default=default.connect_timeout
             ),
-            user_agent=take(options, "user_agent"),
+            read_timeout=take_seconds(options, "read_timeout", default=0.0) or None,
+            user_agent=_header_value(options, "user_agent"),
+            headers=_headers(options),
+            content_type=_header_value(options, "default_content_type"),
+            max_idle=max(1, take_integer(options, "pool_max_idle_per_host", default=0))
+            if "pool_max_idle_per_host" in options
+            else None,
             proxy_url=take(options, "proxy_url"),
             proxy_ca_certificate=take(options, "proxy_ca_certificate"),
             proxy_excludes=take(options, "proxy_excludes"),
@@ -111,3 +200,46 @@ class RemoteSettings:
                 options, "download_retry_count", default=default.download_retries
             ),
         )
+
+
+_FIXED = frozenset(
+    {
+        *("connection", "content-length", "content-range", "expect", "host", "range", "te"),
+        *("trailer", "transfer-encoding", "upgrade"),
+    }
+)
+"""Headers without which a request would have another meaning, besides conditions (`If-…`)."""
+
+
+def _headers(options: Options) -> tuple[tuple[str, Secret], ...]:
+    """The additional headers in ``options``, sorted. Raises `InvalidInputError` if malformed."""
+    found = {}
+    for option in [name for name in options if name.lower().startswith(HEADERS)]:
+        name = option[len(HEADERS) :]
+        value = take(options, option) or ""
+        if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+            raise InvalidInputError(
+                f"the name of a storage option that begins with {HEADERS!r} must end in the name "
+                "of an HTTP header"
+            )
+        if name.lower() in _FIXED or name.lower().startswith("if-"):
+            raise InvalidInputError(
+                f"storage option {option!r}: the client itself must set this header"
+            )
+        if not _is_header_value(value):
+            raise InvalidInputError(
+                f"storage option {option!r} must be a text of one line in ASCII"
+            )
+        found[name] = Secret(value)
+    return tuple(sorted(found.items(), key=lambda item: item[0]))
+
+
+def _header_value(options: Options, name: str) -> str | None:
+    text = take(options, name)
+    if text is not None and not _is_header_value(text):
+        raise InvalidInputError(f"{described(options, name)} must be a text of one line in ASCII")
+    return text
+
+
+def _is_header_value(text: str) -> bool:
+    return text.isascii() and text.isprintable()

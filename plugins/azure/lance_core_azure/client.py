@@ -16,7 +16,13 @@ from azure.core.exceptions import (
     ServiceRequestError,
     ServiceResponseError,
 )
-from azure.storage.blob import BlobClient, BlobSasPermissions, ContainerClient, generate_blob_sas
+from azure.storage.blob import (
+    BlobClient,
+    BlobSasPermissions,
+    ContainerClient,
+    ContentSettings,
+    generate_blob_sas,
+)
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import LanceError
@@ -85,6 +91,8 @@ class AzureClient(RemoteClient):
         self._session = Session(settings)
         self._transport = self._session.transport()
         self._capabilities = OF_AZURE if is_azure(settings.host) else OF_OTHERS
+        kind = settings.remote.content_type
+        self._content_settings = ContentSettings(content_type=kind) if kind else None
         self._connected = self._connect(settings.credentials)
 
     def __repr__(self) -> str:
@@ -136,7 +144,11 @@ class AzureClient(RemoteClient):
         data, condition = b"".join(body), IF_ABSENT if if_absent else {}
         self._send(
             lambda: self._blob(key).upload_blob(
-                data, length=len(data), overwrite=True, **condition
+                data,
+                length=len(data),
+                overwrite=True,
+                **condition,
+                content_settings=self._content_settings,
             ),
             unmet=Failure.EXISTS if if_absent else Failure.REFUSED,
         )
@@ -191,7 +203,9 @@ class AzureClient(RemoteClient):
         blocks: list[Any] = [part.tag for part in parts]
         condition = IF_ABSENT if if_absent else {}
         self._send(
-            lambda: self._blob(key).commit_block_list(blocks, **condition),
+            lambda: self._blob(key).commit_block_list(
+                blocks, **condition, content_settings=self._content_settings
+            ),
             unmet=Failure.EXISTS if if_absent else Failure.REFUSED,
         )
 
@@ -210,6 +224,12 @@ class AzureClient(RemoteClient):
         settings = self._settings
         agent = settings.remote.user_agent
         more: dict[str, Any] = {"user_agent": agent, "user_agent_overwrite": True} if agent else {}
+        # The service demands that signatures cover headers of this form.
+        more["headers"] = {
+            name: value.reveal()
+            for name, value in settings.remote.headers
+            if name.lower().startswith("x-ms-")
+        }
         container = ContainerClient(
             settings.endpoint,
             settings.container,

@@ -12,6 +12,7 @@ import urllib3
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.proxies import is_excluded, trust_certificates
 from lance_core.store.remote.request_deadline import timed_pools
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_azure.settings import AzureSettings
@@ -23,7 +24,7 @@ CALLERS = 16
 def make_pool(settings: AzureSettings) -> urllib3.PoolManager:
     """A pool without open connections. Raises `InvalidInputError` for an unusable proxy."""
     remote = settings.remote
-    size = remote.parallel + CALLERS
+    size = remote.max_idle or remote.parallel + CALLERS
     proxy = _proxy(settings)
     context = _tls(remote) if settings.endpoint.startswith("https:") else None
     if proxy is None:
@@ -31,7 +32,7 @@ def make_pool(settings: AzureSettings) -> urllib3.PoolManager:
     else:
         pool = _through(proxy, remote, size, context)
     pool.pool_classes_by_scheme = timed_pools(
-        remote.timeout, HTTPConnectionPool, HTTPSConnectionPool
+        remote.timeout, HTTPConnectionPool, HTTPSConnectionPool, remote.read_timeout
     )
     return pool
 
@@ -62,16 +63,10 @@ def _proxy(settings: AzureSettings) -> str | None:
     """The proxy for the endpoint, from the option or else from the environment."""
     remote, host = settings.remote, settings.host
     if remote.proxy_url is not None:
-        return None if _is_excluded(host, remote.proxy_excludes or "") else remote.proxy_url
+        return None if is_excluded(host, remote.proxy_excludes) else remote.proxy_url
     if proxy_bypass(host):
         return None
     return getproxies().get(urlsplit(settings.endpoint).scheme)
-
-
-def _is_excluded(host: str, names: str) -> bool:
-    """True if ``host`` matches ``names``, a comma-separated list of hosts and domains."""
-    lists = (name.strip().lower().removeprefix(".") for name in names.split(","))
-    return any(name == "*" or f".{host.lower()}".endswith(f".{name}") for name in lists if name)
 
 
 def _tls(remote: RemoteSettings, trusted: str | None = None) -> ssl.SSLContext:
@@ -79,12 +74,7 @@ def _tls(remote: RemoteSettings, trusted: str | None = None) -> ssl.SSLContext:
     if not os.environ.get("REQUESTS_CA_BUNDLE"):
         context.load_verify_locations(certifi.where())
     if trusted is not None:
-        try:
-            context.load_verify_locations(cadata=trusted)
-        except (ssl.SSLError, ValueError):
-            raise InvalidInputError(
-                "storage option 'proxy_ca_certificate' is not a PEM certificate"
-            ) from None
+        trust_certificates(context, trusted)
     if remote.allow_invalid_certificates:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -252,8 +252,7 @@ def _kind(given: Mapping[str, str | Secret], use_cli: bool) -> Kind:
         types = {kind.value: kind for kind in Kind if kind not in _UNNAMED}
         if wanted not in types:
             raise InvalidInputError(
-                f"storage option 'credential_type' must be one of auto, {', '.join(types)}, "
-                f"not {wanted[:40]!r}"
+                f"storage option 'credential_type' must be one of auto, {', '.join(types)}"
             )
         return types[wanted]
     if "bearer_token" in given:

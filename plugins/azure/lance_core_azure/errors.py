@@ -47,9 +47,8 @@ _STATUSES = {
     429: Failure.BUSY,
     501: Failure.UNSUPPORTED,
 }
-_MESSAGE = re.compile(r"<Message>(.*?)</Message>|\"message\"\s*:\s*\"(.*?)\"", re.DOTALL)
+_MESSAGE = re.compile(r"\"message\"\s*:\s*\"([^\"]*)\"")
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>|\"code\"\s*:\s*\"(\w{1,80})\"")
-_DETAIL = re.compile(r"<AuthenticationErrorDetail>(.*?)</AuthenticationErrorDetail>", re.DOTALL)
 _SECRETS = re.compile(r"(sig=|SharedKey \S+?:|Bearer )[^\s&'\"]+", re.IGNORECASE)
 _HAS_EXPIRED = ("not valid in the specified time frame", "token is expired")
 
@@ -60,11 +59,11 @@ def from_response(
     """The error for an error response. ``unmet``: the failure for an unmet condition."""
     text = body[:65536].decode("utf-8", "replace")
     code = headers.get("x-ms-error-code") or _group(_CODE, text) or ""
-    detail = _group(_DETAIL, text) or ""
+    detail = _element(text, "AuthenticationErrorDetail")
     failure = _failure(status, code, unmet)
     if failure is Failure.REFUSED and any(words in detail for words in _HAS_EXPIRED):
         failure = Failure.EXPIRED
-    message = _first_line(_group(_MESSAGE, text) or "")
+    message = _first_line(_element(text, "Message") or _group(_MESSAGE, text) or "")
     reason = f"status {status}{f', {code}' if code else ''}{f': {message}' if message else ''}"
     if status in {401, 403}:
         reason += _clock_skew(headers.get("Date"))
@@ -143,6 +142,12 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 def _group(pattern: re.Pattern[str], text: str) -> str | None:
     found = pattern.search(text)
     return next(filter(None, found.groups()), None) if found else None
+
+
+def _element(text: str, name: str) -> str:
+    """The content of the first XML element of this name; "" if there is none."""
+    content, end, _ = text.partition(f"<{name}>")[2].partition(f"</{name}>")
+    return content if end else ""
 
 
 def _first_line(message: str) -> str:

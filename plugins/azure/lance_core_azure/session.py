@@ -49,6 +49,7 @@ class Session:
     def __init__(self, settings: AzureSettings) -> None:
         remote = settings.remote
         self._settings = settings
+        self._headers = {name.lower(): value for name, value in remote.headers}
         self._timeout = urllib3.Timeout(connect=remote.connect_timeout, read=remote.timeout)
         self._pools: LruCache[str, urllib3.PoolManager] = LruCache(1, parents_only=True)
         self._pool()  # raises for an unusable proxy
@@ -70,12 +71,16 @@ class Session:
 
         The settings replace the SDK's time-outs and proxy, which are ignored.
         """
+        sent = dict(headers)
+        if self._headers:
+            known = {name.lower() for name in headers}
+            sent |= {n: v.reveal() for n, v in self._headers.items() if n not in known}
         try:
             answer = self._pool().urlopen(
                 method,
                 url,
                 body=data,
-                headers=headers,
+                headers=sent,
                 retries=False,
                 redirect=False,
                 preload_content=False,

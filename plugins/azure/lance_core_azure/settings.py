@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.store.remote.option_values import Options, take, take_boolean
+from lance_core.errors import InvalidInputError
+from lance_core.store.remote import settings as shared
+from lance_core.store.remote.option_values import GivenOptions, described, take, take_boolean
+from lance_core.store.remote.options import add_variables, drop_unused, refuse_misplaced_secrets
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.secret import Secret, plain
+from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
+from lance_core_azure import connection_string
 from lance_core_azure.credentials import Credentials, choose_credentials
-from lance_core_azure.options import ALIASES, BY_NAME, CREDENTIALS, NAMES, SECRETS, TABLE, Use
+from lance_core_azure.options import CREDENTIALS, TABLE, VARIABLES
 
 _HOSTS = {
     **{
@@ -38,8 +41,6 @@ EMULATOR_KEY = (
 """The well-known key of all Azurite servers."""
 
 _FLAGS = ("use_emulator", "use_fabric_endpoint", "skip_signature", "use_azure_cli")
-_OF_THE_CLI = {"azure_storage_account": "account_name", "azure_storage_key": "account_key"}
-"""Environment variables of the Azure CLI whose names differ from those of options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class AzureSettings:
     container: str
     credentials: Credentials
     remote: RemoteSettings
+    secrets: tuple[Secret, ...] = ()
+    """All secrets that were given, for removing them from messages."""
 
     @property
     def host(self) -> str:
@@ -79,7 +82,9 @@ def read_settings(
     options, and `UnsupportedFeatureError` for options that are known but not supported.
     """
     given = _with_environment(options, environment)
-    _drop_unused(given)
+    refuse_misplaced_secrets(given, (*TABLE, *shared.TABLE))
+    drop_unused(given, TABLE)
+    secrets = tuple(value for value in given.values() if isinstance(value, Secret))
     location = _location(url)
     flags = {name: take_boolean(given, name) for name in _FLAGS}
     if flags["use_emulator"]:
@@ -92,13 +97,13 @@ def read_settings(
     account = _account(location, named, flags["use_emulator"])
     if credentials.account not in {None, account}:
         raise InvalidInputError(
-            f"the credential {plain(given['identity'])!r} is of the account "
+            f"the credential that {described(given, 'identity')} names is of the account "
             f"{credentials.account!r}, not of {account!r}"
         )
     container = take(given, "container_name")
     if container is not None and _check_container(container) != location.container:
         raise InvalidInputError(
-            f"storage option 'container_name' is {container!r}, and the URL names "
+            f"{described(given, 'container_name')} is not the container of the URL, "
             f"{location.container!r}"
         )
     endpoint = _check_endpoint(
@@ -106,39 +111,27 @@ def read_settings(
     )
     if credentials.kind.is_token and endpoint.startswith("http:"):
         raise InvalidInputError(
-            f"the endpoint {endpoint!r} does not use TLS: tokens of Entra ID are sent to https:// "
-            "endpoints only"
+            f"the endpoint at {urlsplit(endpoint).hostname} does not use TLS: tokens of Entra ID "
+            "are sent to https:// endpoints only"
         )
-    return AzureSettings(endpoint, account, location.container, credentials, remote)
+    return AzureSettings(endpoint, account, location.container, credentials, remote, secrets)
 
 
 def _with_environment(
     options: Mapping[str, str | Secret], environment: Mapping[str, str]
-) -> Options:
-    """``options``, completed by environment variables of their names (``AZURE_…``)."""
-    given = dict(options)
-    taken = set(given) | (CREDENTIALS if CREDENTIALS & given.keys() else {"identity"})
-    refused = {option.name for option in TABLE if option.use is Use.REFUSED}
-    for variable, value in sorted(environment.items()):
-        name = variable.lower()
-        if not name.startswith("azure_") or not value:
-            continue
-        canonical = ALIASES.get(name) or _OF_THE_CLI.get(name)
-        if canonical in NAMES - taken - refused:
-            given.setdefault(canonical, Secret(value) if canonical in SECRETS else value)
+) -> GivenOptions:
+    """``options``, completed by environment variables, and by the parts of connection strings.
+
+    Options that are set to "" are not given. If an option selects credentials, those of the
+    environment are not used.
+    """
+    given = GivenOptions(options)
+    others = {name for name in CREDENTIALS if CREDENTIALS & given.keys()}
+    connection_string.expand(given)
+    wanted = {name: found for name, found in VARIABLES.items() if name not in others}
+    add_variables(given, wanted, environment)
+    connection_string.expand(given)
     return given
-
-
-def _drop_unused(given: Options) -> None:
-    """Remove ignored options. Raises `UnsupportedFeatureError` for unsupported ones."""
-    for option in TABLE:
-        if option.use is Use.APPLIED or option.name not in given:
-            continue
-        value = plain(given.pop(option.name)).strip().lower()
-        if option.use is Use.REFUSED and value not in {"", "false"}:
-            raise UnsupportedFeatureError(
-                f"storage option {option.name!r} is not supported: {BY_NAME[option.name].text}"
-            )
 
 
 def _location(url: StoreUrl) -> Location:
@@ -146,8 +139,6 @@ def _location(url: StoreUrl) -> Location:
 
     Forms: ``az://container/path``, ``abfss://container@account.dfs.core.windows.net/path``.
     """
-    if url.query:
-        raise InvalidInputError(f"{url}: a URL of Azure has no parameters; use storage options")
     container, at, host = url.netloc.rpartition("@")
     if not at:
         return Location(_check_container(host))
@@ -183,7 +174,9 @@ def _account(location: Location, name: str | None, is_emulator: bool) -> str:
             f"abfss://{location.container}@account.dfs.core.windows.net/path"
         )
     if not _ACCOUNT.fullmatch(name.strip()):
-        raise InvalidInputError(f"{name[:80]!r} cannot be the name of a storage account")
+        raise InvalidInputError(
+            "storage option 'account_name' must be the name of an account: letters and digits"
+        )
     return name.strip()
 
 
@@ -217,7 +210,7 @@ def _check_endpoint(text: str, remote: RemoteSettings) -> str:
         )
     if parts.scheme == "http" and not remote.allow_http:
         raise InvalidInputError(
-            f"the endpoint {parts.geturl()!r} does not use TLS: use https, or set storage option "
+            f"the endpoint at {parts.hostname} does not use TLS: use https, or set storage option "
             "allow_http=true"
         )
     return parts.geturl().rstrip("/")

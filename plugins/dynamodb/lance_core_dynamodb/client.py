@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from typing import Any
+from urllib.parse import urlsplit
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
@@ -19,18 +20,17 @@ from lance_core.store.remote.botocore_failures import check_ca_bundle, trusted_f
 from lance_core.store.remote.client import RequestError
 from lance_core.store.remote.connection_failures import shown
 from lance_core.store.remote.log_redaction import LogRedaction
+from lance_core.store.remote.proxies import certificates_file, proxies_of
 from lance_core.store.remote.retries import Sender
-from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import plain
 from lance_core_dynamodb.credentials import session_of
 from lance_core_dynamodb.errors import MissingTableError, request_error
 from lance_core_dynamodb.options import (
-    ALLOW_HTTP_VARIABLE,
-    ENDPOINT_VARIABLE,
     SESSION,
     Access,
     DynamoSettings,
 )
+from lance_core_dynamodb.options import VARIABLES as OPTION_VARIABLES
 from lance_core_dynamodb.registry import SESSIONS
 from lance_core_dynamodb.response import bound_responses
 from lance_core_dynamodb.schema import complaint, how_to_create
@@ -44,7 +44,7 @@ PARALLEL = 8
 LOG_REDACTION = LogRedaction("boto3", "botocore", "urllib3")
 
 VARIABLES = (
-    *(ENDPOINT_VARIABLE, ALLOW_HTTP_VARIABLE),
+    *(variable for names in OPTION_VARIABLES.values() for variable in names),
     *("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID"),
 )
 """Environment variables that select the DynamoDB table and the credentials."""
@@ -189,25 +189,28 @@ def _client(access: Access) -> Any:
             aws_secret_access_key=keys.secret.reveal() if keys else None,
             aws_session_token=keys.token.reveal() if keys and keys.token else None,
             verify=False if access.remote.allow_invalid_certificates else trusted_file(session),
-            config=_config(access.remote),
+            config=_config(access, region),
         )
     check_ca_bundle(client)
-    bound_responses(client, access.remote.timeout)
+    bound_responses(client, access.remote.timeout, access.remote.read_timeout)
     return client
 
 
-def _config(remote: RemoteSettings) -> Config:
-    proxies = None
-    if remote.proxy_url is not None:
-        proxies = {"http": remote.proxy_url, "https": remote.proxy_url}
+def _config(access: Access, region: str) -> Config:
+    remote = access.remote
+    host = urlsplit(access.endpoint or f"//dynamodb.{region}.amazonaws.com").hostname or ""
+    trusted = None
+    if remote.proxy_ca_certificate is not None:
+        trusted = {"proxy_ca_bundle": certificates_file(remote.proxy_ca_certificate)}
     return Config(
         connect_timeout=remote.connect_timeout,
         read_timeout=remote.timeout,
-        max_pool_connections=REQUESTS,
+        max_pool_connections=remote.max_idle or REQUESTS,
         retries={"total_max_attempts": 1, "mode": "standard"},
         ignore_configured_endpoint_urls=True,
         tcp_keepalive=True,
-        proxies=proxies,
+        proxies=proxies_of(remote, host),
+        proxies_config=trusted,
         user_agent=remote.user_agent,
     )
 

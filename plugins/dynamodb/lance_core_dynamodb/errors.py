@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from lance_core.store.remote.botocore_failures import failure_without_response
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.connection_failures import retry_after
+from lance_core.store.secret_detection import redacted
 from lance_core_dynamodb.schema import how_to_create
 
 CONDITION = "ConditionalCheckFailedException"
@@ -83,6 +84,4 @@ def _failure(code: str, status: int) -> Failure:
 
 def _cleaned(message: str, secrets: Iterable[str]) -> str:
     text = " ".join(message.partition(_SIGNED)[0].split())
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return text[:_MAX_MESSAGE]
+    return redacted(text, secrets)[:_MAX_MESSAGE]

@@ -13,14 +13,20 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.hookspecs import StoreUrl
 from lance_core.store.config import Secret
 from lance_core.store.remote import settings as shared
 from lance_core.store.remote.aws_keys import ACCESS_KEY, SECRET_KEY, TOKEN, Keys
-from lance_core.store.remote.option_values import Options, take
+from lance_core.store.remote.option_values import GivenOptions, Options, described, take
+from lance_core.store.remote.options import (
+    Kind,
+    Option,
+    add_variables,
+    refuse_misplaced_secrets,
+)
 from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.secret import wrap_secrets
+from lance_core.store.secret import plain, wrap_secrets
 
 ENDPOINT = "dynamodb_endpoint"
 REGION = "aws_region"
@@ -67,7 +73,8 @@ def _names() -> dict[str, str]:
     names = {ENDPOINT: ENDPOINT, "aws_token": TOKEN, "token": TOKEN}
     for name in OF_AWS:
         names |= {name: name, name.removeprefix("aws_"): name}
-    return names | {name: name for name in shared.OPTIONS} | shared.aliases("aws_")
+    plain_names = (name for name in shared.OPTIONS if not name.endswith("*"))
+    return names | {name: name for name in plain_names} | shared.aliases("aws_")
 
 
 NAMES: Mapping[str, str] = _names()
@@ -94,7 +101,24 @@ TABLE_KEY = "ddbTableName"
 """The only parameter of the URL of a table."""
 
 ENDPOINT_VARIABLE = "DYNAMODB_ENDPOINT"
-ALLOW_HTTP_VARIABLE = "AWS_ALLOW_HTTP"
+
+VARIABLES = {ENDPOINT: [ENDPOINT_VARIABLE], **shared.variables("aws_")}
+"""The environment variables of options, besides those that the SDK reads."""
+
+TABLE = (
+    Option(ENDPOINT, "Address of another server than Amazon's.", kind=Kind.ADDRESS),
+    *(
+        Option(
+            name,
+            "See S3.",
+            kind=Kind.IDENTIFIER if name == ACCESS_KEY else Kind.TEXT,
+            is_secret=name in SECRETS,
+        )
+        for name in sorted(OF_AWS)
+    ),
+    *shared.TABLE,
+)
+"""The options that apply to DynamoDB."""
 
 Given: TypeAlias = tuple[tuple[str, str | Secret], ...]
 """Options by name."""
@@ -114,26 +138,28 @@ class DynamoSettings:
 
     def access(self) -> Access:
         """Parse the access settings. Raises `InvalidInputError` for unusable options."""
-        options = dict(self.given)
-        if "allow_http" not in options and os.environ.get(ALLOW_HTTP_VARIABLE):
-            options["allow_http"] = os.environ[ALLOW_HTTP_VARIABLE]
-        endpoint = take(options, ENDPOINT) or os.environ.get(ENDPOINT_VARIABLE) or None
+        options = GivenOptions(dict(self.given))
+        is_chosen = not options.keys().isdisjoint(OF_AWS - {REGION, DEFAULT_REGION})
+        add_variables(options, VARIABLES, os.environ)
+        refuse_misplaced_secrets(options, TABLE)
+        secrets = tuple(value for value in options.values() if isinstance(value, Secret))
+        named = described(options, ENDPOINT)
+        endpoint = take(options, ENDPOINT) or None
+        keys = None if is_chosen else Keys.of_environment(os.environ)
+        if plain(options.get(SOURCE, "")) not in {"ecs", "irsa"}:
+            keys = Keys.of(options) or keys
         access = Access(
-            keys=Keys.of(options) if options.get(SOURCE) not in {"ecs", "irsa"} else None,
+            keys=keys,
             region=_region(options, REGION),
             default_region=_region(options, DEFAULT_REGION),
             endpoint=endpoint,
             remote=RemoteSettings.of(options),
             identity={name: text for name in OF_AWS if (text := take(options, name))},
+            given=secrets,
         )
         _check_source(access)
         if endpoint is not None:
-            _check_endpoint(endpoint, access.remote.allow_http)
-        if access.remote.proxy_ca_certificate is not None or access.remote.proxy_excludes:
-            raise UnsupportedFeatureError(
-                "storage options 'proxy_ca_certificate' and 'proxy_excludes' are not supported for "
-                "DynamoDB: set the environment variables AWS_CA_BUNDLE and NO_PROXY"
-            )
+            _check_endpoint(endpoint, access.remote.allow_http, named)
         return access
 
 
@@ -151,11 +177,13 @@ class Access:
     endpoint: str | None
     remote: RemoteSettings
     identity: Mapping[str, str]
+    given: tuple[Secret, ...] = ()
+    """All secrets that were given."""
 
     def secrets(self) -> list[str]:
         """The texts that must not be shown."""
         keys = self.keys
-        held = [keys.secret, keys.token] if keys else []
+        held = [*self.given, *((keys.secret, keys.token) if keys else ())]
         texts = [secret.reveal() for secret in held if secret is not None]
         return [text for text in (*texts, self.remote.proxy_url) if text]
 
@@ -180,8 +208,8 @@ def named(table: str, options: Mapping[str, str | Secret]) -> DynamoSettings:
     """The settings for the DynamoDB table with this name or ARN."""
     if not _TABLE.fullmatch(table):
         raise InvalidInputError(
-            f"{table[:80]!r} cannot be the name of a DynamoDB table: 3 to 255 letters, digits, "
-            "'_', '-' and '.'"
+            f"parameter {TABLE_KEY} must be the name of a DynamoDB table: 3 to 255 letters, "
+            "digits, '_', '-' and '.'"
         )
     given = concerning(options)
     settings = DynamoSettings(table, tuple(sorted(given.items(), key=lambda item: item[0])))
@@ -193,7 +221,7 @@ def named(table: str, options: Mapping[str, str | Secret]) -> DynamoSettings:
 def _region(options: Options, name: str) -> str | None:
     region = take(options, name)
     if region is not None and not _REGION.fullmatch(region):
-        raise InvalidInputError(f"storage option {name!r} is not the name of a region")
+        raise InvalidInputError(f"{described(options, name)} is not the name of a region")
     return region
 
 
@@ -210,7 +238,7 @@ def _check_source(access: Access) -> None:
         )
 
 
-def _check_endpoint(endpoint: str, allow_http: bool) -> None:
+def _check_endpoint(endpoint: str, allow_http: bool, named: str) -> None:
     try:
         parts = urlsplit(endpoint)
         well_formed = parts.scheme in {"http", "https"} and bool(parts.hostname)
@@ -218,11 +246,9 @@ def _check_endpoint(endpoint: str, allow_http: bool) -> None:
     except ValueError:
         parts, well_formed = urlsplit(""), False
     if not well_formed or "@" in parts.netloc or parts.query or parts.fragment:
-        raise InvalidInputError(
-            f"storage option {ENDPOINT!r} must be an address such as https://host:port"
-        )
+        raise InvalidInputError(f"{named} must be an address such as https://host:port")
     if parts.scheme == "http" and not allow_http:
         raise InvalidInputError(
-            f"storage option {ENDPOINT!r} is an http:// address: use https://, or allow keys "
+            f"{named} is an http:// address: use https://, or allow keys "
             "and rows to be sent without encryption by storage option 'allow_http'"
         )

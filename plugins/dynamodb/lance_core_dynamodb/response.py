@@ -17,13 +17,13 @@ from lance_core.store.remote import botocore_responses
 from lance_core.store.remote.client import Failure, RequestError
 
 
-def bound_responses(client: Any, seconds: float) -> None:
-    """See `lance_core.store.remote.botocore_responses`; ``seconds`` is the limit per request.
+def bound_responses(client: Any, seconds: float, idle: float | None = None) -> None:
+    """See `lance_core.store.remote.botocore_responses`.
 
     Incomplete responses raise `RequestError`.
     """
     botocore_responses.bound_responses(
-        client, seconds, botocore, "lance-core-dynamodb", _check_whole
+        client, seconds, botocore, "lance-core-dynamodb", _check_whole, idle
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lance_core.errors import (
+    InvalidInputError,
     LanceError,
     ObjectExistsError,
     ObjectNotFoundError,
@@ -17,6 +18,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
+from lance_core.store.secret_detection import redacted
 
 _MAX_CHARACTERS = 300
 """Maximum characters of an exception's text that are shown."""
@@ -32,9 +34,7 @@ class Redaction:
         self._secrets = tuple(secrets)
 
     def __call__(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return redacted(text, self._secrets)
 
 
 def is_missing(error: BaseException) -> bool:
@@ -57,6 +57,10 @@ def read_failure(error: Exception, path: str, where: str, redact: Redaction) -> 
         return ObjectNotFoundError(path, where)
     if isinstance(error, NotImplementedError):
         return UnsupportedFeatureError(f"{where} cannot read {path!r}: {one_line(error, redact)}")
+    if isinstance(error, TypeError):  # the client of the file system refuses an option
+        return InvalidInputError(
+            f"{where} cannot be read with these options: {one_line(error, redact)}"
+        )
     reason = error.__cause__ if isinstance(error, FileNotFoundError) else None
     return StoreError(f"reading {path!r} of {where} failed: {one_line(reason or error, redact)}")
 

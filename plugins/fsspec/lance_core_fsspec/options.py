@@ -2,7 +2,7 @@
 
 Text that is valid JSON becomes its JSON value (``22``, ``true``, ``null``, ``{"a": 1}``; ``"22"``
 in quotes is a text of digits); other text stays text. Secrets stay text unless they are JSON
-objects: a password of digits is not a number.
+objects: a password of digits is not a number. JSON that contains secrets is a secret as a whole.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from inspect import Parameter, signature
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.secret import Secret, sounds_secret
+from lance_core.store.secret import Secret
+from lance_core.store.secret_detection import sounds_secret, texts_in
 from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
 
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})
@@ -28,11 +29,7 @@ _OF_FSSPEC = frozenset(
 
 
 def arguments_of(options: Mapping[str, str | Secret]) -> dict[str, object]:
-    """The arguments of the file system in ``options``, with secrets revealed.
-
-    Raises `InvalidInputError` for plain text that contains a nested password, because it would not
-    be treated as secret.
-    """
+    """The arguments of the file system in ``options``, with secrets revealed."""
     return {name: _value(name, given) for name, given in options.items()}
 
 
@@ -64,31 +61,25 @@ def _parameters(file_system: type) -> Iterator[str]:
 def secrets_of(options: Mapping[str, str | Secret], netloc: str = "") -> tuple[str, ...]:
     """The texts that must never be shown: secret options, and a password in ``netloc``.
 
-    This includes every longer text inside a secret JSON object. The longest texts come first.
+    This includes every longer text inside a secret JSON value.
     """
     found: set[str] = set()
     for given in options.values():
         if isinstance(given, Secret):
             found.add(given.reveal())
-            found.update(_texts(_object_or_text(given.reveal())))
+            found.update(texts_in(_parsed(given.reveal())))
     user, _, _ = netloc.rpartition("@")
-    password = user.partition(":")[2]
-    found.add(password)
-    # Redacting shorter texts everywhere would only make messages unreadable.
-    return tuple(sorted((text for text in found if len(text) >= 4), key=len, reverse=True))
+    found.add(user.partition(":")[2])
+    return tuple(filter(None, found))
 
 
 def _value(name: str, given: str | Secret) -> object:
-    if isinstance(given, Secret):
-        return _object_or_text(given.reveal())
-    value = _parsed(given)
-    inner = _secret_name(value)
-    if inner is not None:
-        raise InvalidInputError(
-            f"option {name!r} holds {inner!r} in plain text: give the option as a whole as a "
-            "lance_core.store.config.Secret, or leave the secret to the environment"
-        )
-    return value
+    if not isinstance(given, Secret):
+        return _parsed(given)
+    text = given.reveal()
+    value = _parsed(text)
+    is_value = isinstance(value, dict) or (isinstance(value, list) and not sounds_secret(name))
+    return value if is_value else text
 
 
 def _parsed(text: str) -> object:
@@ -96,32 +87,3 @@ def _parsed(text: str) -> object:
         return text if text in _NO_VALUE else json.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _object_or_text(text: str) -> object:
-    value = _parsed(text)
-    return value if isinstance(value, dict) else text
-
-
-def _secret_name(value: object) -> str | None:
-    """The first nested name in ``value`` that looks secret."""
-    if isinstance(value, list):
-        return next(filter(None, map(_secret_name, value)), None)
-    if not isinstance(value, dict):
-        return None
-    for name, inner in value.items():
-        if sounds_secret(name) and isinstance(inner, str):
-            return str(name)
-        found = _secret_name(inner)
-        if found is not None:
-            return found
-    return None
-
-
-def _texts(value: object) -> list[str]:
-    """The texts in ``value``, at any depth, that are long enough to be secrets."""
-    if isinstance(value, dict):
-        return [text for inner in value.values() for text in _texts(inner)]
-    if isinstance(value, list):
-        return [text for inner in value for text in _texts(inner)]
-    return [value] if isinstance(value, str) and len(value) >= 8 else []

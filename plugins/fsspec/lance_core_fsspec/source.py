@@ -20,6 +20,7 @@ from lance_core.errors import (
 from lance_core.hookspecs import StoreUrl
 from lance_core.store.secret import Secret
 from lance_core_fsspec.errors import Redaction, one_line
+from lance_core_fsspec.http_options import check_http_options
 from lance_core_fsspec.mount import Mount
 from lance_core_fsspec.options import arguments_of, check_names, secrets_of
 from lance_core_fsspec.plugin import REGISTERED
@@ -45,6 +46,11 @@ class Source:
         if url.scheme == REGISTERED and options:
             names = ", ".join(options)
             raise InvalidInputError(f"a registered file system takes no options ({names})")
+        if url.query and url.commit_scheme is None:
+            raise InvalidInputError(
+                f"a URL of scheme {url.scheme!r} has no parameters; options of the file system are "
+                "given as storage_options"
+            )
         if "::" in url.netloc or "::" in url.path:
             raise UnsupportedFeatureError(
                 f"{url} is a chain of file systems: open it by fsspec.core.url_to_fs and give the "
@@ -90,7 +96,10 @@ class Source:
         from fsspec import get_filesystem_class
         from fsspec.core import url_to_fs
 
-        check_names(self._arguments, get_filesystem_class(self._url.scheme))
+        file_system = get_filesystem_class(self._url.scheme)
+        if self._url.scheme in {"http", "https"}:
+            check_http_options(self._url, self._arguments, file_system)
+        check_names(self._arguments, file_system)
         # A new instance, because its cache of listings must be off.
         arguments = {**self._arguments, "skip_instance_cache": True}
         filesystem, root = url_to_fs(self._text(arguments), **arguments)

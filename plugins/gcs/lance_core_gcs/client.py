@@ -78,6 +78,7 @@ class GcsClient(RemoteClient):
         self._options = options
         self._capabilities = capabilities
         self._uploads = Uploads()
+        self._content_type = options.settings.content_type or BINARY
         self._given = _registered(options)
         self._session, self._opened = _connect(options, self._given)
 
@@ -124,7 +125,7 @@ class GcsClient(RemoteClient):
         upload = partial(
             blob.upload_from_string,
             data,
-            content_type=BINARY,
+            content_type=self._content_type,
             if_generation_match=_condition(if_absent),
             # For longer objects, the SDK compares checksums afterwards. On a mismatch it deletes
             # the object without a precondition, which could be an object of another writer by then.
@@ -177,7 +178,7 @@ class GcsClient(RemoteClient):
     def start_upload(self, key: str, *, if_absent: bool) -> str:
         start = partial(
             self._blob(key).create_resumable_upload_session,
-            content_type=BINARY,
+            content_type=self._content_type,
             if_generation_match=_condition(if_absent),
             retry=None,
         )

@@ -15,6 +15,7 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.proxies import is_excluded, trust_certificates
 from lance_core.store.remote.request_deadline import timed_pools
 from lance_core.store.remote.settings import RemoteSettings
 
@@ -25,7 +26,7 @@ def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
     Raises `InvalidInputError` for unusable settings.
     """
     common: dict[str, Any] = {
-        "maxsize": settings.parallel + 16,
+        "maxsize": settings.max_idle or settings.parallel + 16,
         "timeout": urllib3.Timeout(connect=settings.connect_timeout, read=settings.timeout),
     }
     context = _tls(settings)
@@ -34,7 +35,7 @@ def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
     proxy = _proxy(endpoint, settings)
     pool = urllib3.PoolManager(**common) if proxy is None else _through(proxy, common)
     pool.pool_classes_by_scheme = timed_pools(
-        settings.timeout, HTTPConnectionPool, HTTPSConnectionPool
+        settings.timeout, HTTPConnectionPool, HTTPSConnectionPool, settings.read_timeout
     )
     return pool
 
@@ -64,12 +65,7 @@ def _tls(settings: RemoteSettings) -> ssl.SSLContext | None:
         return None
     context = ssl.create_default_context()
     if settings.proxy_ca_certificate is not None:
-        try:
-            context.load_verify_locations(cadata=settings.proxy_ca_certificate)
-        except (ssl.SSLError, ValueError):
-            raise InvalidInputError(
-                "storage option 'proxy_ca_certificate' is not a PEM certificate"
-            ) from None
+        trust_certificates(context, settings.proxy_ca_certificate)
     if settings.allow_invalid_certificates:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -79,11 +75,10 @@ def _tls(settings: RemoteSettings) -> ssl.SSLContext | None:
 def _proxy(endpoint: str, settings: RemoteSettings) -> str | None:
     """The URL of the proxy for ``endpoint``; None for no proxy."""
     place = urlsplit(endpoint)
-    excluded = {"no": settings.proxy_excludes} if settings.proxy_excludes else None
-    known = getproxies_environment()
     if settings.proxy_url is not None:
-        known = {place.scheme: settings.proxy_url}
-        is_direct = excluded is not None and proxy_bypass_environment(place.netloc, excluded)
-    else:
-        is_direct = proxy_bypass_environment(place.netloc, known)
-    return None if is_direct else known.get(place.scheme, known.get("all"))
+        is_direct = is_excluded(place.hostname or "", settings.proxy_excludes)
+        return None if is_direct else settings.proxy_url
+    known = getproxies_environment()
+    if proxy_bypass_environment(place.netloc, known):
+        return None
+    return known.get(place.scheme, known.get("all"))

@@ -128,9 +128,9 @@ def _credentials(identity: Identity) -> Credentials | None:
             return user_credentials.Credentials(text.reveal())
         case ServiceAccount(key, source):
             return _loaded({"type": "service_account"} | json_object(key.reveal(), source), source)
-        case CredentialsFile(path):
-            source = f"file {path!r}"
-            return _loaded(json_object(read_text(path), source), source)
+        case CredentialsFile(path, source):
+            content, source = read_text(path, source), f"file {path!r}"
+            return _loaded(json_object(content, source), source)
         case RegisteredClient(name):
             # No public access exists; Google's own libraries share credentials this way.
             return _without_exchange(CLIENTS.get(name)._credentials)  # noqa: SLF001
@@ -143,7 +143,8 @@ def _loaded(fields: Mapping[str, Any], source: str) -> Credentials:
     kind = fields.get("type")
     load = _external if kind == "external_account" else _LOADERS.get(str(kind))
     if load is None:
-        raise InvalidInputError(f"{source}: credentials of type {kind!r} are not known")
+        known = ", ".join([*_LOADERS, "external_account"])
+        raise InvalidInputError(f"{source}: the type of the credentials is none of {known}")
     # The texts of these errors may quote the key.
     try:
         return _without_exchange(load(fields))

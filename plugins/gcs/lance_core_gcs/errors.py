@@ -19,6 +19,7 @@ from urllib3.exceptions import (
 )
 
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.secret_detection import without_queries
 
 _RATE_LIMITED = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "slowDown"})
 _NO_BUCKET = "The specified bucket does not exist"
@@ -100,7 +101,7 @@ def _refusal(body: bytes) -> Refusal:
 
 def _shown(text: str) -> str:
     """``text`` as one line of at most 300 characters, without queries of URLs."""
-    line = re.sub(r"\?[^\s\"']*=[^\s\"']*", "?***", " ".join(text.split()))
+    line = without_queries(" ".join(text.split()))
     return line if len(line) <= 300 else f"{line[:300]}…"
 
 

@@ -8,16 +8,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.store.config import Secret
 from lance_core.store.remote import settings
-from lance_core.store.remote.option_values import take, take_boolean
+from lance_core.store.remote.option_values import GivenOptions, described, take, take_boolean
+from lance_core.store.remote.options import (
+    Kind,
+    Option,
+    Use,
+    add_variables,
+    drop_unused,
+    refuse_misplaced_secrets,
+    variables_of,
+)
 from lance_core.store.remote.settings import RemoteSettings
+from lance_core.store.secret import plain
 from lance_core.store.uri import StoreUrl
 from lance_core_gcs.registry import CLIENTS
 
@@ -25,52 +35,104 @@ DEFAULT_ENDPOINT = "https://storage.googleapis.com"
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 
-_OWN = {
-    "service_account": "google_service_account",
-    "google_service_account_path": "google_service_account",
-    "service_account_path": "google_service_account",
-    "service_account_key": "google_service_account_key",
-    "application_credentials": "google_application_credentials",
-    "google_bearer_token": "google_storage_token",
-    "bearer_token": "google_storage_token",
-    "skip_signature": "google_skip_signature",
-    "base_url": "google_base_url",
-    "google_bucket_name": "google_bucket",
-    "bucket": "google_bucket",
-    "bucket_name": "google_bucket",
-}
-
-CREDENTIALS = frozenset(
-    {
-        "google_application_credentials",
+_CREDENTIALS = (
+    Option(
         "google_client",
-        "google_service_account",
-        "google_service_account_key",
+        "Name of a `google.cloud.storage.Client` of this process, as `register_client` returns it. "
+        "Not known to pylance.",
+        kind=Kind.NAME,
+    ),
+    Option(
         "google_skip_signature",
+        "Send requests without credentials.",
+        ("skip_signature",),
+        kind=Kind.BOOLEAN,
+    ),
+    Option(
         "google_storage_token",
-    }
+        "Token from elsewhere; it is not renewed.",
+        ("google_bearer_token", "bearer_token"),
+        is_secret=True,
+    ),
+    Option(
+        "google_service_account",
+        "File with the key of a service account.",
+        ("service_account", "google_service_account_path", "service_account_path"),
+        kind=Kind.PATH,
+    ),
+    Option(
+        "google_service_account_key",
+        "The content of such a file.",
+        ("service_account_key",),
+        is_secret=True,
+    ),
+    Option(
+        "google_application_credentials",
+        "File of application default credentials, of any type.",
+        ("application_credentials",),
+        kind=Kind.PATH,
+    ),
 )
+
+_OTHERS = (
+    Option(
+        "google_base_url",
+        "Address of another server than Google's, `http://127.0.0.1:4443`. Its guarantees are "
+        "tested before the first commit.",
+        ("base_url",),
+        ("GOOGLE_BASE_URL", "BASE_URL", "STORAGE_EMULATOR_HOST"),
+        Kind.ADDRESS,
+    ),
+    Option(
+        "google_bucket",
+        "The bucket of the URI; another one is an error.",
+        ("google_bucket_name", "bucket", "bucket_name"),
+        kind=Kind.NAME,
+    ),
+    Option(
+        "use_opendal",
+        "It chooses among parts of pylance; lance-core has one client.",
+        kind=Kind.BOOLEAN,
+        use=Use.REFUSED,
+    ),
+)
+
+PREFIX = "google_"
+"""Prefix of option names and, in capitals, of environment variables."""
+
+TABLE = (*_CREDENTIALS, *_OTHERS)
+"""Options of Google only; `lance_core.store.remote.settings` has those of all remote stores."""
+
+CREDENTIALS = frozenset(option.name for option in _CREDENTIALS)
 """Options that select credentials."""
 
-OPTIONS = CREDENTIALS | {"google_base_url", "google_bucket", "use_opendal"} | settings.OPTIONS
+OPTIONS = frozenset(option.name for option in TABLE) | settings.OPTIONS
 """Canonical names of all options."""
 
-ALIASES = _OWN | settings.aliases("google_")
+ALIASES = {
+    **{other: option.name for option in TABLE for other in option.others},
+    **settings.aliases(PREFIX),
+}
 """Alternative names, each with its canonical name."""
 
 SECRET_OPTIONS = (
-    frozenset({"google_service_account_key", "google_storage_token"}) | settings.SECRET_OPTIONS
+    frozenset(option.name for option in TABLE if option.is_secret) | settings.SECRET_OPTIONS
 )
 
-_OF_CALLS = {"google_bucket", "google_client"}
+EMULATOR_VARIABLE = "STORAGE_EMULATOR_HOST"
+
+_OF_CALLS = {"google_bucket", "google_client", "use_opendal"}
 """Options that the environment cannot set."""
 
-IN_ENVIRONMENT = {
-    **{name.upper(): name for name in OPTIONS - _OF_CALLS if name.startswith("google_")},
-    **{alias.upper(): name for alias, name in ALIASES.items() if alias.startswith("google_")},
-    "SERVICE_ACCOUNT": "google_service_account",
+VARIABLES = {
+    **{
+        option.name: list(variables_of(option, (PREFIX,)))
+        for option in TABLE
+        if option.name not in _OF_CALLS
+    },
+    **settings.variables(PREFIX),
 }
-"""Environment variables and the options that they set."""
+"""The environment variables of each option, by precedence."""
 
 _REQUIRED = ("client_email", "private_key")
 """Fields that every service account key has."""
@@ -102,9 +164,9 @@ class ServiceAccount:
     is_anonymous: bool = False
 
     @classmethod
-    def read(cls, path: str) -> ServiceAccount:
+    def read(cls, path: str, source: str) -> ServiceAccount:
         """Read a key file. Raises `InvalidInputError` if it is unreadable or not a key."""
-        return cls.parse(read_text(path), f"file {path!r}")
+        return cls.parse(read_text(path, source), f"file {path!r}")
 
     @classmethod
     def parse(cls, text: str, source: str) -> ServiceAccount:
@@ -124,9 +186,10 @@ class ServiceAccount:
 
 @dataclass(frozen=True, slots=True)
 class CredentialsFile:
-    """A file of application default credentials, of any type."""
+    """A file of application default credentials, of any type; ``source`` names it in errors."""
 
     path: str
+    source: str = field(default="the file of default credentials", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +209,18 @@ Identity: TypeAlias = (
 )
 
 
-def read_text(path: str) -> str:
-    """The content of a credentials file. Raises `InvalidInputError` if it is unreadable."""
+def read_text(path: str, source: str) -> str:
+    """The content of a credentials file. Raises `InvalidInputError` if it is unreadable.
+
+    ``source`` names the file in errors: the path itself may be a key in the wrong place.
+    """
     try:
         return Path(path).read_text("utf-8")
     except OSError as error:
-        raise InvalidInputError(f"{path!r} cannot be read: {error.strerror}") from None
+        reason = error.strerror
     except ValueError:
-        raise InvalidInputError(f"{path!r} does not contain UTF-8 text") from None
+        reason = "it does not contain UTF-8 text"
+    raise InvalidInputError(f"{source} cannot be read: {reason}")
 
 
 def json_object(text: str, source: str) -> dict[str, object]:
@@ -175,6 +242,8 @@ class GcsOptions:
     endpoint: str
     identity: Identity
     settings: RemoteSettings
+    secrets: tuple[Secret, ...] = ()
+    """All secrets that were given, for removing them from messages."""
 
     @property
     def is_google(self) -> bool:
@@ -193,15 +262,19 @@ def read_options(
     `UnsupportedFeatureError` for options that are known but not supported.
     """
     bucket = _bucket(url)
-    given = {**_of_environment(options, environment), **options}
+    given = GivenOptions(options)
+    others = CREDENTIALS if CREDENTIALS & given.keys() else frozenset[str]()
+    wanted = {name: found for name, found in VARIABLES.items() if name not in others}
+    add_variables(given, wanted, environment)
+    _complete_emulator(given)
+    refuse_misplaced_secrets(given, (*TABLE, *settings.TABLE))
+    drop_unused(given, TABLE)
+    secrets = tuple(value for value in given.values() if isinstance(value, Secret))
     common = RemoteSettings.of(given)
     named = take(given, "google_bucket")
     if named not in {None, bucket}:
-        raise InvalidInputError(f"{url} is in bucket {bucket!r}, not in 'google_bucket': {named!r}")
-    if take_boolean(given, "use_opendal"):
-        raise UnsupportedFeatureError(
-            "option 'use_opendal' chooses among parts of pylance; lance-core has one client"
-        )
+        raise InvalidInputError(f"{url}: storage option 'google_bucket' names another bucket")
+    what = described(given, "google_base_url")
     endpoint = take(given, "google_base_url")
     identity, own_endpoint = _identity(given)
     if given:
@@ -212,43 +285,46 @@ def read_options(
                 "storage options 'google_base_url' and 'google_client' cannot be combined"
             )
         endpoint = own_endpoint
-    checked = check_endpoint(endpoint or own_endpoint or DEFAULT_ENDPOINT, common)
-    return GcsOptions(bucket, checked, identity, common)
+    checked = check_endpoint(endpoint or own_endpoint or DEFAULT_ENDPOINT, common, what)
+    return GcsOptions(bucket, checked, identity, common, secrets)
 
 
-def _of_environment(
-    options: Mapping[str, object], environment: Mapping[str, str]
-) -> dict[str, str | Secret]:
-    """Options that the environment sets; credentials only if ``options`` have none."""
-    own_credentials = not CREDENTIALS.isdisjoint(options)
-    found: dict[str, str | Secret] = {}
-    for variable, name in IN_ENVIRONMENT.items():
-        value = environment.get(variable)
-        if value and name not in options and not (own_credentials and name in CREDENTIALS):
-            found.setdefault(name, value)
-    return found
+def _complete_emulator(given: GivenOptions) -> None:
+    """Apply Google's variable for emulators: an address, often without ``http://``.
+
+    As with Google's own libraries, requests to an emulator need neither TLS nor credentials.
+    """
+    if given.variables.get("google_base_url") != EMULATOR_VARIABLE:
+        return
+    address = plain(given["google_base_url"])
+    if "://" not in address:
+        given["google_base_url"] = address = f"http://{address}"
+    if address.startswith("http://"):
+        given.setdefault("allow_http", "true")
+    if not CREDENTIALS & given.keys():
+        given["google_skip_signature"] = "true"
 
 
 def _bucket(url: StoreUrl) -> str:
-    if url.query and url.commit_scheme is None:
-        raise InvalidInputError(f"{url}: a gs:// URL has no parameters")
     if not _BUCKET.fullmatch(url.netloc):
         raise InvalidInputError(f"{url} does not name a bucket: write gs://bucket/path")
     return url.netloc
 
 
-def check_endpoint(text: str, settings: RemoteSettings) -> str:
+def check_endpoint(
+    text: str, settings: RemoteSettings, what: str = "storage option 'google_base_url'"
+) -> str:
     """The endpoint as scheme, host and port. Raises `InvalidInputError` for other URLs."""
     try:
         place = urlsplit(text)
         port = place.port
     except ValueError:
-        raise InvalidInputError("option 'google_base_url' is not a valid URL") from None
+        raise InvalidInputError(f"{what} is not a valid URL") from None
     host = place.hostname
     if place.scheme not in {"http", "https"} or not host or place.query or place.fragment:
-        raise InvalidInputError("option 'google_base_url' must be like 'https://host:port'")
+        raise InvalidInputError(f"{what} must be like 'https://host:port'")
     if "@" in place.netloc or place.path.strip("/"):
-        raise InvalidInputError("option 'google_base_url' must not contain a path or a user name")
+        raise InvalidInputError(f"{what} must not contain a path or a user name")
     if place.scheme == "http" and not settings.allow_http:
         raise InvalidInputError(
             f"the endpoint at {host} is not encrypted: use https://, or option allow_http='true'"
@@ -257,8 +333,11 @@ def check_endpoint(text: str, settings: RemoteSettings) -> str:
     return f"{place.scheme}://{shown}{'' if port is None else f':{port}'}"
 
 
-def _identity(given: dict[str, str | Secret]) -> tuple[Identity, str | None]:
+def _identity(given: GivenOptions) -> tuple[Identity, str | None]:
     """The credentials to use, and the endpoint if the key or client names one."""
+    names = ("google_service_account", "google_service_account_key")
+    sources = [f"the file that {described(given, names[0])} names", described(given, names[1])]
+    default = f"the file that {described(given, 'google_application_credentials')} names"
     token, client = take(given, "google_storage_token"), take(given, "google_client")
     is_anonymous = take_boolean(given, "google_skip_signature")
     path, key = take(given, "google_service_account"), take(given, "google_service_account_key")
@@ -275,9 +354,9 @@ def _identity(given: dict[str, str | Secret]) -> tuple[Identity, str | None]:
         )
     account, endpoint = None, None
     if path is not None:
-        account = ServiceAccount.read(path)
+        account = ServiceAccount.read(path, sources[0])
     elif key is not None:
-        account = ServiceAccount.parse(key, "option 'google_service_account_key'")
+        account = ServiceAccount.parse(key, sources[1])
     if account is not None:
         endpoint = account.endpoint
     if is_anonymous or (account is not None and account.is_anonymous):
@@ -286,4 +365,4 @@ def _identity(given: dict[str, str | Secret]) -> tuple[Identity, str | None]:
         return Token(Secret(token)), endpoint
     if account is not None:
         return account, endpoint
-    return (Ambient() if file is None else CredentialsFile(file)), endpoint
+    return (Ambient() if file is None else CredentialsFile(file, default)), endpoint

@@ -192,6 +192,8 @@ class Session:
         if not keeps_encoding:
             # Read the body as it is sent: decompression could exceed every limit.
             sent.pop("accept-encoding", None)
+        for name, value in self._settings.headers:
+            sent.setdefault(name.lower(), value.reveal())
         if self._settings.user_agent is not None:
             sent["user-agent"] = self._settings.user_agent
         if method != "GET":

@@ -19,7 +19,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.remote.botocore_failures import check_ca_bundle, trusted_file
 from lance_core.store.remote.client import (
@@ -33,6 +33,8 @@ from lance_core.store.remote.client import (
 )
 from lance_core.store.remote.connection_failures import origin_of, shown
 from lance_core.store.remote.log_redaction import LogRedaction
+from lance_core.store.remote.option_values import GivenOptions
+from lance_core.store.remote.proxies import certificates_file, proxies_of
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
@@ -64,14 +66,9 @@ def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> RemoteStor
     Options that S3 does not define are ignored; they belong to other components, such as the
     commit handler.
     """
-    left = dict(options)
+    left = GivenOptions(options)
     settings = S3Settings.of(url, left)
     remote = RemoteSettings.of(left)
-    if remote.proxy_ca_certificate is not None or remote.proxy_excludes is not None:
-        raise UnsupportedFeatureError(
-            "storage options 'proxy_ca_certificate' and 'proxy_excludes' are not supported for S3: "
-            "set the environment variables AWS_CA_BUNDLE and NO_PROXY"
-        )
     return RemoteStore(S3Client(settings, remote), url.path, remote)
 
 
@@ -91,7 +88,7 @@ class S3Client(RemoteClient):
         self._every = {"Bucket": settings.bucket} | (
             {"RequestPayer": "requester"} if settings.requester_pays else {}
         )
-        self._encryption = _encrypted(settings.encryption)
+        self._encryption = _encrypted(settings.encryption, remote.content_type)
         _clients.add(self)
 
     @property
@@ -290,6 +287,7 @@ class S3Client(RemoteClient):
     def _secrets(self) -> list[str]:
         keys, encryption = self._settings.credentials.keys, self._settings.encryption
         known = [
+            *self._settings.secrets,
             keys.secret if keys else None,
             keys.token if keys else None,
             encryption.customer_key if encryption else None,
@@ -344,13 +342,23 @@ def make_client(settings: S3Settings, remote: RemoteSettings) -> Any:
     keeps = _keep_server if settings.endpoint else _keep_server_of_lookup
     events.register_first("needs-retry.s3", keeps)
     check_ca_bundle(client)
-    bound_responses(client, remote.timeout)
+    if remote.headers:
+        headers = {name: value.reveal() for name, value in remote.headers}
+        # Before signing, because services demand signatures of some headers.
+        events.register("before-sign.s3", lambda request, **_: _add_headers(request, headers))
+    bound_responses(client, remote.timeout, remote.read_timeout)
     return client
 
 
 def _send_body_at_once(request: Any, **_: object) -> None:
     """Disable waiting for "100 Continue" before a body, which costs a round trip."""
     request.headers.pop("Expect", None)
+
+
+def _add_headers(request: Any, headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if name not in request.headers:
+            request.headers[name] = value
 
 
 def _keep_server(request_dict: Mapping[str, Any], **_: object) -> None:
@@ -384,8 +392,13 @@ def _client(settings: S3Settings, remote: RemoteSettings) -> Any:
 def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
     # The SDK would build its own User-Agent anew for each request.
     chosen: dict[str, Any] = {"user_agent": remote.user_agent or USER_AGENT}
-    if remote.proxy_url is not None:
-        chosen["proxies"] = {"http": remote.proxy_url, "https": remote.proxy_url}
+    host = urlsplit(settings.endpoint or f"//s3.{settings.region}.amazonaws.com").hostname or ""
+    proxies = proxies_of(remote, host)
+    if proxies is not None:
+        chosen["proxies"] = proxies
+    if remote.proxy_ca_certificate is not None:
+        file = certificates_file(remote.proxy_ca_certificate)
+        chosen["proxies_config"] = {"proxy_ca_bundle": file}
     if settings.credentials.skip:
         chosen["signature_version"] = UNSIGNED
     s3: dict[str, Any] = {"addressing_style": _addressing(settings)}
@@ -397,7 +410,7 @@ def _config(settings: S3Settings, remote: RemoteSettings) -> Config:
         connect_timeout=remote.connect_timeout,
         read_timeout=remote.timeout,
         # Threads of callers also send requests, in addition to those of the pool.
-        max_pool_connections=2 * remote.parallel,
+        max_pool_connections=remote.max_idle or 2 * remote.parallel,
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         tcp_keepalive=True,
@@ -427,7 +440,7 @@ def _endpoint(settings: S3Settings) -> str | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Encrypted:
-    """The request parameters for encryption; one of them may be a customer's key."""
+    """The request parameters for encryption and content type; one may be a customer's key."""
 
     write: Mapping[str, Any]
     """For requests that create an object."""
@@ -437,14 +450,17 @@ class _Encrypted:
     """For requests that read an object to copy it."""
 
 
-def _encrypted(encryption: Encryption | None) -> _Encrypted:
+def _encrypted(encryption: Encryption | None, content_type: str | None) -> _Encrypted:
+    kind = {} if content_type is None else {"ContentType": content_type}
     if encryption is None:
-        return _Encrypted({}, {}, {})
+        return _Encrypted(kind, {}, {})
     if encryption.customer_key is not None:
         key = base64.b64decode(encryption.customer_key.reveal())
         use = {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": key}
-        return _Encrypted(use, use, {f"CopySource{name}": value for name, value in use.items()})
-    write: dict[str, Any] = {"ServerSideEncryption": encryption.kind}
+        return _Encrypted(
+            use | kind, use, {f"CopySource{name}": value for name, value in use.items()}
+        )
+    write: dict[str, Any] = {"ServerSideEncryption": encryption.kind, **kind}
     if encryption.kms_key is not None:
         write["SSEKMSKeyId"] = encryption.kms_key
     if encryption.bucket_key is not None:

@@ -16,6 +16,7 @@ from botocore import exceptions as sdk
 from lance_core.store.remote.botocore_failures import failure_without_response
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.connection_failures import origin_of, retry_after, shown
+from lance_core.store.secret_detection import redacted
 
 _CODES: Mapping[str, Failure] = {
     "NoSuchKey": Failure.MISSING,
@@ -87,18 +88,20 @@ def request_error(
     """
     if isinstance(error, sdk.ClientError):
         response = error.response
-        failure, text = _of_response(response, error.operation_name, unmet, where)
-        for secret in secrets:
-            text = text.replace(secret, "***")
+        failure, text = _of_response(response, error.operation_name, unmet, where, secrets)
         return RequestError(failure, text, retry_after(_headers(response).get("retry-after")))
     return failure_without_response(error, _NO_CREDENTIALS)
 
 
 def _of_response(
-    response: Mapping[str, Any], operation: str, unmet: Failure, where: str
+    response: Mapping[str, Any],
+    operation: str,
+    unmet: Failure,
+    where: str,
+    secrets: Iterable[str],
 ) -> tuple[Failure, str]:
-    code = str(response.get("Error", {}).get("Code", ""))
-    message = str(response.get("Error", {}).get("Message", ""))[:_MAX_MESSAGE]
+    code = redacted(str(response.get("Error", {}).get("Code", "")), secrets)
+    message = redacted(str(response.get("Error", {}).get("Message", "")), secrets)[:_MAX_MESSAGE]
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     text = " ".join(filter(None, (operation, str(status), code if code != str(status) else "")))
     text = f"{text}: {message}" if message else text

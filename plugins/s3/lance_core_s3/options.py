@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import enum
 import os
 import re
 from collections.abc import Mapping
@@ -14,7 +13,15 @@ from urllib.parse import urlsplit
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.remote import settings as shared
 from lance_core.store.remote.aws_keys import Keys
-from lance_core.store.remote.option_values import Options, take, take_boolean
+from lance_core.store.remote.option_values import Options, described, take, take_boolean
+from lance_core.store.remote.options import (
+    Kind,
+    Option,
+    Use,
+    add_variables,
+    drop_unused,
+    refuse_misplaced_secrets,
+)
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 
@@ -22,65 +29,73 @@ PREFIX = "aws_"
 """Prefix of option names; every option may be written without it."""
 
 
-class Use(enum.Enum):
-    """The treatment of an option."""
-
-    SUPPORTED = "supported"
-    IGNORED = "ignored"
-    """The option has no effect here; its text gives the reason."""
-    REFUSED = "refused"
-    """Setting it raises `UnsupportedFeatureError`, unless the value equals the fixed behaviour."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A storage option with its canonical ``name`` and alternative names ``others``.
-
-    ``environment``: variables that replace the option if it is not given; the first one that is set
-    counts. Credentials have none here, because the SDK reads them from many more sources.
-    """
-
-    name: str
-    text: str
-    others: tuple[str, ...] = ()
-    environment: tuple[str, ...] = ()
-    use: Use = Use.SUPPORTED
-    is_secret: bool = False
-
-
-def _env(name: str, text: str, *others: str) -> Option:
+def _env(name: str, text: str, *others: str, kind: Kind = Kind.TEXT) -> Option:
     """An option that is also read from the environment variable of its name."""
-    return Option(name, text, others, (name.upper(),))
+    return Option(name, text, others, (name.upper(), name.removeprefix(PREFIX).upper()), kind)
 
 
-def _ignored(name: str, text: str) -> Option:
-    return Option(name, text, use=Use.IGNORED)
+def _ignored(name: str, text: str, kind: Kind = Kind.TEXT) -> Option:
+    return Option(name, text, kind=kind, use=Use.IGNORED)
 
 
 _CREDENTIALS = (
-    Option("aws_access_key_id", "Key to sign requests with; with `aws_secret_access_key`."),
+    Option(
+        "aws_access_key_id",
+        "Key to sign requests with; with `aws_secret_access_key`.",
+        kind=Kind.IDENTIFIER,
+    ),
     Option("aws_secret_access_key", "The key's secret.", is_secret=True),
     Option("aws_session_token", "Token of temporary keys.", ("aws_token", "token"), is_secret=True),
-    Option("aws_profile", "Profile of the AWS configuration files. Not known to pylance."),
+    Option(
+        "aws_profile",
+        "Profile of the AWS configuration files. Not known to pylance.",
+        kind=Kind.NAME,
+    ),
     Option(
         "aws_session",
         "Name of a `boto3.Session` of this process, as `register_session` returns it. Not known to "
         "pylance.",
+        kind=Kind.NAME,
     ),
     Option(
         "aws_provider_scheme",
         "Where credentials come from: `token` (keys in the options), `ecs` (a container) or `irsa` "
         "(a web identity); else the first of these that is configured, else the AWS chain.",
+        kind=Kind.NAME,
     ),
-    Option("aws_web_identity_token_file", "File with the token of a web identity."),
-    Option("aws_role_arn", "Role that the web identity takes."),
-    Option("aws_role_session_name", "Name of the web identity's session."),
-    Option("aws_endpoint_url_sts", "Address of the service that exchanges the token."),
-    Option("aws_container_credentials_relative_uri", "Path of the key service in a container."),
-    Option("aws_container_credentials_full_uri", "URL of the key service in a container."),
-    Option("aws_container_authorization_token_file", "File with the token for that address."),
-    Option("aws_metadata_endpoint", "Address of the metadata service of a machine in EC2."),
-    Option("aws_imdsv1_fallback", "True to allow version 1 of the metadata service."),
+    Option("aws_web_identity_token_file", "File with the token of a web identity.", kind=Kind.PATH),
+    Option("aws_role_arn", "Role that the web identity takes.", kind=Kind.NAME),
+    Option("aws_role_session_name", "Name of the web identity's session.", kind=Kind.NAME),
+    Option(
+        "aws_endpoint_url_sts",
+        "Address of the service that exchanges the token.",
+        kind=Kind.ADDRESS,
+    ),
+    Option(
+        "aws_container_credentials_relative_uri",
+        "Path of the key service in a container.",
+        kind=Kind.IDENTIFIER,
+    ),
+    Option(
+        "aws_container_credentials_full_uri",
+        "URL of the key service in a container.",
+        kind=Kind.ADDRESS,
+    ),
+    Option(
+        "aws_container_authorization_token_file",
+        "File with the token for that address.",
+        kind=Kind.PATH,
+    ),
+    Option(
+        "aws_metadata_endpoint",
+        "Address of the metadata service of a machine in EC2.",
+        kind=Kind.ADDRESS,
+    ),
+    Option(
+        "aws_imdsv1_fallback",
+        "True to allow version 1 of the metadata service.",
+        kind=Kind.BOOLEAN,
+    ),
 )
 
 _PLACE = (
@@ -88,44 +103,66 @@ _PLACE = (
         "aws_endpoint",
         "URL of another server than Amazon's. Its guarantees are tested before the first commit.",
         ("aws_endpoint_url", "endpoint_url", "aws_endpoint_url_s3", "endpoint_url_s3"),
-        ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+        ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "ENDPOINT_URL", "ENDPOINT"),
+        Kind.ADDRESS,
     ),
-    Option("aws_region", "Region of the bucket.", environment=("AWS_REGION",)),
+    Option(
+        "aws_region",
+        "Region of the bucket.",
+        environment=("AWS_REGION", "REGION"),
+        kind=Kind.NAME,
+    ),
     Option(
         "aws_default_region",
         "The region if `aws_region` is not given.",
-        environment=("AWS_DEFAULT_REGION",),
+        environment=("AWS_DEFAULT_REGION", "DEFAULT_REGION"),
+        kind=Kind.NAME,
     ),
     _env(
         "aws_virtual_hosted_style_request",
         "True to make the bucket a part of the host name. By default, requests to Amazon use the "
         "form that the bucket name allows, requests to other servers the path.",
+        kind=Kind.BOOLEAN,
     ),
     Option(
         "aws_bucket",
         "The bucket of the URI; another one is an error.",
         ("aws_bucket_name", "bucket_name"),
+        kind=Kind.IDENTIFIER,
     ),
 )
 
 _REQUESTS = (
-    _env("aws_skip_signature", "Send requests without a signature, as to a public bucket."),
-    _env("aws_unsigned_payload", "Leave bodies out of signatures, where TLS guards them."),
-    _env("aws_request_payer", "Pay for the requests, for a bucket whose owner does not."),
+    _env(
+        "aws_skip_signature",
+        "Send requests without a signature, as to a public bucket.",
+        kind=Kind.BOOLEAN,
+    ),
+    _env(
+        "aws_unsigned_payload",
+        "Leave bodies out of signatures, where TLS guards them.",
+        kind=Kind.BOOLEAN,
+    ),
+    _env(
+        "aws_request_payer",
+        "Pay for the requests, for a bucket whose owner does not.",
+        kind=Kind.BOOLEAN,
+    ),
     _env(
         "aws_server_side_encryption",
         "Encryption of written objects: `AES256`, `sse:kms`, `sse:kms:dsse` (or Amazon's names "
         "`aws:kms`, `aws:kms:dsse`) or `sse-c`.",
     ),
-    _env("aws_sse_kms_key_id", "Key of the key service to encrypt with."),
+    _env("aws_sse_kms_key_id", "Key of the key service to encrypt with.", kind=Kind.IDENTIFIER),
     _env(
         "aws_sse_bucket_key_enabled",
         "True to use a bucket key, which reduces requests to the key service.",
+        kind=Kind.BOOLEAN,
     ),
     Option(
         "aws_sse_customer_key_base64",
         "Customer key for `sse-c`: 32 bytes in base64.",
-        environment=("AWS_SSE_CUSTOMER_KEY_BASE64",),
+        environment=("AWS_SSE_CUSTOMER_KEY_BASE64", "SSE_CUSTOMER_KEY_BASE64"),
         is_secret=True,
     ),
     _env(
@@ -137,14 +174,15 @@ _REQUESTS = (
 _OTHERS = (
     _ignored("aws_checksum_algorithm", "Signatures cover the SHA-256 of every body."),
     _ignored("aws_copy_if_not_exists", "Commits do not use conditional copies."),
-    _ignored("aws_disable_tagging", "Nothing is tagged."),
-    _ignored("aws_disable_bulk_delete", "Objects are deleted one by one."),
-    _ignored("use_opendal", "It chooses between two clients of pylance."),
+    _ignored("aws_disable_tagging", "Nothing is tagged.", Kind.BOOLEAN),
+    _ignored("aws_disable_bulk_delete", "Objects are deleted one by one.", Kind.BOOLEAN),
+    _ignored("use_opendal", "It chooses between two clients of pylance.", Kind.BOOLEAN),
     _ignored("expires_at_millis", "To use other temporary keys, open the table again."),
     _ignored("refresh_offset_millis", "The SDK renews credentials ahead of their end."),
     Option(
         "aws_s3_express",
         "Directory buckets list objects without an order, but finding versions requires one.",
+        kind=Kind.BOOLEAN,
         use=Use.REFUSED,
     ),
 )
@@ -170,6 +208,12 @@ NAMES = frozenset(BY_NAME) | shared.OPTIONS
 """The canonical names of all options."""
 
 SECRETS = frozenset(option.name for option in TABLE if option.is_secret) | shared.SECRET_OPTIONS
+
+_VARIABLES = {
+    **{option.name: option.environment for option in TABLE},
+    **shared.variables(PREFIX),
+}
+"""The environment variables of each option."""
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{2,254}", re.ASCII)
 _REGIONS = ("aws_region", "aws_default_region")
@@ -230,6 +274,8 @@ class S3Settings:
     requester_pays: bool = False
     encryption: Encryption | None = None
     conditional_put: bool = True
+    secrets: tuple[Secret, ...] = ()
+    """All secrets that were given, for removing them from messages."""
 
     @classmethod
     def of(
@@ -240,9 +286,15 @@ class S3Settings:
         Raises `InvalidInputError`, and `UnsupportedFeatureError` for options that are known but not
         supported.
         """
-        _complete(options, environment)
-        _refuse(options)
-        region, default_region = (take(options, name) for name in _REGIONS)
+        # A registered session has its own region.
+        skipped = _REGIONS if "aws_session" in options else ()
+        wanted = {name: names for name, names in _VARIABLES.items() if name not in skipped}
+        add_variables(options, wanted, environment)
+        refuse_misplaced_secrets(options, (*TABLE, *shared.TABLE))
+        _refuse_express(options)
+        drop_unused(options, TABLE)
+        secrets = tuple(value for value in options.values() if isinstance(value, Secret))
+        region, default_region = (_region(options, name) for name in _REGIONS)
         return cls(
             bucket=_bucket(url, take(options, "aws_bucket")),
             credentials=_credentials(options, environment),
@@ -253,29 +305,27 @@ class S3Settings:
             requester_pays=take_boolean(options, "aws_request_payer"),
             encryption=_encryption(options),
             conditional_put=_conditional_put(options),
+            secrets=secrets,
         )
 
 
-def _complete(options: Options, environment: Mapping[str, str]) -> None:
-    """Add options that only the environment sets. A registered session has its own region."""
-    skipped = _REGIONS if "aws_session" in options else ()
-    for option in TABLE:
-        if option.name not in options and option.name not in skipped:
-            found = [environment[name] for name in option.environment if environment.get(name)]
-            if found:
-                options[option.name] = Secret(found[0]) if option.is_secret else found[0]
-    if "allow_http" not in options and environment.get("AWS_ALLOW_HTTP"):
-        options["allow_http"] = environment["AWS_ALLOW_HTTP"]
+def _refuse_express(options: Options) -> None:
+    """Raise for directory buckets, in words of their own."""
+    option = BY_NAME["aws_s3_express"]
+    if option.name in options and take_boolean(options, option.name):
+        raise UnsupportedFeatureError(
+            f"{described(options, option.name)}: {option.text[0].lower()}{option.text[1:]}"
+        )
 
 
-def _refuse(options: Options) -> None:
-    for option in TABLE:
-        if option.use is Use.REFUSED and take_boolean(options, option.name):
-            raise UnsupportedFeatureError(
-                f"storage option {option.name!r}: {option.text[0].lower()}{option.text[1:]}"
-            )
-        if option.use is Use.IGNORED:
-            options.pop(option.name, None)
+_REGION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", re.ASCII)
+
+
+def _region(options: Options, name: str) -> str | None:
+    region = take(options, name)
+    if region is not None and not _REGION.fullmatch(region):
+        raise InvalidInputError(f"{described(options, name)} must be the name of a region")
+    return region
 
 
 def _bucket(url: StoreUrl, name: str | None) -> str:
@@ -309,7 +359,7 @@ def _endpoint(options: Options) -> str | None:
     # The text before an "@" is a password; it belongs into the options for keys.
     if not is_address or any(sign in endpoint for sign in "@?# "):
         raise InvalidInputError(
-            "storage option 'aws_endpoint' must be an address like https://host:port"
+            f"{described(options, 'aws_endpoint')} must be an address like https://host:port"
         )
     return endpoint.rstrip("/")
 
@@ -318,13 +368,19 @@ def _choice(options: Options, name: str) -> bool | None:
     return take_boolean(options, name) if name in options else None
 
 
+_CHOOSING_CREDENTIALS = frozenset(option.name for option in _CREDENTIALS)
+
+
 def _credentials(options: Options, environment: Mapping[str, str]) -> CredentialSettings:
+    is_chosen = not _CHOOSING_CREDENTIALS.isdisjoint(options)
     scheme = take(options, "aws_provider_scheme")
     if scheme is not None and scheme not in {"token", "ecs", "irsa"}:
         raise InvalidInputError(
             "storage option 'aws_provider_scheme' must be 'token', 'ecs' or 'irsa'"
         )
     keys = Keys.of(options)
+    if not is_chosen:
+        keys = Keys.of_environment(environment)
     if scheme == "token" and keys is None:
         raise InvalidInputError(
             "storage option 'aws_provider_scheme' is 'token', so it needs 'aws_access_key_id' and "
@@ -381,8 +437,8 @@ def _encryption(options: Options) -> Encryption | None:
     known = _ENCRYPTIONS.get(kind.strip().lower())
     if known is None:
         raise InvalidInputError(
-            "storage option 'aws_server_side_encryption' must be 'AES256', 'sse:kms', "
-            f"'sse:kms:dsse' or 'sse-c', not {kind[:40]!r}"
+            f"{described(options, 'aws_server_side_encryption')} must be 'AES256', 'sse:kms', "
+            "'sse:kms:dsse' or 'sse-c'"
         )
     if (known == "sse-c") is not (customer_key is not None):
         raise InvalidInputError(

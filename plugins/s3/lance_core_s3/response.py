@@ -26,10 +26,10 @@ _OF_LISTINGS = ("IsTruncated", "KeyCount", "MaxKeys", "Name")
 """Every listing has at least one of these fields."""
 
 
-def bound_responses(client: Any, seconds: float) -> None:
-    """See `lance_core.store.remote.botocore_responses`; ``seconds`` is the limit per request."""
+def bound_responses(client: Any, seconds: float, idle: float | None = None) -> None:
+    """See `lance_core.store.remote.botocore_responses`."""
     botocore_responses.bound_responses(
-        client, seconds, botocore, "lance-core-s3", check=_check_is_of_s3
+        client, seconds, botocore, "lance-core-s3", check=_check_is_of_s3, idle=idle
     )
 
 

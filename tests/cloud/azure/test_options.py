@@ -61,7 +61,6 @@ NOT_PLACES = (
     "az://c@.dfs.core.windows.net/t",
     "az://c:pa55@a.dfs.core.windows.net/t",
     "az://c@a.dfs.core.windows.net:81/t",
-    "az://c/t?sig=pa55",
 )
 
 

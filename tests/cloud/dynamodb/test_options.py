@@ -16,7 +16,7 @@ import pytest
 import lance_core
 import lance_core_s3.registry
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
-from lance_core.errors import InvalidInputError, PluginError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, PluginError
 from lance_core.plugins.handler_choice import select_commit_handler
 from lance_core.store.config import Secret, carrying_secrets
 from lance_core.store.memory import MemoryStore
@@ -108,12 +108,6 @@ REFUSED: list[dict[str, str]] = [
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, str]) -> None:
     with pytest.raises(InvalidInputError):
         named("commits", options)
-
-
-@pytest.mark.parametrize("name", ["proxy_ca_certificate", "proxy_excludes"])
-def test_options_that_are_not_heeded_are_refused(name: str) -> None:
-    with pytest.raises(UnsupportedFeatureError, match=name):
-        named("commits", {**KEYS, name: "x"})
 
 
 def test_an_address_of_the_environment_is_checked_alike(monkeypatch: pytest.MonkeyPatch) -> None:

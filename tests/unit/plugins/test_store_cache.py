@@ -122,8 +122,8 @@ def test_no_secret_is_in_an_error(registered: Register, make_plugin: MakePlugin)
 
 
 def test_options_that_are_no_text_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="'allow_http' is bool"):
-        open_store(tmp_path, {"allow_http": True})  # type: ignore[dict-item]
+    with pytest.raises(InvalidInputError, match="'allow_http' is of type bytes: give a text"):
+        open_store(tmp_path, {"allow_http": b"true"})  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize("factory", ["not_there:at_all", "os:not_there", lambda url, options: 5])

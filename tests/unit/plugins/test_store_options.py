@@ -64,7 +64,7 @@ def given(
     [
         ("strict_regoin", "did you mean 'strict_region'?"),
         ("ALLOW_HTPP", "did you mean 'allow_http'?"),
-        ("zzz", "known: allow_http, region, strict_region"),
+        ("zzz", "known: allow_http, region"),
         ("account", "known: "),
     ],
 )

@@ -6,6 +6,7 @@ import dataclasses
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lance_core.errors import InvalidInputError
@@ -60,10 +61,17 @@ def test_a_configuration_does_not_change() -> None:
     assert hash(config) == hash(StoreConfig("s3://b/x", {"other": "1"}))
 
 
-@each_case("options", [{"a": 1}, {"a": None}, {"a": b"x"}, {1: "a"}])
-def test_options_are_texts(options: dict[str, str]) -> None:
-    with pytest.raises(InvalidInputError):
+@each_case("options", [{"a": {}}, {"a": b"x"}, {"a": object()}, {1: "a"}, "a=1"])
+def test_options_that_cannot_be_texts_are_refused(options: dict[str, str]) -> None:
+    with pytest.raises(InvalidInputError) as caught:
         StoreConfig("s3://b/x", options)
+    assert "NotText" not in str(caught.value)
+
+
+def test_options_are_texts_as_users_write_them() -> None:
+    given = {"a": True, "b": 3, "c": 0.5, "d": Path("/a/b"), "e": None, "f": np.bool_(False)}
+    config = StoreConfig("s3://b/x", given)  # type: ignore[arg-type]
+    assert config.options == {"a": "true", "b": "3", "c": "0.5", "d": "/a/b", "f": "false"}
 
 
 def test_a_malformed_uri_is_refused_at_once() -> None:

@@ -6,13 +6,21 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.option_values import (
+    GivenOptions,
     Options,
     take,
     take_boolean,
     take_integer,
     take_seconds,
 )
-from lance_core.store.remote.settings import ALIASES, OPTIONS, SECRET_OPTIONS, RemoteSettings
+from lance_core.store.remote.options import add_variables
+from lance_core.store.remote.settings import (
+    ALIASES,
+    OPTIONS,
+    SECRET_OPTIONS,
+    RemoteSettings,
+    variables,
+)
 from lance_core.store.secret import Secret
 from tests.each_case import each_case
 
@@ -30,6 +38,8 @@ from tests.each_case import each_case
         ("2 HOURS", 7200.0),
         ("1d", 86400.0),
         ("250 us", 0.00025),
+        ("1month", 30.44 * 86400),
+        ("2 weeks", 14 * 86400.0),
     ],
 )
 def test_durations_are_read_as_other_clients_read_them(text: str, seconds: float) -> None:
@@ -87,9 +97,19 @@ def test_settings_take_their_options_and_leave_the_others() -> None:
         "proxy_url": Secret("http://proxy"),
         "proxy_ca_certificate": "PEM",
         "proxy_excludes": "a,b",
+        "headers.X-Mine": Secret("h"),
+        "default_content_type": "a/b",
+        "read_timeout": "4s",
+        "pool_max_idle_per_host": "6",
+        **dict.fromkeys(("http1_only", "http2_only", "http2_keep_alive_while_idle"), "true"),
+        **dict.fromkeys(("http2_keep_alive_interval", "http2_keep_alive_timeout"), "5s"),
+        "http2_max_frame_size": "1",
+        "pool_idle_timeout": "9s",
+        "randomize_addresses": "no",
         "bucket": "mine",
     }
-    assert options.keys() - {"bucket", "request_timeout"} | {"timeout"} == OPTIONS
+    given = options.keys() - {"bucket", "request_timeout", "headers.X-Mine"}
+    assert given | {"timeout", "headers.*"} == OPTIONS
     settings = RemoteSettings.of(options)
     assert options == {"bucket": "mine"}
     assert settings == RemoteSettings(
@@ -105,7 +125,43 @@ def test_settings_take_their_options_and_leave_the_others() -> None:
         proxy_url="http://proxy",
         proxy_ca_certificate="PEM",
         proxy_excludes="a,b",
+        headers=(("X-Mine", Secret("h")),),
+        content_type="a/b",
+        read_timeout=4.0,
+        max_idle=6,
     )
+
+
+@each_case(
+    ("name", "value"),
+    [
+        ("http1_only", "zz"),
+        ("http2_keep_alive_interval", "often"),
+        ("pool_max_idle_per_host", "5s"),
+        ("read_timeout", "0"),
+        ("user_agent", "two\nlines"),
+        ("default_content_type", "söme"),
+        ("headers.", "x"),
+        ("headers.a b", "x"),
+        ("headers.X-Mine", "two\r\nlines"),
+        ("headers.Range", "bytes=0-1"),
+        ("headers.If-None-Match", "*"),
+    ],
+)
+def test_malformed_options_of_the_client_are_refused_even_if_they_have_no_effect(
+    name: str, value: str
+) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        RemoteSettings.of({name: value})
+    assert name.partition(".")[0] in str(caught.value)
+
+
+def test_an_error_names_the_variable_that_sets_an_option() -> None:
+    options = GivenOptions({})
+    add_variables(options, variables("aws_"), {"AWS_TIMEOUT": "canary", "TIMEOUT": "1s"})
+    with pytest.raises(InvalidInputError, match="environment variable AWS_TIMEOUT") as caught:
+        RemoteSettings.of(options)
+    assert "canary" not in str(caught.value)
 
 
 def test_without_options_the_settings_are_those_of_other_clients() -> None:
