@@ -52,7 +52,8 @@ def failure_without_response(error: Exception, no_credentials: str) -> RequestEr
         reason = f"the SDK refuses the request ({type(error).__name__}): {shown(str(error))}"
         return RequestError(Failure.REFUSED, reason)
     if isinstance(error, OSError) and isinstance(error.filename, str):
-        reason = f"a file that the SDK needs cannot be read: {shown_path(error.filename)}: {error.strerror}"
+        what = f"{shown_path(error.filename)}: {error.strerror}"
+        reason = f"a file that the SDK needs cannot be read: {what}"
         return RequestError(Failure.REFUSED, reason)
     return _connection_failure(error, kinds)
 

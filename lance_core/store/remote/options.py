@@ -34,7 +34,7 @@ class Use(enum.Enum):
     """Setting it raises `UnsupportedFeatureError`, unless it is set to false."""
 
 
-class Kind(enum.Enum):
+class ValueForm(enum.Enum):
     """The form of an option's value; the values complete the sentence "it must be …"."""
 
     TEXT = "a text"
@@ -62,7 +62,7 @@ class Option:
     text: str
     others: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
-    kind: Kind = Kind.TEXT
+    form: ValueForm = ValueForm.TEXT
     use: Use = Use.APPLIED
     is_secret: bool = False
 
@@ -113,13 +113,13 @@ def refuse_misplaced_secrets(options: Options, table: Iterable[Option]) -> None:
             continue
         text = plain(value)
         kind = secret_kind(text)
-        if option.kind is Kind.PROXY and kind == "a URL with a password":
+        if option.form is ValueForm.PROXY and kind == "a URL with a password":
             continue
-        if kind is None and option.kind is not Kind.IDENTIFIER and looks_random(text):
+        if kind is None and option.form is not ValueForm.IDENTIFIER and looks_random(text):
             kind = "a random key or token"
         if kind is not None:
             raise InvalidInputError(
-                f"{described(options, option.name)} must be {option.kind.value}, but its value, "
+                f"{described(options, option.name)} must be {option.form.value}, but its value, "
                 f"which is not shown, looks like {kind}"
             )
 
@@ -131,15 +131,15 @@ def drop_unused(options: Options, table: Iterable[Option]) -> None:
             continue
         what = described(options, option.name)
         if option.use is Use.IGNORED:
-            _TAKE[option.kind](options, option.name)
+            _TAKE[option.form](options, option.name)
         elif not is_false(take(options, option.name) or ""):
             text = f"{option.text[0].lower()}{option.text[1:]}"
             raise UnsupportedFeatureError(f"{what} is not supported: {text}")
 
 
-_TAKE: Mapping[Kind, Callable[[Options, str], object]] = {
-    **dict.fromkeys(Kind, take),
-    Kind.BOOLEAN: take_boolean,
-    Kind.INTEGER: lambda options, name: take_integer(options, name, default=0),
-    Kind.SECONDS: lambda options, name: take_seconds(options, name, default=0.0),
+_TAKE: Mapping[ValueForm, Callable[[Options, str], object]] = {
+    **dict.fromkeys(ValueForm, take),
+    ValueForm.BOOLEAN: take_boolean,
+    ValueForm.INTEGER: lambda options, name: take_integer(options, name, default=0),
+    ValueForm.SECONDS: lambda options, name: take_seconds(options, name, default=0.0),
 }

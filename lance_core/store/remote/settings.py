@@ -17,36 +17,38 @@ from lance_core.store.remote.option_values import (
     take_integer,
     take_seconds,
 )
-from lance_core.store.remote.options import Kind, Option, Use, drop_unused
+from lance_core.store.remote.options import Option, Use, ValueForm, drop_unused
 from lance_core.store.secret import Secret
 
 HEADERS = "headers."
 """Prefix of options that add a header to each request; the rest of the name is the header's."""
 
 
-def _ignored(name: str, text: str, kind: Kind = Kind.SECONDS) -> Option:
-    return Option(name, text, kind=kind, use=Use.IGNORED)
+def _ignored(name: str, text: str, form: ValueForm = ValueForm.SECONDS) -> Option:
+    return Option(name, text, form=form, use=Use.IGNORED)
 
 
 _HTTP_1 = "The SDKs send all requests by HTTP/1.1."
 
 TABLE = (
-    Option("allow_http", "Allow addresses without TLS (`http://`).", kind=Kind.BOOLEAN),
+    Option("allow_http", "Allow addresses without TLS (`http://`).", form=ValueForm.BOOLEAN),
     Option(
-        "allow_invalid_certificates", "Do not check the server's certificate.", kind=Kind.BOOLEAN
+        "allow_invalid_certificates",
+        "Do not check the server's certificate.",
+        form=ValueForm.BOOLEAN,
     ),
-    Option("client_max_retries", "Maximum retries of a request (10).", kind=Kind.INTEGER),
+    Option("client_max_retries", "Maximum retries of a request (10).", form=ValueForm.INTEGER),
     Option(
         "client_retry_timeout",
         "Maximum time from the first attempt of a request to its last retry (180 s).",
-        kind=Kind.SECONDS,
+        form=ValueForm.SECONDS,
     ),
-    Option("connect_timeout", "Maximum time to connect (5 s).", kind=Kind.SECONDS),
+    Option("connect_timeout", "Maximum time to connect (5 s).", form=ValueForm.SECONDS),
     Option("default_content_type", "Content type of written objects."),
     Option(
         "download_retry_count",
         "Additional retries of a read, beyond the others (3).",
-        kind=Kind.INTEGER,
+        form=ValueForm.INTEGER,
     ),
     Option(
         "headers.*",
@@ -54,7 +56,9 @@ TABLE = (
         "the client sets itself keep their values.",
         is_secret=True,
     ),
-    Option("pool_max_idle_per_host", "Maximum idle connections that are kept.", kind=Kind.INTEGER),
+    Option(
+        "pool_max_idle_per_host", "Maximum idle connections that are kept.", form=ValueForm.INTEGER
+    ),
     Option("proxy_ca_certificate", "Certificates in PEM form, trusted for the proxy."),
     Option(
         "proxy_excludes",
@@ -64,28 +68,28 @@ TABLE = (
     Option(
         "proxy_url",
         "Proxy for all requests, `http://user:password@host:port`.",
-        kind=Kind.PROXY,
+        form=ValueForm.PROXY,
         is_secret=True,
     ),
-    Option("read_timeout", "Maximum time without a byte of a response.", kind=Kind.SECONDS),
+    Option("read_timeout", "Maximum time without a byte of a response.", form=ValueForm.SECONDS),
     Option(
         "timeout",
         "Maximum time of one request, with its whole response (30 s).",
         ("request_timeout",),
-        kind=Kind.SECONDS,
+        form=ValueForm.SECONDS,
     ),
     Option("user_agent", "User agent of the requests."),
-    _ignored("http1_only", _HTTP_1, Kind.BOOLEAN),
-    _ignored("http2_only", _HTTP_1, Kind.BOOLEAN),
+    _ignored("http1_only", _HTTP_1, ValueForm.BOOLEAN),
+    _ignored("http2_only", _HTTP_1, ValueForm.BOOLEAN),
     _ignored("http2_keep_alive_interval", _HTTP_1),
     _ignored("http2_keep_alive_timeout", _HTTP_1),
-    _ignored("http2_keep_alive_while_idle", _HTTP_1, Kind.BOOLEAN),
-    _ignored("http2_max_frame_size", _HTTP_1, Kind.INTEGER),
+    _ignored("http2_keep_alive_while_idle", _HTTP_1, ValueForm.BOOLEAN),
+    _ignored("http2_max_frame_size", _HTTP_1, ValueForm.INTEGER),
     _ignored("pool_idle_timeout", "Idle connections are kept until the server closes them."),
     _ignored(
         "randomize_addresses",
         "The operating system chooses among the addresses of a host.",
-        Kind.BOOLEAN,
+        ValueForm.BOOLEAN,
     ),
 )
 """The options, in the order of the documentation: those with an effect come first."""

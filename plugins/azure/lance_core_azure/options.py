@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lance_core.store.remote import settings as shared
-from lance_core.store.remote.options import Kind, Option, Use, variables_of
+from lance_core.store.remote.options import Option, Use, ValueForm, variables_of
 
 PREFIX = "azure_"
 """Prefix of option names and, in capitals, of environment variables."""
@@ -14,7 +14,7 @@ _PLACE = (
         "The storage account.",
         ("azure_storage_account_name",),
         ("AZURE_STORAGE_ACCOUNT",),
-        Kind.NAME,
+        ValueForm.NAME,
     ),
     Option(
         "connection_string",
@@ -28,27 +28,27 @@ _PLACE = (
         "container_name",
         "The container of the URI; another one is an error.",
         ("azure_container_name",),
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
     Option(
         "endpoint",
         "Address of the account at another server than Azure's, `http://127.0.0.1:10000/account`. "
         "Its guarantees are tested before the first commit.",
         ("azure_storage_endpoint", "azure_endpoint"),
-        kind=Kind.ADDRESS,
+        form=ValueForm.ADDRESS,
     ),
     Option(
         "use_emulator",
         "Azurite at `AZURITE_BLOB_STORAGE_URL`, else `http://127.0.0.1:10000`, with its account "
         "and key.",
         ("azure_storage_use_emulator", "object_store_use_emulator"),
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     Option(
         "use_fabric_endpoint",
         "OneLake: the account is at `blob.fabric.microsoft.com`.",
         ("azure_use_fabric_endpoint",),
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
 )
 
@@ -58,7 +58,7 @@ _CREDENTIALS = (
         "Name of a credential object of this process, as `register_credential` returns it. Not "
         "known to pylance.",
         ("azure_identity",),
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
     Option(
         "account_key",
@@ -86,7 +86,7 @@ _CREDENTIALS = (
         "client_id",
         "The service principal, or the managed identity.",
         ("azure_storage_client_id", "azure_client_id"),
-        kind=Kind.IDENTIFIER,
+        form=ValueForm.IDENTIFIER,
     ),
     Option(
         "client_secret",
@@ -101,50 +101,50 @@ _CREDENTIALS = (
             *("azure_storage_tenant_id", "azure_storage_authority_id", "azure_tenant_id"),
             *("azure_authority_id", "authority_id"),
         ),
-        kind=Kind.IDENTIFIER,
+        form=ValueForm.IDENTIFIER,
     ),
     Option(
         "authority_host",
         "Host of Entra ID, for sovereign clouds.",
         ("azure_storage_authority_host", "azure_authority_host"),
-        kind=Kind.ADDRESS,
+        form=ValueForm.ADDRESS,
     ),
     Option(
         "federated_token_file",
         "File with the token of a workload identity.",
         ("azure_federated_token_file",),
-        kind=Kind.PATH,
+        form=ValueForm.PATH,
     ),
     Option(
         "object_id",
         "The managed identity, by its object.",
         ("azure_object_id",),
-        kind=Kind.IDENTIFIER,
+        form=ValueForm.IDENTIFIER,
     ),
     Option(
         "msi_resource_id",
         "The managed identity, by its resource.",
         ("azure_msi_resource_id",),
-        kind=Kind.IDENTIFIER,
+        form=ValueForm.IDENTIFIER,
     ),
     Option(
         "use_azure_cli",
         "Tokens of the account that is logged in with `az`.",
         ("azure_use_azure_cli",),
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     Option(
         "skip_signature",
         "Send requests without credentials.",
         ("azure_skip_signature",),
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     Option(
         "credential_type",
         "`access_key`, `sas_token`, `bearer_token`, `client_secret`, `workload_identity`, "
         "`azure_cli` or `managed_identity`; `auto`: the first of these that is configured.",
         ("azure_credential_type",),
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
 )
 
@@ -153,13 +153,13 @@ _OTHERS = (
         "disable_tagging",
         "Nothing is tagged.",
         ("azure_disable_tagging",),
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
         use=Use.IGNORED,
     ),
     Option(
         "use_opendal",
         "It chooses between two clients of pylance.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
         use=Use.IGNORED,
     ),
     Option(

@@ -20,8 +20,8 @@ from lance_core.store.remote import settings as shared
 from lance_core.store.remote.aws_keys import ACCESS_KEY, SECRET_KEY, TOKEN, Keys
 from lance_core.store.remote.option_values import GivenOptions, Options, described, take
 from lance_core.store.remote.options import (
-    Kind,
     Option,
+    ValueForm,
     add_variables,
     refuse_misplaced_secrets,
 )
@@ -106,12 +106,12 @@ VARIABLES = {ENDPOINT: [ENDPOINT_VARIABLE], **shared.variables("aws_")}
 """The environment variables of options, besides those that the SDK reads."""
 
 TABLE = (
-    Option(ENDPOINT, "Address of another server than Amazon's.", kind=Kind.ADDRESS),
+    Option(ENDPOINT, "Address of another server than Amazon's.", form=ValueForm.ADDRESS),
     *(
         Option(
             name,
             "See S3.",
-            kind=Kind.IDENTIFIER if name == ACCESS_KEY else Kind.TEXT,
+            form=ValueForm.IDENTIFIER if name == ACCESS_KEY else ValueForm.TEXT,
             is_secret=name in SECRETS,
         )
         for name in sorted(OF_AWS)

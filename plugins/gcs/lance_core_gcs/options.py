@@ -18,9 +18,9 @@ from lance_core.store.config import Secret
 from lance_core.store.remote import settings
 from lance_core.store.remote.option_values import GivenOptions, described, take, take_boolean
 from lance_core.store.remote.options import (
-    Kind,
     Option,
     Use,
+    ValueForm,
     add_variables,
     drop_unused,
     refuse_misplaced_secrets,
@@ -40,13 +40,13 @@ _CREDENTIALS = (
         "google_client",
         "Name of a `google.cloud.storage.Client` of this process, as `register_client` returns it. "
         "Not known to pylance.",
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
     Option(
         "google_skip_signature",
         "Send requests without credentials.",
         ("skip_signature",),
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     Option(
         "google_storage_token",
@@ -58,7 +58,7 @@ _CREDENTIALS = (
         "google_service_account",
         "File with the key of a service account.",
         ("service_account", "google_service_account_path", "service_account_path"),
-        kind=Kind.PATH,
+        form=ValueForm.PATH,
     ),
     Option(
         "google_service_account_key",
@@ -70,7 +70,7 @@ _CREDENTIALS = (
         "google_application_credentials",
         "File of application default credentials, of any type.",
         ("application_credentials",),
-        kind=Kind.PATH,
+        form=ValueForm.PATH,
     ),
 )
 
@@ -81,18 +81,18 @@ _OTHERS = (
         "tested before the first commit.",
         ("base_url",),
         ("GOOGLE_BASE_URL", "BASE_URL", "STORAGE_EMULATOR_HOST"),
-        Kind.ADDRESS,
+        ValueForm.ADDRESS,
     ),
     Option(
         "google_bucket",
         "The bucket of the URI; another one is an error.",
         ("google_bucket_name", "bucket", "bucket_name"),
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
     Option(
         "use_opendal",
         "It chooses among parts of pylance; lance-core has one client.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
         use=Use.REFUSED,
     ),
 )

@@ -15,9 +15,9 @@ from lance_core.store.remote import settings as shared
 from lance_core.store.remote.aws_keys import Keys
 from lance_core.store.remote.option_values import Options, described, take, take_boolean
 from lance_core.store.remote.options import (
-    Kind,
     Option,
     Use,
+    ValueForm,
     add_variables,
     drop_unused,
     refuse_misplaced_secrets,
@@ -29,72 +29,74 @@ PREFIX = "aws_"
 """Prefix of option names; every option may be written without it."""
 
 
-def _env(name: str, text: str, *others: str, kind: Kind = Kind.TEXT) -> Option:
+def _env(name: str, text: str, *others: str, form: ValueForm = ValueForm.TEXT) -> Option:
     """An option that is also read from the environment variable of its name."""
-    return Option(name, text, others, (name.upper(), name.removeprefix(PREFIX).upper()), kind)
+    return Option(name, text, others, (name.upper(), name.removeprefix(PREFIX).upper()), form)
 
 
-def _ignored(name: str, text: str, kind: Kind = Kind.TEXT) -> Option:
-    return Option(name, text, kind=kind, use=Use.IGNORED)
+def _ignored(name: str, text: str, form: ValueForm = ValueForm.TEXT) -> Option:
+    return Option(name, text, form=form, use=Use.IGNORED)
 
 
 _CREDENTIALS = (
     Option(
         "aws_access_key_id",
         "Key to sign requests with; with `aws_secret_access_key`.",
-        kind=Kind.IDENTIFIER,
+        form=ValueForm.IDENTIFIER,
     ),
     Option("aws_secret_access_key", "The key's secret.", is_secret=True),
     Option("aws_session_token", "Token of temporary keys.", ("aws_token", "token"), is_secret=True),
     Option(
         "aws_profile",
         "Profile of the AWS configuration files. Not known to pylance.",
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
     Option(
         "aws_session",
         "Name of a `boto3.Session` of this process, as `register_session` returns it. Not known to "
         "pylance.",
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
     Option(
         "aws_provider_scheme",
         "Where credentials come from: `token` (keys in the options), `ecs` (a container) or `irsa` "
         "(a web identity); else the first of these that is configured, else the AWS chain.",
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
-    Option("aws_web_identity_token_file", "File with the token of a web identity.", kind=Kind.PATH),
-    Option("aws_role_arn", "Role that the web identity takes.", kind=Kind.NAME),
-    Option("aws_role_session_name", "Name of the web identity's session.", kind=Kind.NAME),
+    Option(
+        "aws_web_identity_token_file", "File with the token of a web identity.", form=ValueForm.PATH
+    ),
+    Option("aws_role_arn", "Role that the web identity takes.", form=ValueForm.NAME),
+    Option("aws_role_session_name", "Name of the web identity's session.", form=ValueForm.NAME),
     Option(
         "aws_endpoint_url_sts",
         "Address of the service that exchanges the token.",
-        kind=Kind.ADDRESS,
+        form=ValueForm.ADDRESS,
     ),
     Option(
         "aws_container_credentials_relative_uri",
         "Path of the key service in a container.",
-        kind=Kind.IDENTIFIER,
+        form=ValueForm.IDENTIFIER,
     ),
     Option(
         "aws_container_credentials_full_uri",
         "URL of the key service in a container.",
-        kind=Kind.ADDRESS,
+        form=ValueForm.ADDRESS,
     ),
     Option(
         "aws_container_authorization_token_file",
         "File with the token for that address.",
-        kind=Kind.PATH,
+        form=ValueForm.PATH,
     ),
     Option(
         "aws_metadata_endpoint",
         "Address of the metadata service of a machine in EC2.",
-        kind=Kind.ADDRESS,
+        form=ValueForm.ADDRESS,
     ),
     Option(
         "aws_imdsv1_fallback",
         "True to allow version 1 of the metadata service.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
 )
 
@@ -104,31 +106,31 @@ _PLACE = (
         "URL of another server than Amazon's. Its guarantees are tested before the first commit.",
         ("aws_endpoint_url", "endpoint_url", "aws_endpoint_url_s3", "endpoint_url_s3"),
         ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "ENDPOINT_URL", "ENDPOINT"),
-        Kind.ADDRESS,
+        ValueForm.ADDRESS,
     ),
     Option(
         "aws_region",
         "Region of the bucket.",
         environment=("AWS_REGION", "REGION"),
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
     Option(
         "aws_default_region",
         "The region if `aws_region` is not given.",
         environment=("AWS_DEFAULT_REGION", "DEFAULT_REGION"),
-        kind=Kind.NAME,
+        form=ValueForm.NAME,
     ),
     _env(
         "aws_virtual_hosted_style_request",
         "True to make the bucket a part of the host name. By default, requests to Amazon use the "
         "form that the bucket name allows, requests to other servers the path.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     Option(
         "aws_bucket",
         "The bucket of the URI; another one is an error.",
         ("aws_bucket_name", "bucket_name"),
-        kind=Kind.IDENTIFIER,
+        form=ValueForm.IDENTIFIER,
     ),
 )
 
@@ -136,28 +138,30 @@ _REQUESTS = (
     _env(
         "aws_skip_signature",
         "Send requests without a signature, as to a public bucket.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     _env(
         "aws_unsigned_payload",
         "Leave bodies out of signatures, where TLS guards them.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     _env(
         "aws_request_payer",
         "Pay for the requests, for a bucket whose owner does not.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     _env(
         "aws_server_side_encryption",
         "Encryption of written objects: `AES256`, `sse:kms`, `sse:kms:dsse` (or Amazon's names "
         "`aws:kms`, `aws:kms:dsse`) or `sse-c`.",
     ),
-    _env("aws_sse_kms_key_id", "Key of the key service to encrypt with.", kind=Kind.IDENTIFIER),
+    _env(
+        "aws_sse_kms_key_id", "Key of the key service to encrypt with.", form=ValueForm.IDENTIFIER
+    ),
     _env(
         "aws_sse_bucket_key_enabled",
         "True to use a bucket key, which reduces requests to the key service.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
     ),
     Option(
         "aws_sse_customer_key_base64",
@@ -174,15 +178,15 @@ _REQUESTS = (
 _OTHERS = (
     _ignored("aws_checksum_algorithm", "Signatures cover the SHA-256 of every body."),
     _ignored("aws_copy_if_not_exists", "Commits do not use conditional copies."),
-    _ignored("aws_disable_tagging", "Nothing is tagged.", Kind.BOOLEAN),
-    _ignored("aws_disable_bulk_delete", "Objects are deleted one by one.", Kind.BOOLEAN),
-    _ignored("use_opendal", "It chooses between two clients of pylance.", Kind.BOOLEAN),
+    _ignored("aws_disable_tagging", "Nothing is tagged.", ValueForm.BOOLEAN),
+    _ignored("aws_disable_bulk_delete", "Objects are deleted one by one.", ValueForm.BOOLEAN),
+    _ignored("use_opendal", "It chooses between two clients of pylance.", ValueForm.BOOLEAN),
     _ignored("expires_at_millis", "To use other temporary keys, open the table again."),
     _ignored("refresh_offset_millis", "The SDK renews credentials ahead of their end."),
     Option(
         "aws_s3_express",
         "Directory buckets list objects without an order, but finding versions requires one.",
-        kind=Kind.BOOLEAN,
+        form=ValueForm.BOOLEAN,
         use=Use.REFUSED,
     ),
 )
