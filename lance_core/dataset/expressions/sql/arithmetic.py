@@ -6,6 +6,7 @@ zero is an error. Floats follow IEEE 754. Decimals have the precision and scale 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import decimals
+from lance_core.dataset.expressions.sql import decimals, integers, intervals
 from lance_core.dataset.expressions.sql.coerce import common_type, converted, is_number, plain
 from lance_core.dataset.expressions.sql.exact import fitted
 from lance_core.dataset.expressions.sql.node import (
@@ -53,6 +54,8 @@ def _beside(node: Node, other: Node) -> Node:
 
 def binary(operator: str, left: Node, right: Node) -> Node:
     """``left operator right``. Raises `InvalidInputError` for types without this operation."""
+    if operator in integers.BITS:
+        return integers.bits(operator, left, right)
     left, right = plain(left), plain(right)
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return null(right.type if pa.types.is_null(left.type) else left.type)
@@ -95,19 +98,49 @@ def negative(node: Node) -> Node:
 
 
 def _temporal(operator: str, left: Node, right: Node) -> Node:
+    sides = (left.type, right.type)
     if operator not in ("+", "-"):
         raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
-    if pa.types.is_date32(left.type) and pa.types.is_date32(right.type) and operator == "-":
+    if any(map(pa.types.is_interval, sides)):
+        if not any(map(pa.types.is_duration, sides)):
+            return intervals.shifted(operator, left, right)
+        left, right = (
+            intervals.as_duration(side)
+            if isinstance(side, Constant) and pa.types.is_interval(side.type)
+            else side
+            for side in (left, right)
+        )
+    if all(map(pa.types.is_date, sides)) and operator == "-":
         return call("-", _days_between, left, right)
-    sides = {str(left.type).split("[", maxsplit=1)[0], str(right.type).split("[", maxsplit=1)[0]}
-    if sides <= {"timestamp", "duration", "date32", "date64"}:
+    if all(map(pa.types.is_time, sides)) and operator == "-":
+        return _time_between(left, right)
+    if all(map(pa.types.is_timestamp, sides)) and (left.type.tz is None) != (right.type.tz is None):
+        # A time without a zone is local in the zone of the other.
+        kind = common_type(*sides)
+        left, right = converted(left, kind), converted(right, kind)
+    families = {str(side.type).split("[", maxsplit=1)[0] for side in (left, right)}
+    if families <= {"timestamp", "duration", "date32", "date64"}:
         return call(operator, _CHECKED[operator], left, right)
     raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
 
 
+def _time_between(left: Node, right: Node) -> Node:
+    """The duration between two times of a day, in the finer of their units."""
+    kind = common_type(left.type, right.type)
+    assert kind is not None
+    kernel = functools.partial(_duration_between, kind=pa.duration(kind.unit))
+    return call("-", kernel, converted(left, kind), converted(right, kind))
+
+
+def _duration_between(left: Datum, right: Datum, kind: pa.DataType) -> Datum:
+    counts = pa.int32() if left.type.bit_width == 32 else pa.int64()
+    sides = [pc.cast(pc.cast(side, counts), pa.int64()) for side in (left, right)]
+    return pc.cast(pc.subtract(*sides), kind)
+
+
 def _days_between(left: Datum, right: Datum) -> Datum:
-    days = [pc.cast(pc.cast(side, pa.int32()), pa.int64()) for side in (left, right)]
-    return pc.subtract(*days)
+    days = [pc.cast(pc.cast(side, pa.date32()), pa.int32()) for side in (left, right)]
+    return pc.subtract(*[pc.cast(side, pa.int64()) for side in days])
 
 
 def remainder(left: Datum, right: Datum) -> Datum:

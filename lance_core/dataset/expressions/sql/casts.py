@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.sql import literals
+from lance_core.dataset.expressions.sql import intervals, literals
 from lance_core.dataset.expressions.sql.coerce import is_text, plain
 from lance_core.dataset.expressions.sql.conversions import caster
 from lance_core.dataset.expressions.sql.decimals import MAX_DIGITS, decimal_type
@@ -41,6 +41,7 @@ _SIMPLE: dict[str, pa.DataType] = {
     **dict.fromkeys(("BINARY", "VARBINARY", "BLOB", "BYTEA"), pa.binary()),
     "DATE": pa.date32(),
     "TIME": pa.time64("ns"),
+    "INTERVAL": pa.month_day_nano_interval(),
 }
 _ARROW_NAMES: dict[str, pa.DataType] = {
     **{
@@ -169,10 +170,12 @@ def _cast_node(node: Node, kind: pa.DataType, strict: bool) -> Node:
 
 
 def _reader(kind: pa.DataType) -> Callable[[str], Constant] | None:
-    """The parser of string literals for times and timestamps, None for other types.
+    """The parser of string literals for times, timestamps and intervals, None for other types.
 
     Unlike the kernel, it keeps digits that are finer than the unit, so comparisons are exact.
     """
     if pa.types.is_timestamp(kind) and kind.tz is None:
         return functools.partial(literals.timestamp, unit=kind.unit)
+    if pa.types.is_interval(kind):
+        return intervals.literal
     return literals.time if pa.types.is_time(kind) else None

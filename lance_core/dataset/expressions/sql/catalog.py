@@ -142,6 +142,19 @@ OPERATORS = (
         "Arithmetic.",
     ),
     Construct(
+        ("<<", ">>"),
+        "integer, integer",
+        "The bits shifted by the rest of the second number and the width of the type; bits that"
+        " leave are lost.",
+    ),
+    Construct(("&", "|", "^"), "integer, integer", "The bits joined by and, or, exclusive or."),
+    Construct(
+        ("time + interval", "time - interval", "time - time"),
+        "time, time",
+        "The time an interval later or earlier; the duration (of dates, the days) between times.",
+    ),
+    Construct(("extract(year FROM time)",), "time", "As `date_part`."),
+    Construct(
         (
             "-a",
             "+a",
@@ -216,6 +229,11 @@ LITERALS = (
         "Microseconds; with digits 0, 3, 6 or 9.",
     ),
     Construct(("time '23:59:59'",), "time", "Nanoseconds."),
+    Construct(
+        ("interval '1 day 2 hours'", "interval '1' month"),
+        "interval",
+        "Months, days and nanoseconds, in units from `millennium` to `nanosecond`.",
+    ),
     Construct(("decimal(5, 2) '1.25'",), "number", "A decimal with precision and scale."),
     Construct(
         (
@@ -324,6 +342,63 @@ DIFFERENCES = (
         *("`trunc(i32, -1)`, `nanvl(i32, 1)`", "float64", "float32"),
         "float32 does not hold all integers",
         ("trunc", "nanvl"),
+    ),
+    Difference(
+        *("`date_trunc`, `date_bin` of dates", "microseconds", "nanoseconds, an error beyond 2262"),
+        "9999-12-31 is a date",
+        ("date_trunc", "date_bin"),
+    ),
+    Difference(
+        *("`date_trunc`, `date_bin` before 1677 and after 2262", "supported", "error, other times"),
+        "the unit of the column holds them",
+        ("date_trunc", "date_bin"),
+    ),
+    Difference(
+        *("`date_trunc('minute', tz)` where offsets have seconds (before 1900)", "local minutes"),
+        *("minutes of UTC", "the parts of a timestamp with a zone are local"),
+        ("date_trunc",),
+    ),
+    Difference(
+        *("`date_bin` with months, `d + interval '1 day'`, `extract`", "supported"),
+        *("error", MORE),
+        ("date_bin",),
+    ),
+    Difference("`a & b`, `a | b`, `a ^ b`", "supported", "error", MORE, ("&", "|", "^")),
+    Difference(
+        *("`to_timestamp(x)` of NaN and of floats beyond 2262", "`InvalidInputError`"),
+        *("1970, the last timestamp", "a time that is not in the data"),
+        ("to_timestamp",),
+    ),
+    Difference(
+        *("`us - seconds`, `greatest(us, seconds)` of timestamps", "the finer unit"),
+        *("the coarser unit", "no digit is lost"),
+        ("-", "greatest", "least", "coalesce", "nullif"),
+    ),
+    Difference(
+        *("`t - tz` of timestamps without and with a zone", "t is local time in the zone"),
+        *("t is UTC", "as in comparisons"),
+        ("-",),
+    ),
+    Difference(
+        *("the difference of two times", "a duration"),
+        *("an interval", "durations can be stored"),
+        ("-",),
+    ),
+    Difference(
+        *("`sqrt(-1)`, `ln(-1)`", "NaN, above all numbers", "NaN with a sign, below all numbers"),
+        "the sign of such a NaN depends on the processor",
+        ("sqrt", "ln", "log2", "log10", "log"),
+    ),
+    Difference(
+        *("`power(x, 0)` where x is NULL", "NULL", "1"), "a NULL argument is NULL", ("power",)
+    ),
+    Difference(
+        *("`greatest(-0.0, 0.0)`", "either", "0.0"), "0.0 equals -0.0", ("greatest", "least")
+    ),
+    Difference(
+        *("`log(f16)`, `nanvl(f16, 1)`", "float64", "float16, float32"),
+        "the other functions of float16 return float64, too",
+        ("log", "nanvl", "atan2"),
     ),
     Difference(
         *("`log(x)`", "the nearest float", "may differ in the last digit"),

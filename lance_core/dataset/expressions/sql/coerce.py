@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import literals
+from lance_core.dataset.expressions.sql import literals, wide_integers
 from lance_core.dataset.expressions.sql.exact import fitted
 from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null, with_metadata
 from lance_core.errors import InvalidInputError
@@ -120,6 +120,10 @@ def _caster(kind: pa.DataType) -> functools.partial[Datum]:
 
 def cast_value(value: Datum, kind: pa.DataType) -> Datum:
     """The kernel of `converted`."""
+    if pa.types.is_decimal(value.type) and pa.types.is_floating(kind):
+        if isinstance(value, pa.Scalar):
+            return cast_value(pa.repeat(value, 1), kind)[0]
+        return pc.cast(wide_integers.nearest_floats(value), kind, safe=False)
     # A cast to a float may round; a value that does not fit any other type is an error.
     return pc.cast(value, kind, safe=not pa.types.is_floating(kind))
 

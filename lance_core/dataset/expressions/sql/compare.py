@@ -14,7 +14,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import logic
+from lance_core.dataset.expressions.sql import intervals, logic
 from lance_core.dataset.expressions.sql.chunks import once_per_entry
 from lance_core.dataset.expressions.sql.coerce import (
     common_type,
@@ -64,11 +64,19 @@ def compare(operator: str, left: Node, right: Node) -> Node:
         raise UnsupportedFeatureError(
             f"{operator} is not supported for {left.type} and {right.type}"
         )
+    left, right = _duration(left, right), _duration(right, left)
     if isinstance(right, Constant):
         return _with_constant(operator, left, literal_as(right, left.type))
     if isinstance(left, Constant):
         return _with_constant(_SWAPPED[operator], right, literal_as(left, right.type))
     return _between_columns(operator, left, right)
+
+
+def _duration(node: Node, other: Node) -> Node:
+    """An interval beside a duration as a duration; other nodes as they are."""
+    if isinstance(node, Constant) and pa.types.is_interval(node.type):
+        return intervals.as_duration(node) if pa.types.is_duration(other.type) else node
+    return node
 
 
 def _between_columns(operator: str, left: Node, right: Node) -> Node:

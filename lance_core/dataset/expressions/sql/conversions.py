@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import text_values, wide_integers
-from lance_core.dataset.expressions.sql.coerce import as_local, is_bytes, is_text
+from lance_core.dataset.expressions.sql.coerce import as_local, cast_value, is_bytes, is_text
 from lance_core.dataset.expressions.sql.decimals import number_text
 from lance_core.dataset.expressions.sql.node import Datum
 from lance_core.dataset.expressions.sql.value_text import text_kernel
@@ -80,16 +80,21 @@ def _checked(values: pa.Array, wrong: Mask, kind: pa.DataType, strict: bool) -> 
     wrong = wrong & np.asarray(values.is_valid())
     if strict and wrong.any():
         value = values[int(np.argmax(wrong))]
-        if pa.types.is_decimal(value.type):
-            integer = int(wide_integers.stored_integers(pa.repeat(value, 1))[0])
-            text = number_text(integer, value.type.scale)
-        else:
-            text = repr(str(value)) if is_text(value.type) else str(value)
         why = "cannot be parsed" if is_text(value.type) else "is not in range"
-        raise InvalidInputError(f"CAST: {text} {why} as {kind}")
+        raise InvalidInputError(f"CAST: {_shown(value)} {why} as {kind}")
     if not values.null_count and not wrong.any():
         return None
     return from_numpy(wrong | np.asarray(values.is_null()))
+
+
+def _shown(value: pa.Scalar) -> str:
+    if pa.types.is_decimal(value.type):
+        stored = wide_integers.stored_integers(pa.repeat(value, 1))
+        return number_text(int(stored[0]), value.type.scale)
+    try:
+        return repr(str(value)) if is_text(value.type) else str(value)
+    except (OverflowError, ValueError):  # a moment beyond the years of Python
+        return f"{value.value} {value.type}"
 
 
 def _with_nulls(values: pa.Array, missing: pa.Array | None) -> pa.Array:
@@ -138,9 +143,7 @@ def _floats(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
         return _with_nulls(floats, _checked(values, wrong, kind, strict))
     if pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type):
         values = values.view(pa.int64())
-    if pa.types.is_decimal(values.type) and pa.types.is_float16(kind):
-        values = pc.cast(values, pa.float64())
-    return pc.cast(values, kind, safe=False)
+    return cast_value(values, kind)
 
 
 def _decimals(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:

@@ -12,6 +12,7 @@ from lance_core.dataset.expressions.sql import (
     engine_functions,
     integers,
     json_functions,
+    list_extremes,
     lists,
     numbers,
     padding,
@@ -32,7 +33,12 @@ GROUPS: Mapping[str, tuple[Function, ...]] = {
     "numbers": (*numbers.FUNCTIONS, *rounding.FUNCTIONS, *integers.FUNCTIONS),
     "text": (*text.FUNCTIONS, *padding.FUNCTIONS, *regexp.FUNCTIONS),
     "time": (*temporal.FUNCTIONS, *engine_functions.TIME),
-    "lists, structs": (*lists.FUNCTIONS, *structs.FUNCTIONS, *engine_functions.LISTS),
+    "lists, structs": (
+        *lists.FUNCTIONS,
+        *list_extremes.FUNCTIONS,
+        *structs.FUNCTIONS,
+        *engine_functions.LISTS,
+    ),
     "JSON": json_functions.FUNCTIONS,
 }
 """The functions as the reference page shows them."""

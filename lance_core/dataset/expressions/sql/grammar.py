@@ -1,8 +1,8 @@
 """Parser: SQL text of Lance's dialect to a syntax tree.
 
 Operators have the precedence of DataFusion, from lowest to highest: OR; AND; NOT; IS; LIKE;
-comparisons, BETWEEN and IN; sums; products and ``||``; ``::``. Operators of one precedence
-associate to the left.
+comparisons, BETWEEN and IN; ``|``; ``<<``, ``>>`` and ``^``; ``&``; sums; products and ``||``;
+``::``. Operators of one precedence associate to the left.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from lance_core.dataset.expressions.sql import syntax
+from lance_core.dataset.expressions.sql.intervals import UNIT_NAMES
 from lance_core.dataset.expressions.sql.lexer import (
     MIN_LITERALS,
     Kind,
@@ -29,7 +30,7 @@ MAX_DEPTH = 100
 _MAX_KEPT = 1 << 14
 """Maximum characters of a text whose tree is cached."""
 
-_OR, _AND, _NOT, _IS, _LIKE, _COMPARES, _SUM, _PRODUCT = range(1, 9)
+_OR, _AND, _NOT, _IS, _LIKE, _COMPARES, _BIT_OR, _SHIFT, _BIT_AND, _SUM, _PRODUCT = range(1, 12)
 
 _COMPARISONS = {"==": "=", "!=": "<>", **{sign: sign for sign in ("=", "<>", "<", "<=", ">", ">=")}}
 _STRENGTHS = {
@@ -41,6 +42,9 @@ _STRENGTHS = {
     "IN": _COMPARES,
     "BETWEEN": _COMPARES,
     **dict.fromkeys(_COMPARISONS, _COMPARES),
+    "|": _BIT_OR,
+    **dict.fromkeys(("<<", ">>", "^"), _SHIFT),
+    "&": _BIT_AND,
     "+": _SUM,
     "-": _SUM,
     "*": _PRODUCT,
@@ -48,7 +52,7 @@ _STRENGTHS = {
     "%": _PRODUCT,
     "||": _PRODUCT,
 }
-_UNKNOWN = frozenset({"&", "|", "^", "~", "<<", ">>", "<=>", "?", "OVER", "SIMILAR", "RLIKE"})
+_UNKNOWN = frozenset({"~", "<=>", "?", "OVER", "SIMILAR", "RLIKE"})
 """Words and signs of SQL that this dialect does not support."""
 
 _TYPED = frozenset({"DATE", "TIME", "TIMESTAMP", "DATETIME"})
@@ -125,7 +129,7 @@ class _Parser:
                 break
             if strength <= _AND:
                 tree = self._logic(tree, sign, strength)
-            elif strength >= _SUM:
+            elif strength > _COMPARES:
                 tree = self._arithmetic(tree, strength)
             else:
                 wrapped += 1
@@ -317,8 +321,8 @@ class _Parser:
                 return syntax.ListLiteral(self._list("]"))
             if word.upper in _TYPED and following.kind is Kind.TEXT:
                 return syntax.Cast(syntax.Text(self._take().text), syntax.TypeName(word.upper, ()))
-            if word.upper == "INTERVAL" and following.kind is Kind.TEXT:
-                raise UnsupportedFeatureError("an INTERVAL is not supported in an expression")
+            if word.upper == "INTERVAL" and following.kind in (Kind.TEXT, Kind.NUMBER):
+                return self._interval()
         parts = [Name(word.text, word.kind is Kind.NAME)]
         while self._next.upper == ".":
             self._take()
@@ -400,6 +404,24 @@ class _Parser:
         kind = self._type()
         self._expect(")")
         return syntax.Cast(operand, kind, strict)
+
+    def _interval(self) -> syntax.Tree:
+        """Parse ``'1 day'``, ``'1' DAY`` or ``1 DAY``."""
+        text = self._take().text
+        if self._next.kind is Kind.WORD and self._next.text.lower() in UNIT_NAMES:
+            text = f"{text} {self._take().text}"
+        return syntax.Cast(syntax.Text(text), syntax.TypeName("INTERVAL", ()))
+
+    def extract(self) -> syntax.Tree:
+        self._expect("(")
+        part = self._take()
+        if part.kind not in (Kind.WORD, Kind.TEXT):
+            self._at -= 1
+            raise self._unexpected("a part of a date is expected")
+        self._expect("FROM")
+        operand = self.expression()
+        self._expect(")")
+        return syntax.FunctionCall("date_part", (syntax.Text(part.text), operand))
 
     def clock(self) -> syntax.Tree:
         """Parse ``current_date`` or ``current_timestamp``, with or without parentheses."""
@@ -494,11 +516,12 @@ _SPECIAL: Mapping[str, Callable[[_Parser], syntax.Tree]] = {
     "FALSE": lambda _: syntax.Boolean(False),
     "CAST": _Parser.cast,
     "TRY_CAST": _Parser.cast,
+    "EXTRACT": _Parser.extract,
     "CASE": _Parser.case,
     "CURRENT_DATE": _Parser.clock,
     "CURRENT_TIMESTAMP": _Parser.clock,
 }
-_CALLS = frozenset({"CAST", "TRY_CAST"})
+_CALLS = frozenset({"CAST", "TRY_CAST", "EXTRACT"})
 _RESERVED = frozenset(
     {
         *("AND", "OR", "IN", "IS", "LIKE", "ILIKE", "BETWEEN", "ESCAPE", "AS"),

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.coerce import common_type, converted, plain
+from lance_core.dataset.expressions.sql.exact import fitted
 from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.node import Datum, Kernel, Node, call, null
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
 
@@ -34,6 +35,7 @@ def bits(operator: str, left: Node, right: Node) -> Node:
     left, right = plain(left), plain(right)
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return null(right.type if pa.types.is_null(left.type) else left.type)
+    left, right = _fitting(left, right.type), _fitting(right, left.type)
     kind = common_type(left.type, right.type)
     if kind is None or not all(pa.types.is_integer(part) for part in (left.type, right.type, kind)):
         raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
@@ -48,22 +50,38 @@ def inverted(node: Node) -> Node:
     return node if pa.types.is_null(node.type) else call("~", pc.bit_wise_not, node)
 
 
-def _shifted(value: Datum, amount: Datum, kernel: Kernel) -> Datum:
-    kind = value.type
-    unsigned = pa.from_numpy_dtype(f"u{kind.bit_width // 8}")
-    amount = pc.cast(amount, unsigned, safe=False)
-    amount = pc.bit_wise_and(amount, pa.scalar(kind.bit_width - 1, unsigned))
-    return kernel(value, pc.cast(amount, kind))
+def _fitting(node: Node, other: pa.DataType) -> Node:
+    """A literal beside uint64, with which no integer type is common, in this type if it fits."""
+    if not isinstance(node, Constant) or other != pa.uint64() or node.type == other:
+        return node
+    return (fitted(node, other) or node) if pa.types.is_integer(node.type) else node
 
 
 def shift_left(value: Datum, amount: Datum) -> Datum:
     """The kernel of <<."""
-    return _shifted(value, amount, pc.shift_left)
+    return _of_arrays(value, amount, function=_left, kind=value.type)
 
 
 def shift_right(value: Datum, amount: Datum) -> Datum:
     """The kernel of >>; the sign stays."""
-    return _shifted(value, amount, pc.shift_right)
+    return _of_arrays(value, amount, function=_right, kind=value.type)
+
+
+# Arrow's own kernels do not shift by the width minus one.
+def _left(numbers: IntArray, amounts: IntArray) -> IntArray:
+    bits = numbers.view(f"u{numbers.dtype.itemsize}")
+    result: IntArray = np.left_shift(bits, _steps(amounts)).view(numbers.dtype)
+    return result
+
+
+def _right(numbers: IntArray, amounts: IntArray) -> IntArray:
+    return np.right_shift(numbers, _steps(amounts).view(numbers.dtype))
+
+
+def _steps(amounts: IntArray) -> IntArray:
+    bits = amounts.view(f"u{amounts.dtype.itemsize}")
+    steps: IntArray = bits & bits.dtype.type(8 * bits.itemsize - 1)
+    return steps
 
 
 BITS: Mapping[str, Kernel] = {
@@ -97,18 +115,22 @@ def _of_integers(name: str, function: Callable[..., IntArray], *nodes: Node) -> 
         if pa.types.is_null(node.type):
             return null(pa.int64())
     sides = [converted(node, pa.int64()) for node in nodes]
-    return call(name, functools.partial(_values, function=function), *sides, kind=pa.int64())
+    kernel = functools.partial(_of_arrays, function=function, kind=pa.int64())
+    return call(name, kernel, *sides, kind=pa.int64())
 
 
-def _values(*values: Datum, function: Callable[..., IntArray]) -> Datum:
+def _of_arrays(*values: Datum, function: Callable[..., IntArray], kind: pa.DataType) -> Datum:
+    """``function`` of numpy arrays; NULL where a value is NULL, instead of which it gets 1."""
     arrays = [value for value in values if not isinstance(value, pa.Scalar)]
     if not arrays:
-        return _values(*[pa.repeat(value, 1) for value in values], function=function)[0]
+        repeated = [pa.repeat(value, 1) for value in values]
+        return _of_arrays(*repeated, function=function, kind=kind)[0]
     length = len(arrays[0])
     sides = [pa.repeat(v, length) if isinstance(v, pa.Scalar) else v for v in values]
     missing = functools.reduce(pc.or_, [pc.is_null(side) for side in sides])
-    numbers = [np.asarray(pc.fill_null(pc.if_else(missing, 1, side), 1)) for side in sides]
-    return pc.if_else(missing, pa.scalar(None, pa.int64()), from_numpy(function(*numbers)))
+    present = [pc.if_else(missing, pa.scalar(1, side.type), side) for side in sides]
+    result = from_numpy(function(*[np.asarray(side) for side in present]))
+    return pc.if_else(missing, pa.scalar(None, kind), result)
 
 
 def _gcd(a: IntArray, b: IntArray) -> IntArray:

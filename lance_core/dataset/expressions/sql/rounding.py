@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql import decimals
 from lance_core.dataset.expressions.sql.coerce import as_float, as_number
 from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
 
@@ -61,11 +61,19 @@ def _digits(mode: str, node: Node, digits: Node | None) -> Node:
         count = 0 if digits is None else int(digits.value.as_py())
         if is_decimal:
             return decimals.rounded(node, max(count, -decimals.MAX_DIGITS), mode)
-        kernel = functools.partial(_of_floats, digits=count, mode=mode)
+        kernel: Kernel = functools.partial(_of_floats, digits=count, mode=mode)
+        if mode == "trunc" and digits is None:
+            kernel = _without_fraction
         return call(name, kernel, as_float(name, node))
     if is_decimal:
         return decimals.rounded_by_rows(node, digits, mode)
     return call(name, functools.partial(_of_floats, mode=mode), as_float(name, node), digits)
+
+
+def _without_fraction(values: Datum) -> Datum:
+    # As in pylance, trunc(-0.0) is 0.0, but trunc(-0.5) and trunc(-0.0, 0) are -0.0.
+    zero = pa.scalar(0.0, values.type)
+    return pc.if_else(pc.equal(values, zero), zero, pc.trunc(values))
 
 
 def _of_floats(values: Datum, digits: Datum | int, mode: str) -> Datum:
@@ -95,9 +103,6 @@ def _rounded(floats: Floats, digits: Any, mode: str) -> Floats:
         result = np.where(digits < 0, whole * power, whole / power)
     # Beyond 2**52 (float32: 2**23) a float has no fraction; NaN and infinities stay, too.
     exact = ~(np.abs(scaled) < 1 / np.finfo(kind).eps)
-    if mode == "trunc":
-        exact &= np.abs(digits) > 0
-        result = np.where(floats == 0, np.where(digits == 0, 0.0, floats), result)
     lost = (digits < 0) & ~np.isfinite(power) & np.isfinite(floats)
     result = np.where(lost, np.copysign(0, floats), np.where(exact & ~lost, floats, result))
     return np.asarray(result, kind)

@@ -1,73 +1,26 @@
-"""Functions of dates and timestamps. The parts of a timestamp with a zone are local times."""
+"""Functions that make dates and timestamps from other values, and the current time."""
 
 from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql.coerce import converted, is_text
+from lance_core.dataset.expressions.sql import arithmetic, date_parts, intervals
+from lance_core.dataset.expressions.sql.casts import cast
+from lance_core.dataset.expressions.sql.coerce import converted, is_number, is_text
+from lance_core.dataset.expressions.sql.conversions import caster
 from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call
-from lance_core.dataset.expressions.sql.value_text import check_years
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, constant
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.errors import InvalidInputError
 
-_PARTS: dict[str, Kernel] = {
-    "year": pc.year,
-    "quarter": pc.quarter,
-    "month": pc.month,
-    "week": pc.iso_week,
-    "day": pc.day,
-    "hour": pc.hour,
-    "minute": pc.minute,
-    "second": pc.second,
-    "doy": pc.day_of_year,
-    "dow": functools.partial(pc.day_of_week, count_from_zero=True, week_start=7),
-}
-"""Kernels of `date_part` by name. ``week`` is the ISO 8601 week; ``dow`` of Sunday is 0."""
-
-_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond")
-
-
-def date_part(part: Node, node: Node) -> Node:
-    """A part of a date or timestamp as int32."""
-    name = _unit("date_part", part, tuple(_PARTS))
-    return call("date_part", functools.partial(_part, kernel=_PARTS[name]), _timestamp(node))
-
-
-def date_trunc(unit: Node, node: Node) -> Node:
-    """The start of the unit that contains a date or timestamp; weeks start on Monday."""
-    name = _unit("date_trunc", unit, _UNITS)
-    return call("date_trunc", functools.partial(_truncated, unit=name), _timestamp(node))
-
-
-def _unit(what: str, node: Node, known: tuple[str, ...]) -> str:
-    if not isinstance(node, Constant) or node.is_null or not is_text(node.type):
-        raise UnsupportedFeatureError(f"{what} with a unit that is not a literal")
-    name = str(node.value.as_py()).lower()
-    if name not in known:
-        raise UnsupportedFeatureError(f"{what} of {name!r}; known are {', '.join(known)}")
-    return name
-
-
-def _timestamp(node: Node) -> Node:
-    if pa.types.is_date(node.type):
-        return converted(node, pa.timestamp("us" if pa.types.is_date32(node.type) else "ms"))
-    if not pa.types.is_timestamp(node.type):
-        raise InvalidInputError(f"a date or timestamp is needed, not {node.type}")
-    return node
-
-
-def _part(value: Datum, kernel: Kernel) -> Datum:
-    check_years(value)
-    return pc.cast(kernel(value), pa.int32())
-
-
-def _truncated(value: Datum, unit: str) -> Datum:
-    check_years(value)
-    return pc.floor_temporal(value, unit=unit)
+_MAX_YEAR = 9999
 
 
 def now() -> Node:
@@ -82,40 +35,113 @@ def today() -> Node:
 
 
 def to_unixtime(node: Node) -> Node:
-    """The whole seconds since 1970 as int64."""
-    seconds = functools.partial(pc.floor_temporal, unit="second")
-    return call("to_unixtime", lambda value: _seconds(seconds(value)), _timestamp(node))
+    """The whole seconds since 1970 as int64, rounded towards zero; numbers are seconds."""
+    if pa.types.is_integer(node.type) or pa.types.is_floating(node.type):
+        return cast(node, pa.int64())
+    return cast(_in_unit("to_unixtime", node, "s"), pa.int64())
 
 
-def from_seconds(node: Node) -> Node:
-    """The timestamp ``node`` seconds after the start of 1970."""
-    return converted(converted(node, pa.int64()), pa.timestamp("s"))
+def from_unixtime(node: Node, zone: Node | None = None) -> Node:
+    """The timestamp ``node`` seconds after the start of 1970, in a zone if one is stated."""
+    if not pa.types.is_integer(node.type) and not pa.types.is_null(node.type):
+        raise InvalidInputError(f"from_unixtime needs an integer, not {node.type}")
+    if zone is None:
+        return cast(node, pa.timestamp("s"))
+    if not isinstance(zone, Constant) or not is_text(zone.type):
+        raise InvalidInputError("from_unixtime needs the name of a zone")
+    instant = cast(node, pa.timestamp("s", "UTC"))
+    return converted(instant, pa.timestamp("s", zone.value.as_py()))
 
 
-def from_millis(node: Node) -> Node:
-    """The timestamp ``node`` milliseconds after the start of 1970."""
-    return converted(converted(node, pa.int64()), pa.timestamp("ms"))
+def to_timestamp(node: Node) -> Node:
+    """The value as timestamp in nanoseconds; numbers are seconds since 1970."""
+    kind = pa.timestamp("ns")
+    if pa.types.is_integer(node.type):
+        return cast(cast(node, pa.timestamp("s")), kind)
+    if pa.types.is_floating(node.type) or pa.types.is_decimal(node.type):
+        return cast(arithmetic.binary("*", node, constant(10**9)), kind)
+    return _in_unit("to_timestamp", node, "ns")
 
 
-def _seconds(value: Datum) -> Datum:
-    whole = pc.cast(value, pa.timestamp("s", value.type.tz))
-    return pc.cast(whole, pa.int64())
+def in_unit(name: str, unit: str) -> Callable[[Node], Node]:
+    """The function ``name``: the value as timestamp in ``unit``; numbers are counts of it."""
+
+    def plan(node: Node) -> Node:
+        if is_number(node.type):
+            return cast(node, pa.timestamp(unit))
+        return _in_unit(name, node, unit)
+
+    return plan
+
+
+def _in_unit(name: str, node: Node, unit: str) -> Node:
+    if pa.types.is_timestamp(node.type) and node.type.tz is not None:
+        node = converted(node, pa.timestamp(node.type.unit, "UTC"))
+    is_moment = pa.types.is_timestamp(node.type) or pa.types.is_date(node.type)
+    if not (is_moment or is_text(node.type) or pa.types.is_null(node.type)):
+        raise InvalidInputError(f"{name} does not work on {node.type}")
+    if is_text(node.type):  # also a literal with an offset becomes a timestamp without a zone
+        return call(name, caster(pa.timestamp(unit), strict=True), node)
+    return cast(node, pa.timestamp(unit))
+
+
+def to_date(node: Node) -> Node:
+    """The value as a date; numbers are days since 1970, without their fraction."""
+    if pa.types.is_floating(node.type) or pa.types.is_decimal(node.type):
+        node = cast(node, pa.int64())
+    return cast(node, pa.date32())
+
+
+def make_date(year: Node, month: Node, day: Node) -> Node:
+    """The date of a year (0 to 9999), a month and a day; an error if there is none."""
+    parts = [cast(part, pa.int32()) for part in (year, month, day)]
+    return call("make_date", _date, *parts, kind=pa.date32())
+
+
+def _date(*parts: Datum) -> Datum:
+    lengths = [len(part) for part in parts if not isinstance(part, pa.Scalar)]
+    if not lengths:
+        return _date(*[pa.repeat(part, 1) for part in parts])[0]
+    columns = [pa.repeat(p, lengths[0]) if isinstance(p, pa.Scalar) else p for p in parts]
+    missing = functools.reduce(pc.or_, [pc.is_null(column) for column in columns])
+    filled = [pc.if_else(missing, 1, column) for column in columns]
+    year, month, day = (np.asarray(column).astype(np.int64) for column in filled)
+    months = (year - 1970) * 12 + month - 1
+    first, following = (_first_day(months + later) for later in (0, 1))
+    wrong = (month < 1) | (month > 12) | (day < 1) | (day > following - first)
+    wrong |= (year < 0) | (year > _MAX_YEAR)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidInputError(f"make_date({year[row]}, {month[row]}, {day[row]}) is not a date")
+    days = from_numpy((first + day - 1).astype(np.int32)).view(pa.date32())
+    return pc.if_else(missing, pa.scalar(None, pa.date32()), days)
+
+
+def _first_day(months: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return months.astype("M8[M]").astype("M8[D]").astype(np.int64)
 
 
 FUNCTIONS = (
     Function(
-        *("date_part", date_part, "text, time"),
-        "A part of a date or timestamp: `year`, `quarter`, `month`, `week` (ISO 8601), `day`,"
-        " `hour`, `minute`, `second`, `doy`, `dow` (0 is Sunday).",
+        *("date_part", date_parts.date_part, "text, time"),
+        "A part of a date, timestamp, time or duration: `year`, `isoyear`, `quarter`, `month`,"
+        " `week` (ISO 8601), `day`, `doy`, `dow` (0 is Sunday), `isodow` (1 is Monday), `hour`,"
+        " `minute`, `second`; `millisecond`, `microsecond`, `nanosecond` (since the start of the"
+        " minute), `epoch` (seconds since 1970, as float). As `extract(part FROM time)`, too.",
         ("datepart",),
         infers_nullable=True,
     ),
     Function(
-        *("date_trunc", date_trunc, "text, time"),
+        *("date_trunc", date_parts.date_trunc, "text, time"),
         "The start of the `year`, `quarter`, `month`, `week` (from Monday), `day`, `hour`,"
-        " `minute`, `second` or `millisecond`.",
+        " `minute`, `second`, `millisecond`, `microsecond` or `nanosecond`.",
         ("datetrunc",),
         infers_nullable=True,
+    ),
+    Function(
+        *("date_bin", intervals.date_bin, "interval, time, [time]"),
+        "The start of the interval that contains the time; intervals are counted from the third"
+        " argument (default 1970-01-01).",
     ),
     Function(
         "now",
@@ -127,16 +153,35 @@ FUNCTIONS = (
     Function("current_date", today, "", "The current date in UTC.", ("today",)),
     Function("to_unixtime", to_unixtime, "time", "The whole seconds since 1970."),
     Function(
-        "from_unixtime",
-        from_seconds,
-        "integer",
-        "The timestamp so many seconds after the start of 1970.",
-        ("to_timestamp_seconds",),
+        *("from_unixtime", from_unixtime, "integer, [text*]"),
+        "The timestamp so many seconds after the start of 1970, in a zone.",
     ),
     Function(
-        "to_timestamp_millis",
-        from_millis,
-        "integer",
-        "The timestamp so many milliseconds after the start of 1970.",
+        *("to_timestamp", to_timestamp, "any"),
+        "The timestamp in nanoseconds of a text, a date or a number of seconds since 1970.",
+    ),
+    Function(
+        *("to_timestamp_seconds", in_unit("to_timestamp_seconds", "s"), "any"),
+        "The timestamp in seconds of a text, a date or a number of seconds since 1970.",
+    ),
+    Function(
+        *("to_timestamp_millis", in_unit("to_timestamp_millis", "ms"), "any"),
+        "The timestamp in milliseconds of a text, a date or a number of milliseconds since 1970.",
+    ),
+    Function(
+        *("to_timestamp_micros", in_unit("to_timestamp_micros", "us"), "any"),
+        "The timestamp in microseconds of a text, a date or a number of microseconds since 1970.",
+    ),
+    Function(
+        *("to_timestamp_nanos", in_unit("to_timestamp_nanos", "ns"), "any"),
+        "The timestamp in nanoseconds of a text, a date or a number of nanoseconds since 1970.",
+    ),
+    Function(
+        *("to_date", to_date, "any"),
+        "The date of a text, a timestamp or a number of days since 1970.",
+    ),
+    Function(
+        *("make_date", make_date, "integer, integer, integer"),
+        "The date of a year, a month and a day.",
     ),
 )

@@ -22,6 +22,11 @@ _LOW = (1 << 64) - 1
 _LIMIT = 1 << 62
 """Integers below this limit are computed in 64 bits: their sums cannot overflow."""
 
+_EXACT = 1 << 53
+"""All integers up to this one are floats."""
+_MAX_POWER = 22
+"""The largest power of ten that is a float."""
+
 
 def stored_integers(values: pa.Array) -> Integers:
     """The integers that the decimals or integers ``values`` store."""
@@ -132,7 +137,15 @@ def beyond(integers: Integers, digits: int) -> npt.NDArray[np.bool_] | None:
     return above
 
 
-def as_int64(integers: Integers, missing: pa.Array | None) -> pa.Array:
-    """Integers that fit into 64 bits as an Arrow array; NULL where ``missing`` is true."""
-    result = from_numpy(integers.astype(np.int64))
-    return result if missing is None else pc.if_else(missing, pa.scalar(None, pa.int64()), result)
+def nearest_floats(decimals: pa.Array) -> pa.Array:
+    """The float64 nearest to each decimal; Arrow's own cast may be one step off."""
+    integers, scale = stored_integers(decimals), decimals.type.scale
+    if integers.dtype != object and largest(integers) <= _EXACT and 0 <= scale <= _MAX_POWER:
+        floats = integers / 10.0**scale
+    else:
+        # The quotient of two Python integers is rounded once.
+        ratio = integers.astype(object) * 10 ** max(-scale, 0) / 10 ** max(scale, 0)
+        floats = ratio.astype(np.float64)
+    if not decimals.null_count:
+        return from_numpy(floats)
+    return pc.if_else(decimals.is_null(), pa.scalar(None, pa.float64()), from_numpy(floats))
