@@ -56,6 +56,10 @@ class MemoryClient(RemoteClient):
         return True
 
     @property
+    def equal_parts(self) -> bool:
+        return False
+
+    @property
     def capabilities(self) -> StoreCapabilities:
         return self._capabilities
 

@@ -138,8 +138,16 @@ class RemoteClient(ABC):
 
     @property
     def copies_parts(self) -> bool:
-        """True if the service copies ranges of objects as parts, of any lengths (`copy_part`)."""
+        """True if the service copies ranges of objects as parts (`copy_part`)."""
         return False
+
+    @property
+    def equal_parts(self) -> bool:
+        """False if the service is known to take parts of different lengths.
+
+        Then long ranges of objects are copied with few requests, as parts of their own lengths.
+        """
+        return True
 
     @abstractmethod
     def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:

@@ -166,8 +166,9 @@ class RemoteSettings:
     transfers in the time that an additional parallel request takes."""
     read_size: int = 8 << 20
     """Longer reads are split into parallel requests."""
-    part_size: int = 8 << 20
-    """Initial length of the parts of an upload; it grows if there would be too many parts."""
+    part_size: int = 10 << 20
+    """Length of the parts of an upload, unless the object is known to have too many of them. 10,000
+    parts of 10 MiB hold more than the default maximum of a data file, 90 GiB."""
     max_single_put: int = 64 << 20
     """Longer objects are uploaded in parts."""
 

@@ -1,4 +1,11 @@
-"""Upload objects: short ones with one request, others in parts, of which few are in memory."""
+"""Upload objects: short ones with one request, others in parts, of which few are in memory.
+
+All parts of an upload but the last have one length, because some services, such as Cloudflare R2,
+refuse others. The length is chosen before the first part is sent, so that the parts of an object of
+a known length, and of every object up to `RemoteSettings.part_size` times the maximum number of
+parts, suffice. A longer object of unknown length is continued: its parts become an object, and a
+second upload with longer parts begins with copies of that object.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +20,25 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from lance_core.concurrency.pools import ThreadPool
-from lance_core.errors import InvalidInputError, LanceError, OutcomeUnknownError
+from lance_core.errors import (
+    InvalidInputError,
+    LanceError,
+    ObjectNotFoundError,
+    OutcomeUnknownError,
+    UnsupportedFeatureError,
+)
 from lance_core.store.base import ByteRange, ObjectWriter
 from lance_core.store.buffers import byte_view
 from lance_core.store.remote.client import RemoteClient, RequestError, UploadedPart
+from lance_core.store.remote.pieces import Pieces
 from lance_core.store.remote.retries import Sender
 from lance_core.store.remote.settings import RemoteSettings
 
 PARTS_AT_ONCE = 3
 """Maximum parts of the initial length to send in parallel."""
 
-STEPS = 10
-"""Maximum number of times that the part length doubles to keep the number of parts in bounds."""
-
-SMALL = 32 << 10
-"""Pieces below this many bytes are copied together; a view would cost more than the copy."""
-
+GROWTH = 8
+"""How many parts become one part when an upload is continued: 5 TiB take two continuations."""
 
 COPIED_PART = 256 << 20
 """Minimum bytes of a part that the service copies, if the range is not shorter."""
@@ -40,49 +50,6 @@ class CopySource(NamedTuple):
     path: str
     key: str
     etag: str | None
-
-
-class Pieces:
-    """Bytes that wait to be sent: views of the caller's memory, and copies of small pieces."""
-
-    __slots__ = ("_small", "_views", "size")
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._views: deque[memoryview] = deque()
-        self._small = bytearray()
-
-    def add(self, view: memoryview) -> None:
-        """Append the bytes of ``view``."""
-        self.size += view.nbytes
-        if view.nbytes < SMALL:
-            self._small += view
-            return
-        self._end_small()
-        self._views.append(view)
-
-    def take(self, length: int) -> list[memoryview]:
-        """Remove and return the first ``length`` bytes."""
-        self._end_small()
-        taken, missing = [], length
-        while missing:
-            view = self._views.popleft()
-            if view.nbytes > missing:
-                self._views.appendleft(view[missing:])
-                view = view[:missing]
-            taken.append(view)
-            missing -= view.nbytes
-        self.size -= length
-        return taken
-
-    def clear(self) -> None:
-        """Drop all bytes."""
-        self.take(self.size)
-
-    def _end_small(self) -> None:
-        if self._small:
-            self._views.append(memoryview(self._small))
-            self._small = bytearray()
 
 
 class Uploads:
@@ -100,11 +67,12 @@ class Uploads:
         self.threads = threads
         self._part_size = settings.part_size
 
-    def part_size(self, number: int) -> int:
-        """Bytes of part ``number``, counted from 1, unless it is the last part."""
+    def part_size(self, length: int = 0) -> int:
+        """Bytes of each part but the last of an object of ``length`` bytes; 0: not known yet."""
         client = self.client
-        step = max(1, client.max_parts // STEPS)
-        size = max(self._part_size, client.min_part_size) << min((number - 1) // step, STEPS)
+        size = max(self._part_size, client.min_part_size)
+        while size * client.max_parts < length:
+            size *= 2
         return -(-size // client.part_multiple) * client.part_multiple
 
     def put(self, path: str, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
@@ -117,6 +85,7 @@ class Uploads:
     ) -> None:
         """Write an object with several requests."""
         with RemoteWriter(self, path, key, if_absent=if_absent) as writer:
+            writer.reserve(sum(view.nbytes for view in body))
             for view in body:
                 writer.write(view)
 
@@ -126,6 +95,10 @@ class RemoteWriter(ObjectWriter):
 
     At most `PARTS_AT_ONCE` parts are sent in parallel, and views of one more part are kept. With
     ``if_absent``, closing fails if an object exists at ``path``.
+
+    Nothing is visible before `close` returns, with one exception: an object of unknown length that
+    is continued (see the module) is visible with its first bytes until then. So it cannot replace
+    an object; files of a table have new names, and nothing refers to them yet.
     """
 
     def __init__(self, uploads: Uploads, path: str, key: str, *, if_absent: bool = False) -> None:
@@ -135,13 +108,20 @@ class RemoteWriter(ObjectWriter):
         self._if_absent = if_absent
         self._pieces = Pieces()
         self._position = 0
+        self._part = uploads.part_size()
         self._upload: str | None = None
         self._sent = 0
         self._under_way: deque[Future[UploadedPart]] = deque()
         self._parts: list[UploadedPart] = []
+        self._is_continued = False
         self._is_open = True
         self._is_closed = False
         self._process = os.getpid()
+
+    def reserve(self, size: int) -> None:
+        """Expect about ``size`` more bytes: lengthens the parts if none has been sent."""
+        if self._upload is None:
+            self._part = max(self._part, self._uploads.part_size(self._position + size))
 
     def write(self, data: object) -> None:
         self._check_open()
@@ -151,8 +131,7 @@ class RemoteWriter(ObjectWriter):
         with self._dropped_if_it_fails():
             # Keep the last part: an object that fits into a single part is written with one
             # request.
-            while self._pieces.size > (size := self._uploads.part_size(self._sent + 1)):
-                self._send(size)
+            self._send_full_parts()
 
     def is_of(self, client: RemoteClient) -> bool:
         """True if ``client`` writes this object, so that the service can copy ranges into it."""
@@ -163,27 +142,42 @@ class RemoteWriter(ObjectWriter):
     ) -> None:
         """Append the range ``wanted`` of ``source``, an object in the same container.
 
-        The service copies it. Ranges that are too short for a part are read with ``read``.
+        The service copies it. What does not fill a part is read with ``read``.
         """
         self._check_open()
-        least = self._uploads.client.min_part_size
-        # The bytes that wait must become a part of their own first.
-        missing = max(0, least - self._pieces.size) if self._pieces.size else 0
-        start, stop = wanted.start, wanted.stop
+        start = wanted.start
+        while start < wanted.stop:
+            with self._dropped_if_it_fails():
+                self._make_room()
+                start = self._append_some(source, ByteRange(start, wanted.stop), read)
+
+    def _append_some(
+        self, source: CopySource, wanted: ByteRange, read: Callable[[ByteRange], pa.Buffer]
+    ) -> int:
+        """Append the begin of ``wanted`` with at most one part; returns where it ends."""
+        client, (start, stop), waiting = self._uploads.client, wanted, self._pieces.size
+        least = self._part if client.equal_parts else client.min_part_size
+        missing = max(0, least - waiting) if waiting else 0
         if wanted.length < missing + least:
-            missing = wanted.length
-        while missing:
-            step = min(missing, self._uploads.part_size(1))
-            self.write(read(ByteRange(start, start + step)))
-            start, missing = start + step, missing - step
-        with self._dropped_if_it_fails():
-            if start < stop and self._pieces.size:
-                self._send(self._pieces.size)
-            while start < stop:
-                step = max(COPIED_PART, self._uploads.part_size(self._sent + 1))
-                end = stop if stop - start < step + least else start + step
-                self._copy(source, ByteRange(start, end))
-                start = end
+            return self._read(start, stop, read)
+        if waiting:  # it must become a part of its own before a copy can follow
+            end = self._read(start, start + missing, read)
+            self._send(self._pieces.size)
+            return end
+        end = start + self._part
+        if not client.equal_parts:
+            step = max(COPIED_PART, self._part)
+            end = stop if wanted.length < step + least else start + step
+        self._copy(source, ByteRange(start, end))
+        self._position += end - start
+        return end
+
+    def _read(self, start: int, stop: int, read: Callable[[ByteRange], pa.Buffer]) -> int:
+        """Write the bytes from ``start`` to ``stop`` of a source; returns ``stop``."""
+        step = self._uploads.part_size()
+        for at in range(start, stop, step):
+            self.write(read(ByteRange(at, min(at + step, stop))))
+        return max(start, stop)
 
     def tell(self) -> int:
         return self._position
@@ -197,51 +191,67 @@ class RemoteWriter(ObjectWriter):
                 body = self._pieces.take(self._pieces.size)
                 self._uploads.put(self._path, self._key, body, if_absent=self._if_absent)
             else:
-                self._finish(self._upload)
+                if self._pieces.size:
+                    self._make_room()
+                    self._send_full_parts()
+                    self._send(self._pieces.size)
+                self._finish(self._started())
         self._is_open, self._is_closed = False, True
 
     def abort(self) -> None:
         if self._is_open and self._process == os.getpid():
             self._drop()
 
+    def _send_full_parts(self) -> None:
+        """Send parts as long as more bytes wait than one part has."""
+        while self._pieces.size > self._part:
+            self._make_room()
+            if self._pieces.size > self._part:
+                self._send(self._part)
+
+    def _make_room(self) -> None:
+        """Continue the upload if it cannot take another part; that changes the part length."""
+        if self._sent == self._uploads.client.max_parts:
+            self._continue()
+
     def _send(self, length: int) -> None:
         """Send the first ``length`` bytes as a part, when fewer than the maximum are being sent."""
-        client, at_once = self._uploads.client, PARTS_AT_ONCE * self._uploads.part_size(1)
-        upload = self._start(max(1, at_once // max(1, length)))
-        body = self._pieces.take(length)
+        upload = self._next_part(PARTS_AT_ONCE * self._uploads.part_size() // self._part)
+        client, body = self._uploads.client, self._pieces.take(length)
         send = partial(client.upload_part, self._key, upload, self._sent, body)
         self._submit(partial(self._uploads.sender.prepare, "uploading", self._path, send))
 
     def _copy(self, source: CopySource, wanted: ByteRange) -> None:
         """Let the service copy a range as a part."""
-        upload = self._start(PARTS_AT_ONCE)
+        upload = self._next_part(PARTS_AT_ONCE)
         copy = partial(
             self._uploads.client.copy_part,
             *(self._key, upload, self._sent, source.key, wanted, source.etag),
         )
-        self._position += wanted.length
         verb = f"copying {source.path!r} to"
         send = partial(self._uploads.sender.prepare, verb, self._path, copy, source.path)
         self._submit(send)
 
-    def _start(self, at_once: int) -> str:
+    def _next_part(self, at_once: int) -> str:
         """Begin a part when fewer than ``at_once`` are being sent; returns the upload."""
-        uploads = self._uploads
-        client, sender = uploads.client, uploads.sender
-        if self._upload is None:
-            start = partial(client.start_upload, self._key, if_absent=self._if_absent)
-            self._upload = sender.prepare("uploading", self._path, start)
-        while len(self._under_way) >= min(client.max_parts_at_once, PARTS_AT_ONCE, at_once):
+        upload = self._started()
+        while len(self._under_way) >= min(self._uploads.client.max_parts_at_once, max(1, at_once)):
             self._parts.append(self._under_way.popleft().result())
         self._sent += 1
+        return upload
+
+    def _started(self) -> str:
+        """The upload, which the first part starts."""
+        if self._upload is None:
+            uploads = self._uploads
+            start = partial(uploads.client.start_upload, self._key, if_absent=self._if_absent)
+            self._upload = uploads.sender.prepare("uploading", self._path, start)
         return self._upload
 
     def _submit(self, work: Callable[[], UploadedPart]) -> None:
         self._under_way.append(self._uploads.threads.submit(work))
 
     def _finish(self, upload: str) -> None:
-        if self._pieces.size:
-            self._send(self._pieces.size)
         while self._under_way:
             self._parts.append(self._under_way.popleft().result())
         client = self._uploads.client
@@ -249,6 +259,50 @@ class RemoteWriter(ObjectWriter):
             client.finish_upload, self._key, upload, self._parts, if_absent=self._if_absent
         )
         self._uploads.sender.write("writing", self._path, finish)
+
+    def _continue(self) -> None:
+        """Make an object of the parts, and begin an upload of longer parts with copies of it."""
+        uploads, client = self._uploads, self._uploads.client
+        look = partial(uploads.sender.read, "looking at", self._path)
+        if not self._is_continued:
+            with contextlib.suppress(ObjectNotFoundError):
+                look(partial(client.head, self._key))
+                raise UnsupportedFeatureError(
+                    f"{self._path!r} has more than {client.max_parts} parts of {self._part} bytes "
+                    "and would replace an object: write it where nothing is"
+                )
+        assert self._upload is not None
+        self._finish(self._upload)
+        self._is_continued, self._upload = True, None
+        self._parts, self._sent = [], 0
+        start = look(partial(client.head, self._key))
+        source = CopySource(self._path, self._key, start.etag)
+        self._part *= GROWTH
+        stop = start.size - start.size % self._part
+        for at in range(0, stop, self._part):
+            wanted = ByteRange(at, at + self._part)
+            if client.copies_parts:
+                self._copy(source, wanted)
+            else:
+                self._pieces.put_first(self._read_back(source, wanted))
+                self._send(self._part)
+        if stop < start.size:
+            self._pieces.put_first(self._read_back(source, ByteRange(stop, start.size)))
+
+    def _read_back(self, source: CopySource, wanted: ByteRange) -> memoryview:
+        """Bytes of ``source``, which this writer has made."""
+        step, read = self._uploads.part_size(), self._uploads.client.get
+        ranges = [
+            ByteRange(at, min(at + step, wanted.stop))
+            for at in range(wanted.start, wanted.stop, step)
+        ]
+        found = [
+            self._uploads.sender.read(
+                "reading", source.path, partial(read, source.key, one, source.etag)
+            ).data
+            for one in ranges
+        ]
+        return memoryview(b"".join(map(memoryview, found)))
 
     @contextlib.contextmanager
     def _dropped_if_it_fails(self) -> Iterator[None]:
@@ -268,10 +322,15 @@ class RemoteWriter(ObjectWriter):
             future.cancel()
         wait(self._under_way)
         self._under_way.clear()
-        if self._upload is not None:
-            abort = partial(self._uploads.client.abort_upload, self._key, self._upload)
+        client, prepare = self._uploads.client, self._uploads.sender.prepare
+        with contextlib.suppress(LanceError, RequestError):
+            if self._upload is not None:
+                prepare(
+                    "dropping", self._path, partial(client.abort_upload, self._key, self._upload)
+                )
+        if self._is_continued:
             with contextlib.suppress(LanceError, RequestError):
-                self._uploads.sender.prepare("dropping", self._path, abort)
+                prepare("dropping", self._path, partial(client.delete, self._key))
 
     def _check_open(self) -> None:
         if not self._is_open:

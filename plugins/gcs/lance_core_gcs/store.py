@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import Secret
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import StoreUrl
 from lance_core_gcs.capabilities import OF_GOOGLE, OF_OTHERS
-from lance_core_gcs.client import GcsClient
+from lance_core_gcs.client import MAX_MULTIPART, GcsClient
 from lance_core_gcs.options import read_options
 
 
@@ -21,4 +22,5 @@ def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStor
     """
     read = read_options(url, options, os.environ)
     client = GcsClient(read, OF_GOOGLE if read.is_google else OF_OTHERS)
-    return RemoteStore(client, url.path, read.settings)
+    # An object of one part is written with one request, with a checksum.
+    return RemoteStore(client, url.path, replace(read.settings, part_size=MAX_MULTIPART))

@@ -55,8 +55,6 @@ LOG_REDACTION = LogRedaction("boto3", "botocore", "s3transfer", "urllib3")
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_EQUAL_PARTS = ".r2.cloudflarestorage.com"
-
 _NOTHING_THERE = {"IfNoneMatch": "*"}
 
 
@@ -173,9 +171,12 @@ class S3Client(RemoteClient):
 
     @property
     def copies_parts(self) -> bool:
-        """False for Cloudflare R2, whose uploads need parts of one length."""
-        host = urlsplit(self._connected().meta.endpoint_url).hostname or ""
-        return not host.endswith(_EQUAL_PARTS)
+        return True
+
+    @property
+    def equal_parts(self) -> bool:
+        """False for Amazon. Cloudflare R2 needs parts of one length; others are not known."""
+        return not is_amazon(urlsplit(self._connected().meta.endpoint_url).hostname or "")
 
     def copy_part(
         self, key: str, upload: str, number: int, source: str, wanted: ByteRange, etag: str | None

@@ -15,7 +15,7 @@ from lance_core_s3.uploads import drop_unfinished_uploads, unfinished_uploads
 from tests.cloud.s3.places import store_of
 from tests.servers.moto import Moto
 
-PART = bytes(9 << 20)
+PART = bytes(11 << 20)
 
 
 def test_uploads_that_nobody_finished_are_listed_and_dropped(moto: Moto, bucket: str) -> None:
@@ -56,7 +56,7 @@ def test_an_upload_whose_end_got_no_answer_is_found(moto: Moto, bucket: str) -> 
 
 
 def test_long_ranges_of_objects_are_copied_inside_the_service(moto: Moto, bucket: str) -> None:
-    content = random.Random(1).randbytes(12 << 20)
+    content = random.Random(1).randbytes(32 << 20)
     uri = f"s3://{bucket}/t"
     with FaultProxy(moto.endpoint) as proxy, store_of(moto, uri, aws_endpoint=proxy.url) as store:
         store.put("source", content)
@@ -65,9 +65,10 @@ def test_long_ranges_of_objects_are_copied_inside_the_service(moto: Moto, bucket
             writer.write(b"head")
             store.append_from(writer, "source", [ByteRange(5, len(content) - 1)])
             writer.write(b"end")
-        # One part fills the first bytes, one is copied, one has the last bytes.
-        assert proxy.count("PUT", query="*partNumber=*") == 3
-        assert proxy.count("GET") == 1
+        # One part fills the first bytes, two are copied, one has the last bytes.
+        parts = [one.sent for one in proxy.requests if "partNumber=" in one.query]
+        assert sorted(parts) == [0, 0, (2 << 20) + 1, 10 << 20]
+        assert proxy.count("GET") <= 3
         assert store.get("new").to_pybytes() == b"head" + content[5:-1] + b"end"
         with pytest.raises(CorruptFileError), store.open_writer("other") as writer:
             store.append_from(writer, "source", [ByteRange(5, len(content) + 1)])

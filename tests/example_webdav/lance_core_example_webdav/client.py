@@ -63,7 +63,7 @@ CAPABILITIES = StoreCapabilities(
 
 
 MOST = 64 << 20
-"""Bytes of the longest answer: parts of objects have 8 MiB, listings of large tables a few."""
+"""Bytes of the longest answer: reads of objects have 8 MiB, listings of large tables a few."""
 
 
 def open_webdav(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from lance_core.errors import CorruptFileError, ObjectNotFoundError
 from lance_core.store.base import ByteRange
 from lance_core.store.local import LocalStore
 from lance_core.store.remote import uploads
+from lance_core.store.remote.client import Failure, RequestError, UploadedPart
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.testing.memory_client import MemoryClient
@@ -25,6 +27,19 @@ class Service(MemoryClient):
     """A service with short parts, which are checked at the end of an upload."""
 
     min_part_size = MIN_PART
+    is_strict = False
+
+    @property
+    def equal_parts(self) -> bool:
+        return self.is_strict
+
+    def finish_upload(
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
+    ) -> None:
+        lengths = [len(self._parts(upload)[part.number]) for part in parts]
+        if self.is_strict and (len(set(lengths[:-1])) > 1 or lengths[-1] > lengths[0]):
+            raise RequestError(Failure.REFUSED, "400 InvalidPart")
+        super().finish_upload(key, upload, parts, if_absent=if_absent)
 
     def count(self, method: str) -> int:
         return sum(one == method for one, _ in self.requests)
@@ -47,7 +62,24 @@ def test_long_ranges_are_copied_by_the_service(service: Service) -> None:
     assert store.get("new").to_pybytes() == CONTENT[:5000]
 
 
-def test_writes_and_ranges_of_all_lengths_make_valid_parts(service: Service) -> None:
+def test_copies_have_the_length_of_parts_where_all_need_one_length(service: Service) -> None:
+    service.is_strict = True
+    store = RemoteStore(service, "root", SETTINGS)
+    store.put("source", CONTENT)
+    service.requests.clear()
+    with store.open_writer("new") as writer:
+        writer.write(b"a" * 20)
+        store.append_from(writer, "source", [ByteRange(0, 5000)])
+    assert service.count("copy_part") == (5000 - 130) // 150
+    assert service.count("get") == 2
+    assert store.get("new").to_pybytes() == b"a" * 20 + CONTENT[:5000]
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_writes_and_ranges_of_all_lengths_make_valid_parts(
+    service: Service, is_strict: bool
+) -> None:
+    service.is_strict = is_strict
     store = RemoteStore(service, "", SETTINGS)
     store.put("source", CONTENT)
     lengths = [0, 1, 60, 99, 100, 101, 150, 199, 200, 250, 1000, 1099, 1100, 2300]

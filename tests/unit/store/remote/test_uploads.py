@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import tracemalloc
 from collections.abc import Sequence
@@ -76,13 +77,94 @@ def test_an_upload_takes_little_memory_however_long_it_is(piece: int) -> None:
     assert client.most_at_once <= 3
 
 
-def test_parts_grow_so_that_their_number_suffices() -> None:
-    client = MemoryClient()
-    store = RemoteStore(client)
-    sizes = [store._uploads.part_size(number) for number in range(1, client.max_parts + 1)]
-    assert sizes[:1000] == [8 * MIB] * 1000
-    assert sizes == sorted(sizes)
-    assert sum(sizes) > 5 << 40
+class EqualParts(MemoryClient):
+    """A service like Cloudflare R2: all parts but the last must have one length."""
+
+    min_part_size = 10
+    max_parts = 16
+    can_copy = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lengths: list[list[int]] = []
+
+    @property
+    def copies_parts(self) -> bool:
+        return self.can_copy
+
+    @property
+    def equal_parts(self) -> bool:
+        return True
+
+    def finish_upload(
+        self, key: str, upload: str, parts: Sequence[UploadedPart], *, if_absent: bool
+    ) -> None:
+        sent = self._parts(upload)
+        lengths = [len(sent[part.number]) for part in parts]
+        self.lengths.append(lengths)
+        if len(set(lengths[:-1])) > 1 or lengths[-1] > lengths[0] or len(parts) > self.max_parts:
+            raise RequestError(Failure.REFUSED, "400 InvalidPart")
+        super().finish_upload(key, upload, parts, if_absent=if_absent)
+
+
+TINY = RemoteSettings(part_size=10, max_single_put=10, read_size=7)
+
+
+def test_the_parts_of_an_upload_have_one_length() -> None:
+    uploads = RemoteStore(MemoryClient())._uploads
+    assert {uploads.part_size(), uploads.part_size(90 << 30)} == {10 * MIB}
+    assert uploads.part_size(5 << 40) * uploads.client.max_parts >= 5 << 40
+
+
+def test_an_object_of_known_length_has_parts_that_suffice() -> None:
+    client = EqualParts()
+    content = bytes(range(250)) * 5
+    RemoteStore(client, settings=TINY).put("file", content)
+    assert client.lengths == [[80] * 15 + [50]]
+    assert RemoteStore(client).get("file").to_pybytes() == content
+
+
+@each_case("can_copy", [True, False])
+@each_case("length", [160, 161, 170, 1279, 1280, 1281, 1290, 10_241, 20_007])
+def test_an_object_of_unknown_length_is_continued_with_longer_parts(
+    can_copy: bool, length: int
+) -> None:
+    client = EqualParts()
+    client.can_copy = can_copy
+    store = RemoteStore(client, settings=TINY)
+    content = random.Random(length).randbytes(length)
+    with store.open_writer("file") as writer:
+        for start in range(0, length, 23):
+            writer.write(content[start : start + 23])
+        assert writer.tell() == length
+    assert store.get("file").to_pybytes() == content
+    assert len(client.lengths) == 1 + (length > 160) + (length > 1280) + (length > 10_240)
+    assert client.unfinished_uploads == 0
+
+
+def test_an_upload_that_is_continued_is_dropped_with_its_object() -> None:
+    client = EqualParts()
+    store = RemoteStore(client, settings=TINY)
+    writer = store.open_writer("file")
+    writer.write(bytes(500))
+    assert store.head("file").size == 160
+    writer.abort()
+    assert list(store.list("")) == []
+    assert client.unfinished_uploads == 0
+
+
+def test_an_upload_that_is_continued_replaces_no_object() -> None:
+    client = EqualParts()
+    store = RemoteStore(client, settings=TINY)
+    store.put("file", b"old")
+    with pytest.raises(UnsupportedFeatureError, match="'file' has more than 16 parts"):
+        store.open_writer("file").write(bytes(500))
+    assert store.get("file").to_pybytes() == b"old"
+    assert client.unfinished_uploads == 0
+    with store.open_writer("file") as writer:
+        writer.reserve(500)
+        writer.write(bytes(500))
+    assert store.get("file").to_pybytes() == bytes(500)
 
 
 def test_parts_keep_to_what_the_service_takes() -> None:
