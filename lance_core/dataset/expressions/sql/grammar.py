@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from lance_core.dataset.expressions.sql import syntax
+from lance_core.dataset.expressions.sql.chains import Chain, Nested, Operand, depth_of, tree_of
 from lance_core.dataset.expressions.sql.intervals import UNIT_NAMES
 from lance_core.dataset.expressions.sql.lexer import (
     MIN_LITERALS,
@@ -117,8 +118,46 @@ class _Parser:
 
     def expression(self, weakest: int = 0) -> syntax.Tree:
         """Parse the longest expression of operators with a higher precedence than ``weakest``."""
+        return self.condition() if weakest < _AND else self._stronger(self._operand, weakest)
+
+    def condition(self) -> syntax.Tree:
+        """Parse operands of AND and OR, and groups of them in parentheses.
+
+        Uses a stack of its own: programs write chains of thousands of nested parentheses.
+        """
+        groups: list[Chain] = []
+        chain = Chain()
+        while True:
+            while self._next.upper == "(" and self._words[self._at + 1].upper != "SELECT":
+                self._take()
+                groups.append(chain)
+                chain = Chain()
+            operand: Operand = self._stronger(self._operand, _AND)
+            while not chain.accepts(self._next.upper, operand):
+                operand = chain.end(operand)
+                if not groups:
+                    return tree_of(operand)
+                operand = self._closed_group(operand)
+                chain = groups.pop()
+            self._take()
+
+    def _closed_group(self, group: Operand) -> Operand:
+        """Parse ``)`` and the operators to which the group is an operand."""
+        if self._next.upper == ",":
+            raise UnsupportedFeatureError("a tuple is not supported in an expression")
+        self._expect(")")
+        depth = depth_of(group)
+        self._check_depth(self._depth + depth)
+        if self._next.kind is Kind.END or self._next.upper in ("AND", "OR", ")"):
+            return group
+        start = self._at
+        tree = self._stronger(lambda: self._postfixed(tree_of(group)), _AND)
+        return Nested(tree, depth + 1) if self._at > start else group
+
+    def _stronger(self, operand: Callable[[], syntax.Tree], weakest: int) -> syntax.Tree:
+        """Parse an ``operand`` and the operators after it that are stronger than ``weakest``."""
         self._enter()
-        tree = self._operand()
+        tree = operand()
         wrapped = 0
         while True:
             sign = self._next.upper
@@ -127,9 +166,7 @@ class _Parser:
                 strength = _STRENGTHS.get(self._words[self._at + 1].upper, 0)
             if strength <= weakest:
                 break
-            if strength <= _AND:
-                tree = self._logic(tree, sign, strength)
-            elif strength > _COMPARES:
+            if strength > _COMPARES:
                 tree = self._arithmetic(tree, strength)
             else:
                 wrapped += 1
@@ -190,12 +227,6 @@ class _Parser:
                 f"cannot parse {excerpt(self._text)}: nested more than {MAX_DEPTH} levels deep"
                 f" {place(self._text, self._next.start)}"
             )
-
-    def _logic(self, first: syntax.Tree, sign: str, strength: int) -> syntax.Tree:
-        operands = [first]
-        while self._accept(sign):
-            operands.append(self.expression(strength))
-        return syntax.Logic(sign == "AND", tuple(operands))
 
     def _arithmetic(self, first: syntax.Tree, strength: int) -> syntax.Tree:
         rest = []

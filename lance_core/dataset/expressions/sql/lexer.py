@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from lance_core.errors import InvalidInputError
 
-MAX_CHARACTERS = 1 << 19
+MAX_CHARACTERS = 1 << 21
 """Maximum characters of an expression without the literals of long IN lists.
 
-Longer text would take more than about a second to parse.
+It has room for 20,000 conditions of 100 characters; longer text would take several seconds.
 """
 
 MIN_LITERALS = 20

@@ -174,10 +174,44 @@ def test_conditions_may_be_long_but_not_deep() -> None:
     chain = " OR ".join(f"a = {i}" for i in range(0, 5000, 2))
     assert len(rows(chain, data)) == 2500
     assert rows("NOT (" * 8 + "a = 1" + ")" * 8, data) == [1]
-    for deep in ("(" * 5000 + "a = 1" + ")" * 5000, "NOT " * 5000 + "a = 1", "- " * 5000 + "a = 1"):
+    for deep in (
+        "NOT " * 5000 + "a = 1",
+        "- " * 5000 + "a = 1",
+        "NOT (" * 5000 + "a = 1" + ")" * 5000,
+        "(" * 5000 + "a = 1" + ") IS TRUE" * 5000,
+        "(" * 5000 + "a" + " + 1)" * 5000 + " = 1",
+        "a = " + "(1 + " * 5000 + "1" + ")" * 5000,
+        "(a = 1 OR (a = 2 AND " * 5000 + "a = 3" + "))" * 5000,
+        "((" * 5000 + "a = 3" + " AND a = 3) OR a = 1)" * 5000,
+    ):
         with pytest.raises(InvalidInputError, match=f"more than {MAX_DEPTH} levels"):
             rows(deep, data)
     assert rows("a" + " + a" * 3000 + " = 3001", data) == [1]
+
+
+def test_parentheses_around_chains_of_one_operator_may_be_thousands_deep() -> None:
+    data = table(a=list(range(5)))
+    count = 5000
+    assert rows("(" * count + "a = 1" + ")" * count, data) == [1]
+    assert rows("(" * count + "a = 1" + " OR a = 2)" * count, data) == [1, 2]
+    assert rows("(a = 1 OR " * count + "a = 2" + ")" * count, data) == [1, 2]
+    assert rows("(" * count + "a < 3" + " AND a > 0)" * count, data) == [1, 2]
+    assert rows("a < 3 AND (" * count + "a > 0" + ")" * count, data) == [1, 2]
+    assert rows("((a = 1) OR (" * count + "(a = 2)" + "))" * count, data) == [1, 2]
+    assert rows("(" * count + "a" + ")" * count + " + 1 = 3", data) == [2]
+
+
+def test_a_parenthesis_may_be_an_operand_of_every_operator() -> None:
+    data = table(a=[1, 2, None, 4], s=["x", "y", None, "w"])
+    assert rows("(a = 1 OR a = 2) IS NULL", data) == [2]
+    assert rows("(a) = 1 OR (a + 1) * 2 = 10 AND (s) LIKE 'w'", data) == [0, 3]
+    assert rows("((a = 1) = (s = 'x')) AND NOT (a > 3)", data) == [0, 1]
+    assert rows("(a)::bigint IN (1, 4) AND (a = 1 OR (a = 4))", data) == [0, 3]
+    assert rows("a = 1 OR (a = 2 AND (s = 'z' OR (s = 'y' AND (a > 1))))", data) == [0, 1]
+    assert rows("(a = 1 OR a = 2) AND a = 2 OR a = 4 AND (s = 'w')", data) == [1, 3]
+    for wrong in ("(a = 1", "(a = 1))", "((a = 1) OR)", "()", "(a, 1) = 1", "(a = 1) b"):
+        with pytest.raises((InvalidInputError, UnsupportedFeatureError)):
+            rows(wrong, data)
 
 
 def test_a_condition_without_columns_answers_for_every_row() -> None:

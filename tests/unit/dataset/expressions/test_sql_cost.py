@@ -168,7 +168,11 @@ def test_small_computed_values_are_as_before(dataset: LanceDataset) -> None:
 
 def test_no_text_exhausts_the_stack() -> None:
     for text in [
-        *("(" * 10**4 + "i > 5" + ")" * 10**4, "NOT " * 10**4 + "i > 5", "- " * 10**4 + "i > 5"),
+        *(
+            "(" * 10**4 + "i" + " + 1)" * 10**4 + " > 5",
+            "NOT " * 10**4 + "i > 5",
+            "- " * 10**4 + "i > 5",
+        ),
         *("i" + ".x" * 10**4 + " = 1", "i" + "[1]" * 10**4 + " = 1", "[" * 10**4, "CASE " * 10**4),
         *("i" + "::bigint" * 10**4, "i" + " IS NULL" * 10**4, "i" + " = 1" * 10**4, "abs(" * 10**4),
         *("i BETWEEN 1 AND " * 10**4 + "1", "i = " + "9" * 10**6 + "x", "/*" * 10**4),
