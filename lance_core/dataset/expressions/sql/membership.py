@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import decimal
 import functools
+import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import literals, logic
 from lance_core.dataset.expressions.sql.chunks import once_per_entry
-from lance_core.dataset.expressions.sql.coerce import is_text, literal_as, plain
+from lance_core.dataset.expressions.sql.coerce import as_local, is_text, literal_as, plain
 from lance_core.dataset.expressions.sql.compare import compare, equals, float_bits
 from lance_core.dataset.expressions.sql.exact import Grid, exact_value, grid
 from lance_core.dataset.expressions.sql.node import (
@@ -65,7 +67,7 @@ def is_among(node: Node, choices: Literals) -> Node:
     node = plain(node)
     if pa.types.is_null(node.type):
         return null(pa.bool_())
-    return _member(node, _members(node.type, choices), choices.has_null)
+    return _member(node, members(node.type, choices), choices.has_null)
 
 
 def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
@@ -81,15 +83,14 @@ def _is_word(kind: pa.DataType) -> bool:
         return False
 
 
-def _members(kind: pa.DataType, choices: Literals) -> pa.Array:
+def members(kind: pa.DataType, choices: Literals) -> pa.Array:
     """The values of ``kind`` that equal one of the literals."""
     for example in _examples(choices):
         equals(kind, literal_as(example, kind))
     if is_text(kind):
         return pa.array(choices.texts, kind)
     if choices.texts:
-        texts = [literal_as(constant(text), kind) for text in choices.texts]
-        return pa.array([value for text in texts for value in equals(kind, text)], kind)
+        return _moments(kind, choices.texts)
     where = grid(kind)
     if where is not None:
         return _at(kind, [n for n in _counts(where, choices) if where.low <= n <= where.high])
@@ -109,23 +110,88 @@ def _examples(choices: Literals) -> Iterator[Constant]:
 def _counts(where: Grid, choices: Literals) -> Iterator[int]:
     """The multiples of the grid's step that equal one of the numbers in ``choices``."""
     per_unit = 1 / where.step
-    if per_unit == 1:
-        yield from choices.integers
+    if per_unit.denominator == 1:
+        yield from (number * per_unit.numerator for number in choices.integers)
     else:
         whole = (number * per_unit for number in choices.integers)
         yield from (count.numerator for count in whole if count.denominator == 1)
+    scale = len(str(per_unit)) - 1 if per_unit.denominator == 1 else None
     for text in choices.fractions:
+        if scale is not None and len(text) <= _SHORT and _EXPONENT.isdisjoint(text):
+            yield from _count(text, scale)
+            continue
         exact = exact_value(literals.number(text))
         if isinstance(exact, Fraction) and (exact * per_unit).denominator == 1:
             yield (exact * per_unit).numerator
+
+
+_SHORT = 40
+"""Maximum characters of a number that `_count` reads."""
+
+_EXPONENT = frozenset("eE_")
+
+
+def _count(text: str, scale: int) -> tuple[int, ...]:
+    """A number without an exponent in steps of ``10 ** -scale``; nothing if it is between two."""
+    whole, _, fraction = text.partition(".")
+    fraction = fraction.rstrip("0")
+    if len(fraction) > scale:
+        return ()
+    digits = whole + fraction.ljust(scale, "0")
+    return (int(digits) if digits not in ("", "-") else 0,)
 
 
 def _at(kind: pa.DataType, counts: list[int]) -> pa.Array:
     """The integers or decimals of so many steps: ``counts`` has one number for each."""
     if pa.types.is_integer(kind):
         return pa.array(counts, kind)
+    if not counts or (min(counts) >= -(2**63) and max(counts) < 2**63):
+        low = np.array(counts, np.int64)
+        # The higher words of a decimal repeat the sign.
+        words = [low, *[low >> 63] * (kind.bit_width // 64 - 1)]
+        values = pa.py_buffer(np.stack(words, axis=1))
+        return pa.Array.from_buffers(kind, len(counts), [None, values])
     with decimal.localcontext(prec=100):
         return pa.array([decimal.Decimal(n).scaleb(-kind.scale) for n in counts], kind)
+
+
+_PLAIN_MOMENT = re.compile(
+    r"(?!0000)\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)?", re.ASCII
+)
+"""Texts of dates and times that Arrow reads as `literals.timestamp` does."""
+
+
+def _moments(kind: pa.DataType, texts: list[str]) -> pa.Array:
+    """The values of a type of dates or times that equal one of ``texts``."""
+    if _are_plain(kind, texts):
+        try:
+            return _plain_moments(kind, pa.array(texts))
+        except pa.ArrowInvalid:
+            pass  # not a day, or not a day in 64 bits: the loop below names the text
+    values = [literal_as(constant(text), kind) for text in texts]
+    return pa.array([value for text in values for value in equals(kind, text)], kind)
+
+
+def _are_plain(kind: pa.DataType, texts: list[str]) -> bool:
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        return False
+    has_zone = pa.types.is_timestamp(kind) and kind.tz
+    if has_zone and any("." in text for text in texts):
+        return False  # a local time is converted in whole seconds
+    return all(map(_PLAIN_MOMENT.fullmatch, texts))
+
+
+def _plain_moments(kind: pa.DataType, texts: pa.StringArray) -> pa.Array:
+    """`_moments` of texts in the form `_PLAIN_MOMENT`; raises `ArrowInvalid` for other days."""
+    has_fraction = pc.any(pc.match_substring(texts, ".")).as_py()
+    exact = pc.cast(texts, pa.timestamp("ns" if has_fraction else "s"))
+    if pa.types.is_timestamp(kind) and kind.tz:
+        return pc.cast(as_local(exact, kind.tz), kind)
+    # A date64 is a time in milliseconds, which Arrow's casts would cut to a day.
+    stored = pa.timestamp("ms") if pa.types.is_date64(kind) else kind
+    values = pc.cast(exact, stored, safe=False)
+    values = values.filter(pc.equal(pc.cast(values, exact.type), exact))
+    return values if stored == kind else values.view(pa.int64()).view(kind)
 
 
 def _floats(kind: pa.DataType, choices: Literals) -> pa.Array:

@@ -153,12 +153,16 @@ def call(what: str, kernel: Kernel, *arguments: Node, kind: pa.DataType | None =
 
 def with_nullable(node: Node, nullable: bool) -> Node:
     """The node with ``nullable`` replaced; columns and constants are returned unchanged."""
-    return replace(node, nullable=nullable) if isinstance(node, CallNode) else node
+    if not isinstance(node, CallNode) or node.nullable is nullable:
+        return node
+    return replace(node, nullable=nullable)
 
 
 def with_metadata(node: Node, metadata: Metadata) -> Node:
     """The node with ``metadata`` replaced; constants are returned unchanged."""
-    return replace(node, metadata=metadata) if isinstance(node, CallNode) else node
+    if not isinstance(node, CallNode) or node.metadata is metadata:
+        return node
+    return replace(node, metadata=metadata)
 
 
 def with_condition(node: Node, condition: Node) -> Node:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +15,11 @@ import lance_core
 from lance_core.dataset.dataset import LanceDataset
 from lance_core.dataset.expressions.filters import as_filter, as_value
 from lance_core.dataset.expressions.sql import size_limit
+from lance_core.dataset.expressions.sql.coerce import literal_as
+from lance_core.dataset.expressions.sql.compare import equals
+from lance_core.dataset.expressions.sql.membership import members
+from lance_core.dataset.expressions.sql.node import constant
+from lance_core.dataset.expressions.sql.syntax import Literals
 from lance_core.errors import InvalidInputError, LanceError, ResultTooLargeError
 
 DATA = pa.table(
@@ -182,3 +189,86 @@ def test_no_text_exhausts_the_stack() -> None:
             as_filter(text, DATA.schema)
     assert select("i = 1 " + "/* */" * 10**4) == [2]
     assert select("(" * 90 + "i = 1" + ")" * 90) == [2]
+
+
+MOMENTS = [
+    *("2024-02-29", "1969-12-31", "1900-01-01 00:00:00", "2024-03-10 02:30:00"),
+    *("2024-11-03 01:30:00", "2024-01-01T00:00:00", "2024-01-01 12:00:00.5"),
+    *("2024-01-01 12:00:00.123456789", "2024-01-01 12:00:00Z", "2024-1-2", "0001-01-01"),
+    "9999-12-31 23:59:59",
+]
+
+
+def test_a_long_list_of_dates_means_what_a_short_one_means() -> None:
+    """Long lists are read together, short ones value by value."""
+    units = ("s", "ms", "us", "ns")
+    kinds = [pa.date32(), pa.date64()]
+    kinds += [pa.timestamp(u, z) for u in units for z in (None, "UTC", "America/New_York")]
+    for kind in kinds:
+        for texts in (MOMENTS[:2], MOMENTS[:6], MOMENTS[:8], MOMENTS[:10], MOMENTS[8:]):
+            try:
+                literals = [literal_as(constant(text), kind) for text in texts]
+            except InvalidInputError:
+                continue  # not in 64 bits of nanoseconds
+            single = [value for literal in literals for value in equals(kind, literal)]
+            together = members(kind, Literals([], [], texts, False))
+            assert together.equals(pa.array(single, kind)), (kind, texts)
+    for wrong in ("2024-02-30", "0000-01-01", "2024-01-01 25:00:00"):
+        with pytest.raises(InvalidInputError, match="is not"):
+            members(pa.date32(), Literals([], [], ["2024-02-29", wrong], False))
+
+
+NUMBERS = [
+    *("0", "-0", "1", "-7", "12345678901234567890", "-1.50", "1.5", ".25", "-.25", "5.", "-.0"),
+    *("1e3", "1.5E-1", "0.001", "99999999999999999999999999999999.99", "9" * 50, "1.005"),
+]
+KINDS = {
+    pa.decimal128(9, 2): 10**9,
+    pa.decimal128(38, 0): 10**38,
+    pa.decimal128(38, 10): 10**38,
+    pa.decimal256(76, 2): 10**76,
+    pa.decimal256(50, 38): 10**50,
+    pa.int32(): 2**31,
+    pa.int64(): 2**63,
+}
+"""Types of numbers, and a limit that the absolute value of no count of their steps reaches."""
+
+
+def test_numbers_of_a_long_list_are_exact_for_every_precision_and_scale() -> None:
+    for kind, limit in KINDS.items():
+        scale = getattr(kind, "scale", 0)
+        counts = [Fraction(text) * 10**scale for text in NUMBERS]
+        expected = [n / 10**scale for n in counts if n.denominator == 1 and abs(n) < limit]
+        found = members(kind, Literals([], NUMBERS, [], False)).to_pylist()
+        assert sorted(map(Fraction, found)) == sorted(expected), kind
+
+
+LONG: Mapping[str, Callable[[int], str]] = {
+    "AND": lambda count: " AND ".join(f"abs(i) > {-n}" for n in range(count)),
+    "OR": lambda count: " OR ".join(f"i = {n} AND s <> 'x{n}'" for n in range(count)),
+    "BETWEEN": lambda count: " AND ".join(f"i BETWEEN {-n} AND {n + 1000}" for n in range(count)),
+    "lists": lambda count: " OR ".join(f"i IN ({n}, {n + 1})" for n in range(count)),
+    "nested": lambda count: (
+        "(" * count + "i > 0" + "".join(f" AND i > {-n})" for n in range(count))
+    ),
+}
+
+
+def test_the_time_for_many_conditions_is_proportional_to_their_number() -> None:
+    for name, text in LONG.items():
+        few, many = (time_of(text(count)) for count in (500, 4000))
+        assert many < 16 * few + 0.3, (name, few, many)
+
+
+def test_a_filter_may_have_twenty_thousand_conditions_of_a_hundred_characters() -> None:
+    name = "s" * 80
+    data = pa.table({name: [3, 30_000]})
+    text = " AND ".join(f"{name} <> {n + 10_001}" for n in range(20_000))
+    assert as_filter(text, data.schema).mask(data).tolist() == [True, False]
+
+
+def time_of(text: str) -> float:
+    """Seconds of this thread's processor for planning and evaluating a condition."""
+    start = time.thread_time()
+    as_filter(text, DATA.schema).mask(DATA)
+    return time.thread_time() - start
