@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
+from collections.abc import Callable
 from pathlib import PurePath
 
 
@@ -35,12 +36,14 @@ def wrong_result(plugin: str, method: str, value: object, expected: str) -> str:
     return f"{plugin}: {method} returned {type_of(value)}; it must return {expected}"
 
 
-def failed_call(plugin: str, method: str, error: BaseException) -> str:
+def failed_call(
+    plugin: str, method: str, error: BaseException, mask: Callable[[str], str] = str
+) -> str:
     """The message for a call that raised an error outside of `lance_core.errors`.
 
-    It has the class, the text and the origin of the error.
+    It has the class, the text and the origin of the error. ``mask`` removes secrets from the text.
     """
-    text = f": {error}" if str(error) else ""
+    text = mask(f": {error}") if str(error) else ""
     frames = traceback.extract_tb(error.__traceback__)
     origin = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{plugin}: {method} raised {type(error).__name__}{text}{origin}"

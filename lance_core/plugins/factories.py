@@ -6,14 +6,21 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from pathlib import PurePath
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
+from lance_core.on_demand import lazy_module
+from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core.store.secret_detection import redacted
 from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 from lance_core.store.uri import StoreUrl
+
+if TYPE_CHECKING:
+    from lance_core.store.wrappers import result_checks as checks
+else:
+    checks = lazy_module("lance_core.store.wrappers.result_checks")
 
 T = TypeVar("T")
 
@@ -41,6 +48,20 @@ def call_factory(
         shown = _shown(error, [*_secrets(url), *_secrets_of(options)])
         failure = kind(f"{what}, opened at {url}, failed: {shown}")
     raise failure
+
+
+def checked(
+    store: ObjectStore, what: str, url: StoreUrl, options: Mapping[str, str | Secret]
+) -> ObjectStore:
+    """``store``, with checked results if its class is one of a plugin; see `checked_store`."""
+    if vars(type(store)).get("keeps_contract") is True:
+        return store  # without importing the module of the checks
+    return checks.checked_store(store, what, lambda text: masked(text, url, options))
+
+
+def masked(text: str, url: StoreUrl, options: Mapping[str, str | Secret]) -> str:
+    """``text`` without the values of secret options and of the URL."""
+    return redacted(text, [*_secrets(url), *_secrets_of(options)])
 
 
 def problem_of(spec: ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec) -> str | None:

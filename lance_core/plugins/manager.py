@@ -292,7 +292,10 @@ def _handlers(contribution: Contribution) -> list[CommitHandlerSpec]:
     """The commit handlers of one plugin, including those of its manifest stores."""
     return [
         *contribution.commit_handlers,
-        *map(as_commit_handler, contribution.manifest_stores),
+        *(
+            as_commit_handler(spec, str(contribution.source))
+            for spec in contribution.manifest_stores
+        ),
     ]
 
 

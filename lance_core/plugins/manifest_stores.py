@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from lance_core.commits.base import CommitHandler, CommitHandlerSpec, ManifestStoreSpec
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.external_manifest import REQUIRES, ExternalManifestCommitHandler
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore
 from lance_core.errors import PluginLoadError
+from lance_core.on_demand import lazy_module
+from lance_core.plugin_calls import wrong_result
+from lance_core.plugins.factories import masked
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret
 from lance_core.store.spec import resolve_factory
 from lance_core.store.uri import StoreUrl
 
+if TYPE_CHECKING:
+    from lance_core.commits.handlers import checked_manifest_store as checks
+else:
+    checks = lazy_module("lance_core.commits.handlers.checked_manifest_store")
 
-def as_commit_handler(spec: ManifestStoreSpec) -> CommitHandlerSpec:
-    """A commit handler with the name and suffix of ``spec`` that commits through its rows."""
+
+def as_commit_handler(spec: ManifestStoreSpec, plugin: str = "") -> CommitHandlerSpec:
+    """A commit handler with the name and suffix of ``spec`` that commits through its rows.
+
+    ``plugin`` names the plugin in errors.
+    """
     return CommitHandlerSpec(
         spec.name,
-        partial(_open, spec),
+        partial(_open, spec, plugin),
         REQUIRES,
         spec.url_suffix,
         options=spec.options,
@@ -35,23 +47,24 @@ def base_uri_of(url: StoreUrl) -> str:
 
 def _open(
     spec: ManifestStoreSpec,
+    plugin: str,
     store: ObjectStore,
     url: StoreUrl,
     options: Mapping[str, str | Secret],
     environment: Environment,
 ) -> CommitHandler:
-    rows = _rows(spec, url, options)
+    what = f"manifest store {spec.name!r}" + (f" of plugin {plugin}" if plugin else "")
+    rows = _rows(spec, what, url, options)
+    rows = checks.checked_rows(rows, what, lambda text: masked(text, url, options))
     return ExternalManifestCommitHandler(store, rows, base_uri_of(url))
 
 
 def _rows(
-    spec: ManifestStoreSpec, url: StoreUrl, options: Mapping[str, str | Secret]
+    spec: ManifestStoreSpec, what: str, url: StoreUrl, options: Mapping[str, str | Secret]
 ) -> ExternalManifestStore:
-    factory = resolve_factory(spec.factory, f"manifest store {spec.name!r}")
+    factory = resolve_factory(spec.factory, what)
     rows: object = factory(url, options)
     if not isinstance(rows, ExternalManifestStore):
-        raise PluginLoadError(
-            f"factory of manifest store {spec.name!r} returned {type(rows).__name__}, no "
-            "ExternalManifestStore"
-        )
+        expected = "an ExternalManifestStore"
+        raise PluginLoadError(wrong_result(what, "the factory", rows, expected))
     return rows

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError
-from lance_core.plugins.factories import call_factory
+from lance_core.plugins.factories import call_factory, checked
 from lance_core.plugins.known_plugins import SUFFIX_OF_PARAMETER
 from lance_core.plugins.manager import get_manager, plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
@@ -90,7 +90,8 @@ def _refuse_parameters(spec: ObjectStoreSpec, url: StoreUrl) -> None:
 def _open(spec: ObjectStoreSpec, url: StoreUrl, options: Options) -> ObjectStore:
     what = f"store {spec.name!r} of {get_manager().provider_of(spec)}"
     given = wrap_secrets(options, spec.secret_options)
-    return call_factory(what, url, given, lambda: spec.open(url, options))
+    store = call_factory(what, url, given, lambda: spec.open(url, options))
+    return checked(store, what, url, given)
 
 
 def _check_options(

@@ -19,7 +19,7 @@ from dataclasses import fields
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -214,7 +214,14 @@ def batches(ranges: Sequence[ByteRange], limit: int) -> Iterator[list[ByteRange]
 
 
 class ObjectStore(ABC):
-    """The methods that a store implements. All are thread-safe and blocking."""
+    """The methods that a store implements. All are thread-safe and blocking.
+
+    What the stores of plugins return is checked, see `lance_core.store.wrappers.result_checks`.
+    """
+
+    keeps_contract: ClassVar[bool] = False
+    """True in the stores of this package alone, whose results need no checks. A class that inherits
+    it is checked nevertheless."""
 
     coalesce_gap: int = 1 << 20
     """Gap in bytes below which reading two ranges as one is cheaper (decoders merge them). A store

@@ -89,6 +89,8 @@ class MemoryStore(ObjectStore):
     Reads return views; writes copy the data. Objects exist until they are deleted.
     """
 
+    keeps_contract = True
+
     coalesce_gap = 1 << 40
     has_views = True
 

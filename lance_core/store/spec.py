@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import import_module
+from lance_core.plugin_calls import wrong_result
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import Secret, wrap_secrets
 from lance_core.store.secret_detection import looks_secret
@@ -69,9 +70,8 @@ class ObjectStoreSpec:
 
     def _checked(self, store: object) -> ObjectStore:
         if not isinstance(store, ObjectStore):
-            raise PluginLoadError(
-                f"factory of store {self.name!r} returned {type(store).__name__}, no ObjectStore"
-            )
+            what = f"store {self.name!r}"
+            raise PluginLoadError(wrong_result(what, "the factory", store, "an ObjectStore"))
         return store
 
     def canonical_options(self, options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:

@@ -13,6 +13,7 @@ from lance_core.store.buffers import joined
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.prefix import PrefixStore
+from lance_core.store.wrappers.result_checks import checked_store
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.stores.faulty import FaultyStore
@@ -55,6 +56,16 @@ class TestThrottledStore(ObjectStoreTests):
     @pytest.fixture
     def store(self) -> ObjectStore:
         return ThrottledStore(MemoryStore(), 0.001, 1e12, sleep=lambda seconds: None)
+
+
+def checked(root: Path) -> ObjectStore:
+    return checked_store(TracingStore(LocalStore(root, Durability.fast)), "store 'traced'")
+
+
+class TestCheckedStore(ObjectStoreTests):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return partial(checked, tmp_path)
 
 
 def faulty(root: Path) -> ObjectStore:

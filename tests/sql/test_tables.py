@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core.commits.handlers.checked_manifest_store import CheckedManifestStore
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
 from lance_core.errors import NoSafeCommitHandlerError, UnsupportedFeatureError
@@ -97,7 +98,8 @@ def test_the_rows_of_a_local_table_are_in_a_file_beside_it(tmp_path: Path) -> No
     }
     handler = dataset.snapshot.root.handler
     assert isinstance(handler, ExternalManifestCommitHandler)
-    assert isinstance(handler.rows, SqlManifestStore)
+    assert isinstance(handler.rows, CheckedManifestStore)
+    assert isinstance(handler.rows.inner, SqlManifestStore)
     found = handler.rows.get_latest(handler.base_uri)
     assert found is not None
     assert found.path.startswith(f"{str(tmp_path)[1:]}/new/table.lance/_versions/")

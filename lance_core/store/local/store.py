@@ -64,6 +64,8 @@ class LocalStore(ObjectStore):
     ``LANCE_CORE_DURABILITY`` applies, by default ``durable``.
     """
 
+    keeps_contract = True
+
     coalesce_gap = 1 << 40
     has_views = True
 

@@ -52,6 +52,8 @@ class RemoteStore(ObjectStore):
     store in another process, send its `StoreConfig`; the store itself cannot be pickled.
     """
 
+    keeps_contract = True
+
     def __init__(
         self,
         client: RemoteClient,

@@ -30,6 +30,8 @@ from lance_core.store.paths import check_folder, check_path
 class PrefixStore(ObjectStore):
     """The objects of ``inner`` below the folder ``prefix``, with paths relative to it."""
 
+    keeps_contract = True
+
     def __init__(self, inner: ObjectStore, prefix: str) -> None:
         self.inner = inner
         self._prefix = f"{check_path(prefix)}/"

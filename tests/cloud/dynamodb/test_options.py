@@ -15,6 +15,7 @@ import pytest
 
 import lance_core
 import lance_core_s3.registry
+from lance_core.commits.handlers.checked_manifest_store import CheckedManifestStore
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import InvalidInputError, PluginError
 from lance_core.plugins.handler_choice import select_commit_handler
@@ -78,7 +79,8 @@ def test_a_table_that_asks_for_the_rows_by_name_needs_the_parameter_too() -> Non
     named_so = parse_uri("memory://bucket/t?ddbTableName=commits")
     handler = select_commit_handler(MemoryStore(), named_so, KEYS, "ddb")
     assert isinstance(handler, ExternalManifestCommitHandler)
-    assert isinstance(handler.rows, DynamoManifestStore)
+    assert isinstance(handler.rows, CheckedManifestStore)
+    assert isinstance(handler.rows.inner, DynamoManifestStore)
 
 
 # --- options --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from lance_core.commits.base import ManifestStoreSpec
+from lance_core.commits.handlers.checked_manifest_store import CheckedManifestStore
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import NoSafeCommitHandlerError, PluginLoadError
 from lance_core.plugins.handler_choice import UnprovenCommitHandler, select_commit_handler
@@ -49,7 +50,8 @@ def test_a_manifest_store_is_asked_for_as_a_handler_is(
         "rows" if way == "marker" else None,
     )
     assert isinstance(handler, ExternalManifestCommitHandler)
-    assert handler.rows is ROWS
+    assert isinstance(handler.rows, CheckedManifestStore)
+    assert handler.rows.inner is ROWS
     assert handler.base_uri == "some/table.lance"
     ((url, options),) = asked
     assert url.query == ({"kvTable": "T"} if way == "suffix" else {})
