@@ -28,16 +28,8 @@ def test_no_name_of_a_function_is_listed_twice() -> None:
 
 def test_every_function_has_a_summary_and_known_types() -> None:
     types = {
-        "any",
-        "boolean",
-        "bytes",
-        "integer",
-        "json",
-        "list",
-        "number",
-        "struct",
-        "text",
-        "time",
+        *("any", "boolean", "bytes", "integer", "interval", "json", "list", "number", "struct"),
+        *("text", "time"),
     }
     for function in FUNCTIONS.values():
         assert function.summary.endswith("."), function.name

@@ -183,7 +183,14 @@ _TEXT = {
         """,
     "chr": "chr({u8})\nchr({i64})\nchr(8364 + {u8})",
     "levenshtein": "levenshtein({text}, {y:text})\nlevenshtein({text}, 'abc')",
-    "substr_index": "substr_index({text}, 'b', 1)\nsubstr_index({text}, 'b', -1)",
+    **{
+        name: f"{name}({{text}}, 'b', 1)\n{name}({{text}}, 'b', -1)\n{name}({{text}}, '', 1)"
+        for name in ("substr_index", "substring_index")
+    },
+    **{name: f"{name}({{text}})" for name in ("sha224", "sha256", "sha384", "sha512")},
+    "digest": "digest({text}, 'sha256')\ndigest({text}, 'blake3')",
+    "encode": "encode({text}, 'hex')\nencode({text}, 'base64')",
+    "decode": "decode('616263', 'hex') = {bin}\ndecode(encode({text}, 'hex'), 'hex')",
     "find_in_set": "find_in_set({text}, 'a,b,12')",
     "uuid": "",
 }

@@ -129,6 +129,17 @@ OPERATORS = (
         " escape (`\\` or"
         " `ESCAPE '!'`) makes the next character literal. `ILIKE` ignores case.",
     ),
+    Construct(
+        ("SIMILAR TO", "NOT SIMILAR TO"),
+        "text, text",
+        "True if the whole text matches the pattern of the SQL standard: `%`, `_`, `|`, `*`, `+`,"
+        " `?`, `{m,n}`, `( )`, `[a-z]`, `[^a]`, `[[:ALPHA:]]`; an escape as in `LIKE`.",
+    ),
+    Construct(
+        ("~", "~*", "!~", "!~*"),
+        "text, text",
+        "`regexp_like`, with `*` ignoring case; `!` negates.",
+    ),
     Construct(("||",), "any, any", "The texts joined; NULL if one is NULL."),
     Construct(
         (
@@ -302,7 +313,10 @@ MORE = "pylance does not plan it"
 DIFFERENCES = (
     Difference("`u8 < 300`, `i32 > 0.5`, `dec = 1.5`", "by value", "error", BY_VALUE),
     Difference("`d >= '2024-02-29'`", "supported", "error", READ),
-    Difference("`CASE`, `ESCAPE`", "supported", "error in filters", MORE),
+    Difference(
+        *("`CASE`, `ESCAPE`, `SIMILAR TO`, `~`", "supported", "error in filters", MORE),
+        ("SIMILAR TO", "~"),
+    ),
     Difference(
         *("integer overflow", "`InvalidInputError`", "wraps around"),
         "a wrong number must not select or change rows",
@@ -502,8 +516,27 @@ DIFFERENCES = (
         ("date_part", "date_trunc"),
     ),
     Difference(
-        *("`[a&&b]`, `(?x)` in regular expressions", "RE2", "Rust's `regex`"),
-        "Arrow evaluates regular expressions with RE2, in linear time",
-        ("regexp_like", "regexp_match", "regexp_replace"),
+        "`[a&&b]`, `(?x)`, `\\<`, counts above 1000 in regular expressions",
+        *("error", "supported", "Arrow evaluates regular expressions with RE2, in linear time"),
+        ("regexp_like", "regexp_match", "regexp_replace", "regexp_count", "regexp_instr"),
+    ),
+    Difference(
+        *("`\\b` in regular expressions", "between letters of ASCII", "between letters of Unicode"),
+        "RE2 has no other",
+        ("regexp_like", "regexp_match", "regexp_replace", "regexp_count", "regexp_instr"),
+    ),
+    Difference(
+        *("`regexp_replace(s, 'a', 'x', '')`", "supported", "error"),
+        "no flags are no error in the other functions",
+        ("regexp_replace",),
+    ),
+    Difference(
+        *("`regexp_instr` of an occurrence other than the first", "`UnsupportedFeatureError`"),
+        *("supported", LATER),
+        ("regexp_instr",),
+    ),
+    Difference(
+        *("`regexp_instr(NULL, '')`", "NULL", "0", "it is NULL for all other patterns"),
+        ("regexp_instr",),
     ),
 )

@@ -79,8 +79,9 @@ def _exact_float(node: Constant, kind: pa.DataType) -> Constant:
 
 
 def plain(node: Node) -> Node:
-    """The node with dictionaries decoded and extension types replaced by their storage types.
+    """The node with a type that all kernels take.
 
+    Dictionaries are decoded, extension types replaced by their storage types, views copied.
     Decimals with a negative scale get scale 0: Arrow's kernels refuse them.
     """
     if isinstance(node.type, pa.BaseExtensionType):
@@ -94,6 +95,10 @@ def plain(node: Node) -> Node:
         digits = node.type.precision - node.type.scale
         wide = pa.decimal128(digits, 0) if digits <= 38 else pa.decimal256(min(digits, 76), 0)
         return converted(node, wide)
+    if pa.types.is_string_view(node.type):
+        return converted(node, pa.string())
+    if pa.types.is_binary_view(node.type):
+        return converted(node, pa.binary())
     return node
 
 

@@ -138,6 +138,17 @@ LISTS = (
     ),
     _function("flatten", "list", "The elements of the inner lists."),
 )
+TEXT = (
+    _function("levenshtein", "text, text", "The number of characters to change, insert or remove."),
+    _function("md5", "text", "The MD5 hash of text or bytes, in hexadecimal digits."),
+    *(
+        _function(f"sha{bits}", "text", f"The SHA-{bits} hash of text or bytes.")
+        for bits in (224, 256, 384, 512)
+    ),
+    _function("digest", "text, text", "The hash by a method such as `'sha256'` or `'blake3'`."),
+    _function("encode", "text, text", "Text or bytes as `'hex'`, `'base64'` or `'base64pad'`."),
+    _function("decode", "text, text", "The bytes of text that is `'hex'` or `'base64'`."),
+)
 TIME = (
     _function(
         "to_char",

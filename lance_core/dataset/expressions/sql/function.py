@@ -73,7 +73,7 @@ def _shape(parameters: str) -> tuple[int, int | None, Mapping[int, Constant]]:
     """The least and most numbers of arguments, and a sample of each option by its position."""
     parts = [part.strip() for part in parameters.split(",")] if parameters else []
     options = {
-        i: constant(1 if "integer" in part else "a")
+        i: constant(1 if "integer" in part else "i")
         for i, part in enumerate(parts)
         if OPTION in part
     }

@@ -12,6 +12,7 @@ from lance_core.dataset.expressions.sql import (
     engine_functions,
     integers,
     json_functions,
+    letter_case,
     list_extremes,
     lists,
     numbers,
@@ -21,6 +22,7 @@ from lance_core.dataset.expressions.sql import (
     structs,
     temporal,
     text,
+    text_parts,
 )
 from lance_core.dataset.expressions.sql.coerce import plain
 from lance_core.dataset.expressions.sql.function import Function
@@ -31,7 +33,14 @@ from lance_core.suggestions import did_you_mean
 GROUPS: Mapping[str, tuple[Function, ...]] = {
     "any type": conditional.FUNCTIONS,
     "numbers": (*numbers.FUNCTIONS, *rounding.FUNCTIONS, *integers.FUNCTIONS),
-    "text": (*text.FUNCTIONS, *padding.FUNCTIONS, *regexp.FUNCTIONS),
+    "text": (
+        *text.FUNCTIONS,
+        *letter_case.FUNCTIONS,
+        *text_parts.FUNCTIONS,
+        *padding.FUNCTIONS,
+        *regexp.FUNCTIONS,
+        *engine_functions.TEXT,
+    ),
     "time": (*temporal.FUNCTIONS, *engine_functions.TIME),
     "lists, structs": (
         *lists.FUNCTIONS,

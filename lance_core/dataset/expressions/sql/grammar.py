@@ -34,15 +34,20 @@ _MAX_KEPT = 1 << 14
 _OR, _AND, _NOT, _IS, _LIKE, _COMPARES, _BIT_OR, _SHIFT, _BIT_AND, _SUM, _PRODUCT = range(1, 12)
 
 _COMPARISONS = {"==": "=", "!=": "<>", **{sign: sign for sign in ("=", "<>", "<", "<=", ">", ">=")}}
+_REGEXPS = {"~": (), "~*": ("i",), "!~": (), "!~*": ("i",)}
+"""Operators of regular expressions, with the flags of `regexp_like`; ! negates."""
+
 _STRENGTHS = {
     "OR": _OR,
     "AND": _AND,
     "IS": _IS,
     "LIKE": _LIKE,
     "ILIKE": _LIKE,
+    "SIMILAR": _LIKE,
     "IN": _COMPARES,
     "BETWEEN": _COMPARES,
     **dict.fromkeys(_COMPARISONS, _COMPARES),
+    **dict.fromkeys(_REGEXPS, _COMPARES),
     "|": _BIT_OR,
     **dict.fromkeys(("<<", ">>", "^"), _SHIFT),
     "&": _BIT_AND,
@@ -53,7 +58,7 @@ _STRENGTHS = {
     "%": _PRODUCT,
     "||": _PRODUCT,
 }
-_UNKNOWN = frozenset({"~", "<=>", "?", "OVER", "SIMILAR", "RLIKE"})
+_UNKNOWN = frozenset({"<=>", "?", "OVER", "RLIKE"})
 """Words and signs of SQL that this dialect does not support."""
 
 _TYPED = frozenset({"DATE", "TIME", "TIMESTAMP", "DATETIME"})
@@ -176,8 +181,9 @@ class _Parser:
         return tree
 
     def whole(self) -> syntax.Tree:
-        """Parse all words as one expression."""
+        """Parse all words as one expression, which a semicolon may end."""
         tree = self.expression()
+        self._accept(";")
         if self._next.kind is not Kind.END:
             raise self._unexpected()
         return tree
@@ -239,6 +245,9 @@ class _Parser:
         if sign in _COMPARISONS:
             self._take()
             return syntax.Comparison(_COMPARISONS[sign], tree, self.expression(_COMPARES))
+        if sign in _REGEXPS:
+            self._take()
+            return self._regexp(tree, sign)
         if self._accept("IS"):
             return self._is(tree)
         negated = self._accept("NOT")
@@ -248,16 +257,26 @@ class _Parser:
             low = self.expression(_COMPARES)
             self._expect("AND")
             return syntax.Between(tree, low, self.expression(_COMPARES), negated)
+        if self._accept("SIMILAR", "TO"):
+            pattern = self.expression(_LIKE)
+            return syntax.SimilarTo(tree, pattern, self._escape(), negated)
         ignore_case = self._accept("ILIKE")
         if not ignore_case and not self._accept("LIKE"):
-            raise self._unexpected("IN, BETWEEN or LIKE is expected")
+            raise self._unexpected("IN, BETWEEN, LIKE or SIMILAR TO is expected")
         pattern = self.expression(_LIKE)
-        escape = self._escape() if self._accept("ESCAPE") else "\\"
-        return syntax.Like(tree, pattern, escape, ignore_case, negated)
+        return syntax.Like(tree, pattern, self._escape(), ignore_case, negated)
+
+    def _regexp(self, tree: syntax.Tree, sign: str) -> syntax.Tree:
+        flags = map(syntax.Text, _REGEXPS[sign])
+        matched = syntax.FunctionCall("regexp_like", (tree, self.expression(_COMPARES), *flags))
+        return syntax.Not(matched) if sign[0] == "!" else matched
 
     def _escape(self) -> str:
+        """Parse ESCAPE and its character, which is a backslash by default; "" means none."""
+        if not self._accept("ESCAPE"):
+            return "\\"
         word = self._take()
-        if word.kind is not Kind.TEXT or len(word.text) != 1:
+        if word.kind is not Kind.TEXT or len(word.text) > 1:
             raise InvalidInputError(f"ESCAPE needs one character, not {word.text!r}")
         return word.text
 
@@ -279,12 +298,12 @@ class _Parser:
             raise UnsupportedFeatureError("IN needs a list of values")
         return self._list(")")
 
-    def _list(self, closing: str) -> tuple[syntax.Tree, ...]:
-        """Parse expressions separated by commas, and the ``closing`` sign."""
+    def _list(self, closing: str, words: Sequence[str] = ()) -> tuple[syntax.Tree, ...]:
+        """Parse expressions separated by commas or ``words``, and the ``closing`` sign."""
         items: list[syntax.Tree] = []
         if not self._accept(closing):
             items.append(self.expression())
-            while self._accept(","):
+            while self._accept(",") or any(self._accept(word) for word in words):
                 items.append(self.expression())
             self._expect(closing)
         return tuple(items)
@@ -380,7 +399,7 @@ class _Parser:
             if text.kind is Kind.TEXT:
                 return syntax.Cast(syntax.Text(text.text), syntax.TypeName(name.upper, numbers))
         self._at = start
-        return syntax.FunctionCall(name.text, self._list(")"))
+        return syntax.FunctionCall(name.text, self._list(")", _SEPARATORS.get(name.upper, ())))
 
     def _numbers(self) -> tuple[int, ...]:
         """Parse integers separated by commas, and ``)``; return ``()`` for other words."""
@@ -553,6 +572,13 @@ _SPECIAL: Mapping[str, Callable[[_Parser], syntax.Tree]] = {
     "CURRENT_TIMESTAMP": _Parser.clock,
 }
 _CALLS = frozenset({"CAST", "TRY_CAST", "EXTRACT"})
+_SEPARATORS: Mapping[str, Sequence[str]] = {
+    "OVERLAY": ("PLACING", "FROM", "FOR"),
+    "SUBSTR": ("FROM", "FOR"),
+    "SUBSTRING": ("FROM", "FOR"),
+}
+"""Words of the standard that may stand for the commas in a call, as in ``substring(s FROM 2)``."""
+
 _RESERVED = frozenset(
     {
         *("AND", "OR", "IN", "IS", "LIKE", "ILIKE", "BETWEEN", "ESCAPE", "AS"),

@@ -339,6 +339,6 @@ _TOTAL = {
     compare.compare_floats,
     *(like.equals, like.matches, regexp.matches),
     *(pc.ends_with, pc.match_substring, pc.match_substring_regex, pc.binary_length, pc.is_nan),
-    *(pc.utf8_lower, pc.utf8_upper, pc.utf8_length, pc.utf8_reverse),
+    *(pc.utf8_length, pc.utf8_reverse),
 }
 """Kernels that raise no error for any arguments of their types."""

@@ -11,18 +11,29 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.chunks import once_per_entry
 from lance_core.dataset.expressions.sql.coerce import is_text, plain
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.dataset.expressions.sql.distinct_options import call_for_distinct
+from lance_core.dataset.expressions.sql.node import (
+    Constant,
+    Datum,
+    Kernel,
+    Node,
+    call,
+    constant,
+    null,
+)
+from lance_core.errors import InvalidInputError
 
 
 def like(subject: Node, pattern: Node, escape: str, ignore_case: bool) -> Node:
     """True if the whole text matches the pattern; NULL if either is NULL."""
-    entries = once_per_entry(subject, lambda e: like(e, pattern, escape, ignore_case))
-    if entries is not None:
-        return entries
-    subject = plain(subject)
+    if isinstance(pattern, Constant):
+        entries = once_per_entry(subject, lambda entry: like(entry, pattern, escape, ignore_case))
+        if entries is not None:
+            return entries
+    subject, pattern = plain(subject), plain(pattern)
     if not isinstance(pattern, Constant):
-        raise UnsupportedFeatureError("LIKE with a pattern that is not a literal")
+        plan = functools.partial(like, escape=escape, ignore_case=ignore_case)
+        return call_for_distinct("LIKE", plan, [subject, pattern], {1: constant("a")})
     if pattern.is_null or pa.types.is_null(subject.type):
         return null(pa.bool_())
     if not (is_text(subject.type) and is_text(pattern.type)):

@@ -35,11 +35,12 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
-    from lance_core.dataset.expressions.sql import conditional, functions
+    from lance_core.dataset.expressions.sql import conditional, functions, similar
 else:
     # Most filters call no function.
     conditional = lazy_module("lance_core.dataset.expressions.sql.conditional")
     functions = lazy_module("lance_core.dataset.expressions.sql.functions")
+    similar = lazy_module("lance_core.dataset.expressions.sql.similar")
 
 
 def plan_filter(text: str, schema: pa.Schema) -> Node:
@@ -172,6 +173,10 @@ class _Planner:
         found = like(subject, pattern, tree.escape, tree.ignore_case)
         return _negated_if(tree.negated, found)
 
+    def similar_to(self, tree: syntax.SimilarTo) -> Node:
+        subject, pattern = self.plan(tree.subject), self.plan(tree.pattern)
+        return _negated_if(tree.negated, similar.similar_to(subject, pattern, tree.escape))
+
     def arithmetic(self, tree: syntax.Arithmetic, outermost: bool = False) -> Node:
         """The node of a chain of operators.
 
@@ -237,6 +242,7 @@ _RULES: Mapping[type, Callable[[_Planner, Any], Node]] = {
     syntax.Is: _Planner.is_,
     syntax.Distinct: _Planner.distinct,
     syntax.Like: _Planner.like,
+    syntax.SimilarTo: _Planner.similar_to,
     syntax.Arithmetic: _Planner.arithmetic,
     syntax.Negative: _Planner.negative,
     syntax.Cast: _Planner.cast,

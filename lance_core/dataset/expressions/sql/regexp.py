@@ -1,4 +1,8 @@
-"""Functions of regular expressions, in RE2's syntax."""
+"""Functions of regular expressions; `regexp_syntax` translates them to RE2, which evaluates them.
+
+A pattern takes flags: i (ignore case), s (``.`` matches newlines), m (``^`` and ``$`` match at
+lines), U (repetitions are not greedy), x (spaces and comments are ignored).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import logic
+from lance_core.dataset.expressions.sql.characters import count_before
 from lance_core.dataset.expressions.sql.chunks import by_chunk
+from lance_core.dataset.expressions.sql.distinct_options import call_for_distinct
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
     CallNode,
@@ -19,40 +25,53 @@ from lance_core.dataset.expressions.sql.node import (
     Node,
     call,
     constant,
-    null,
     with_condition,
     with_nullable,
 )
-from lance_core.dataset.expressions.sql.size_limit import check_added, text_bytes
-from lance_core.dataset.expressions.sql.text import literal_argument, searched, text_argument
-from lance_core.errors import UnsupportedFeatureError
-
-_GROUPS = re.compile(
-    r"(?P<other>\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])"
-    r"|\((?:(?!\?)|\?P?<\w+>)",
-    re.DOTALL,
+from lance_core.dataset.expressions.sql.regexp_syntax import (
+    check_groups,
+    group_names,
+    replacement_to_re2,
+    to_re2,
+    with_numbered_groups,
 )
-"""Matches the start of a capturing group; ``other``: text in which a parenthesis is literal."""
+from lance_core.dataset.expressions.sql.size_limit import check_added, text_bytes
+from lance_core.dataset.expressions.sql.text import (
+    literal_argument,
+    searched,
+    substring,
+    text_argument,
+)
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
 def regexp_like(node: Node, pattern: Node, flags: Node | None = None) -> Node:
-    """True if the text contains a match of the RE2 pattern.
+    """True if the text contains a match of the pattern; flags that are NULL are none."""
+    return _like("regexp_like", node, pattern, flags)
 
-    Flags: i (ignore case), s (``.`` matches newlines), m (``^`` and ``$`` match at lines).
-    """
-    written = "" if flags is None else literal_argument("regexp_like", flags, str)
-    if set(written) - set("ims"):
-        raise UnsupportedFeatureError(f"regexp_like with the flags {written!r}")
-    found = searched("regexp_like", functools.partial(matches, flags=written), node, pattern)
+
+def _like(what: str, node: Node, pattern: Node, flags: Node | None) -> Node:
+    written = _flags(what, flags)
+    found = searched(what, functools.partial(matches, flags=written), node, pattern)
     if isinstance(found, CallNode):
         # Data may have no rows, so report an invalid pattern now.
-        call("regexp_like", found.kernel, constant(""))
+        call(what, found.kernel, constant(""))
     return found
 
 
 def matches(value: Datum, pattern: str, flags: str) -> Datum:
     """The kernel of `regexp_like`; ``pattern`` is valid."""
-    return pc.match_substring_regex(value, f"(?{flags}){pattern}" if flags else pattern)
+    return pc.match_substring_regex(value, to_re2("regexp_like", pattern, flags))
+
+
+def _flags(what: str, flags: Node | None, without: str = "") -> str:
+    """The flags of a call, without those in ``without``; NULL is none."""
+    if flags is None or (isinstance(flags, Constant) and flags.is_null):
+        return ""
+    written = literal_argument(what, flags, str)
+    kept = "".join(flag for flag in written if flag not in without)
+    to_re2(what, "", kept)
+    return kept
 
 
 def regexp_match(node: Node, pattern: Node, flags: Node | None = None) -> Node:
@@ -62,35 +81,14 @@ def regexp_match(node: Node, pattern: Node, flags: Node | None = None) -> Node:
     true if the text contains a match, false for NULL.
     """
     node = text_argument("regexp_match", node)
-    kind = pa.list_(node.type)
-    if isinstance(pattern, Constant) and pattern.is_null:
-        return null(kind)
-    found = regexp_like(node, pattern, flags)
-    inline = "" if flags is None else literal_argument("regexp_match", flags, str)
-    named, count = _with_named_groups(literal_argument("regexp_match", pattern, str))
-    kernel = functools.partial(
-        _match, pattern=f"(?{inline}){named}" if inline else named, count=count
+    found = _like("regexp_match", node, pattern, flags)
+    written = literal_argument("regexp_match", pattern, str)
+    named, count = with_numbered_groups(
+        to_re2("regexp_match", written, _flags("regexp_match", flags))
     )
+    kernel = functools.partial(_match, pattern=named, count=count)
     result = with_nullable(call("regexp_match", by_chunk(kernel), node), True)
     return with_condition(result, logic.is_true(found))
-
-
-def _with_named_groups(pattern: str) -> tuple[str, int]:
-    """The pattern with groups named g0, g1, … because Arrow needs names, and their number.
-
-    A pattern without groups is wrapped into the group g0; its number of groups is 0.
-    """
-    count = 0
-
-    def named(found: re.Match[str]) -> str:
-        nonlocal count
-        if found["other"] is not None:
-            return found[0]
-        count += 1
-        return f"(?P<g{count - 1}>"
-
-    result = _GROUPS.sub(named, pattern)
-    return (result, count) if count else (f"(?P<g0>{pattern})", 0)
 
 
 def _match(texts: pa.Array, pattern: str, count: int) -> pa.Array:
@@ -116,17 +114,16 @@ def _match(texts: pa.Array, pattern: str, count: int) -> pa.Array:
 
 def regexp_replace(node: Node, pattern: Node, other: Node, flags: Node | None = None) -> Node:
     """The text with the first match replaced by ``other``; with the flag g, every match."""
-    written = "" if flags is None else literal_argument("regexp_replace", flags, str)
-    inline = written.replace("g", "")
-    if set(inline) - set("ims"):
-        raise UnsupportedFeatureError(f"regexp_replace with the flags {written!r}")
-    expression = literal_argument("regexp_replace", pattern, str)
+    is_every = flags is not None and "g" in literal_argument("regexp_replace", flags, str)
+    written = literal_argument("regexp_replace", pattern, str)
+    replacement = literal_argument("regexp_replace", other, str)
     kernel = functools.partial(
         _replaced,
-        pattern=f"(?{inline}){expression}" if inline else expression,
-        replacement=literal_argument("regexp_replace", other, str),
-        max_replacements=None if "g" in written else 1,
+        pattern=to_re2("regexp_replace", written, _flags("regexp_replace", flags, without="g")),
+        replacement=replacement_to_re2(replacement, group_names(written)),
+        max_replacements=None if is_every else 1,
     )
+    call("regexp_replace", kernel, constant(""))  # an invalid pattern is reported now
     return call("regexp_replace", kernel, text_argument("regexp_replace", node))
 
 
@@ -144,19 +141,107 @@ def _replaced(value: Datum, pattern: str, replacement: str, max_replacements: in
     )
 
 
+def regexp_count(
+    node: Node, pattern: Node, start: Node | None = None, flags: Node | None = None
+) -> Node:
+    """The number of matches from a position; 0 for NULL, as in pylance."""
+    node = _from("regexp_count", node, start)
+    if isinstance(pattern, Constant) and pattern.is_null:
+        return call("regexp_count", _no_matches, node)
+    if not isinstance(pattern, Constant):
+        plan = functools.partial(regexp_count, flags=flags)
+        counts = call_for_distinct("regexp_count", plan, [node, pattern], {1: constant("a")})
+        return call("regexp_count", functools.partial(pc.fill_null, fill_value=0), counts)
+    written = literal_argument("regexp_count", pattern, str)
+    kernel = functools.partial(
+        _count, pattern=to_re2("regexp_count", written, _flags("regexp_count", flags))
+    )
+    call("regexp_count", kernel, constant(""))
+    return call("regexp_count", kernel, node)
+
+
+def _from(what: str, node: Node, start: Node | None) -> Node:
+    """The text from the position ``start`` (1 for NULL)."""
+    node = text_argument(what, node)
+    if start is None or (isinstance(start, Constant) and start.is_null):
+        return node
+    if isinstance(start, Constant) and literal_argument(what, start, int) < 1:
+        raise InvalidInputError(f"{what} needs a start of 1 or more")
+    return substring(node, start)
+
+
+def _no_matches(value: Datum) -> Datum:
+    return pc.if_else(pc.is_valid(value), pa.scalar(0, pa.int64()), pa.scalar(0, pa.int64()))
+
+
+def _count(value: Datum, pattern: str) -> Datum:
+    """The kernel of `regexp_count`. Arrow's own counts ``^`` anew after each match."""
+    marked = pc.replace_substring_regex(value, pattern=pattern, replacement=r"\0.")
+    counts = pc.subtract(pc.binary_length(marked), pc.binary_length(value))
+    return pc.fill_null(pc.cast(counts, pa.int64()), 0)
+
+
+def regexp_instr(
+    node: Node,
+    pattern: Node,
+    start: Node | None = None,
+    occurrence: Node | None = None,
+    flags: Node | None = None,
+    group: Node | None = None,
+) -> Node:
+    """The position of the first match, or of a group of it, from ``start``; 0 without a match."""
+    if occurrence is not None and literal_argument("regexp_instr", occurrence, int) != 1:
+        raise UnsupportedFeatureError("regexp_instr of an occurrence other than the first")
+    first = 1 if start is None else literal_argument("regexp_instr", start, int)
+    number = 0 if group is None else literal_argument("regexp_instr", group, int)
+    written = literal_argument("regexp_instr", pattern, str)
+    check_groups("regexp_instr", written, number)
+    expression = to_re2("regexp_instr", written, _flags("regexp_instr", flags))
+    named, _ = with_numbered_groups(expression if number else f"({expression})")
+    rest = _from("regexp_instr", node, start)
+    kernel = functools.partial(
+        _position, pattern=named, group=max(number - 1, 0), start=first, is_empty=not written
+    )
+    call("regexp_instr", by_chunk(kernel), constant(""))
+    return call("regexp_instr", by_chunk(kernel), rest)
+
+
+def _position(texts: pa.Array, pattern: str, group: int, start: int, is_empty: bool) -> pa.Array:
+    if is_empty:
+        return pc.if_else(pc.is_valid(texts), pa.scalar(0, pa.int64()), None)
+    matched = np.asarray(pc.extract_regex(texts, pattern=pattern).is_valid())
+    spans = pc.extract_regex_span(texts, pattern=pattern).field(group)
+    is_found = matched & np.asarray(spans.is_valid())
+    offsets = np.zeros(len(texts), np.int64)
+    offsets[is_found] = np.asarray(pc.list_element(spans.filter(pa.array(is_found)), 0))
+    at = np.where(is_found, count_before(texts, offsets) + start, 0)
+    return pa.array(at, mask=np.asarray(texts.is_null()))
+
+
 FUNCTIONS = (
     Function(
-        *("regexp_like", regexp_like, "text, text*, [text*]"),
-        "True if the text contains a match of the pattern. Flags: `i`, `s`, `m`.",
+        *("regexp_like", regexp_like, "text, text*, [text]"),
+        "True if the text contains a match of the pattern. Flags: `i`, `s`, `m`, `U`, `x`.",
         infers_nullable=True,
     ),
     Function(
-        *("regexp_match", regexp_match, "text, text*, [text*]"),
+        *("regexp_match", regexp_match, "text, text*, [text]"),
         "The groups of the first match as a list, the whole match if the pattern has no groups;"
         " NULL without a match.",
     ),
     Function(
         *("regexp_replace", regexp_replace, "text, text*, text*, [text*]"),
-        "The text with the first match replaced; with the flag `g`, every match.",
+        "The text with the first match replaced; with the flag `g`, every match. `$1`, `${name}`"
+        " and"
+        r" `\1` are groups, `$0` is the match, `$$` a dollar.",
+    ),
+    Function(
+        *("regexp_count", regexp_count, "text, text, [integer], [text]"),
+        "The number of matches, from a position (default: 1).",
+    ),
+    Function(
+        *("regexp_instr", regexp_instr, "text, text*, [integer*], [integer*], [text], [integer*]"),
+        "The position of the first match from a position, 0 if there is none; of a group, with"
+        " arguments `text, pattern, position, 1, flags, group`.",
     ),
 )

@@ -157,6 +157,16 @@ class Like:
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarTo:
+    """[NOT] SIMILAR TO."""
+
+    subject: Tree
+    pattern: Tree
+    escape: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TypeName:
     """A type in CAST: the name in upper case, and the numbers in parentheses after it."""
 
@@ -227,6 +237,7 @@ Tree = (
     | In
     | Between
     | Like
+    | SimilarTo
     | Cast
     | Case
     | FunctionCall

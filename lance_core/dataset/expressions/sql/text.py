@@ -24,24 +24,9 @@ from lance_core.dataset.expressions.sql.size_limit import check_added, scalar_by
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 
-def lower(node: Node) -> Node:
-    """The text in lower case."""
-    return call("lower", pc.utf8_lower, text_argument("lower", node))
-
-
-def upper(node: Node) -> Node:
-    """The text in upper case."""
-    return call("upper", pc.utf8_upper, text_argument("upper", node))
-
-
-def initcap(node: Node) -> Node:
-    """The text with the first letter of each word in upper case, all others in lower case."""
-    return call("initcap", pc.utf8_title, text_argument("initcap", node))
-
-
 def length(node: Node) -> Node:
-    """The length in characters."""
-    return call("length", pc.utf8_length, text_argument("length", node))
+    """The length in characters; bytes are UTF-8."""
+    return call("length", pc.utf8_length, _decoded("length", node))
 
 
 def octet_length(node: Node) -> Node:
@@ -87,19 +72,19 @@ def replace(node: Node, part: Node, other: Node) -> Node:
 
 
 def reverse(node: Node) -> Node:
-    """The characters in reverse order."""
-    return call("reverse", pc.utf8_reverse, text_argument("reverse", node))
+    """The characters in reverse order; bytes are UTF-8."""
+    return call("reverse", pc.utf8_reverse, _decoded("reverse", node))
 
 
 def left(node: Node, count: Node) -> Node:
     """The first ``count`` characters; for a negative count, all but the last ``-count``."""
-    stop = literal_argument("left", count, int)
+    stop = _clipped(literal_argument("left", count, int))
     return _sliced("left", node, 0, stop)
 
 
 def right(node: Node, count: Node) -> Node:
     """The last ``count`` characters; for a negative count, all but the first ``-count``."""
-    number = literal_argument("right", count, int)
+    number = _clipped(literal_argument("right", count, int))
     if number == 0:
         return _sliced("right", node, 0, 0)
     return _sliced("right", node, -number, None)
@@ -107,10 +92,10 @@ def right(node: Node, count: Node) -> Node:
 
 def substring(node: Node, start: Node, count: Node | None = None) -> Node:
     """``count`` characters from ``start``; positions below 1 are empty but use up the count."""
-    first = literal_argument("substr", start, int)
+    first = _clipped(literal_argument("substr", start, int))
     if count is None:
         return _sliced("substr", node, max(first - 1, 0), None)
-    number = literal_argument("substr", count, int)
+    number = _clipped(literal_argument("substr", count, int))
     if number < 0:
         raise InvalidInputError("substr needs a length of 0 or more")
     return _sliced("substr", node, max(first - 1, 0), max(first - 1 + number, 0))
@@ -132,7 +117,9 @@ def rtrim(node: Node, characters: Node | None = None) -> Node:
 
 
 def joined(*nodes: Node) -> Node:
-    """``||``: the concatenated texts; NULL if one is NULL."""
+    """``||``: the concatenated texts, or bytes if all are; NULL if one is NULL."""
+    if all(is_bytes(node.type) for node in nodes):
+        return call("||", _joined, *[converted(node, pa.binary()) for node in nodes])
     return call("||", _joined, *as_texts(nodes))
 
 
@@ -182,12 +169,17 @@ def _repeated(value: Datum, times: int) -> Datum:
 
 
 def _joined(*values: Datum) -> Datum:
+    return join_texts("||", *values)
+
+
+def join_texts(what: str, *values: Datum) -> Datum:
+    """The concatenated texts, for the function ``what``."""
     rows = max((len(value) for value in values if not isinstance(value, pa.Scalar)), default=1)
     sizes = [
         scalar_bytes(value) * rows if isinstance(value, pa.Scalar) else value.nbytes
         for value in values
     ]
-    check_added("||", sum(sizes) - max(sizes))
+    check_added(what, sum(sizes) - max(sizes))
     return pc.binary_join_element_wise(*values, pa.scalar("", values[0].type))
 
 
@@ -234,9 +226,19 @@ def searched(what: str, kernel: Kernel, node: Node, pattern: Node) -> Node:
     return call(what, functools.partial(kernel, pattern=wanted), text_argument(what, node))
 
 
+def _decoded(what: str, node: Node) -> Node:
+    """A text, or bytes as text; evaluation fails for bytes that are not UTF-8."""
+    return casts.cast(node, pa.string()) if is_bytes(node.type) else text_argument(what, node)
+
+
 def _sliced(what: str, node: Node, start: int, stop: int | None) -> Node:
     kernel = functools.partial(pc.utf8_slice_codeunits, start=start, stop=stop)
     return call(what, kernel, text_argument(what, node))
+
+
+def _clipped(count: int) -> int:
+    """A number of characters that Arrow's kernels take; no text has more."""
+    return min(max(count, -(1 << 31)), 1 << 31)
 
 
 def _trimmed(what: str, kernel: Kernel, node: Node, characters: Node | None) -> Node:
@@ -274,14 +276,6 @@ FUNCTIONS = (
         "The texts that are not NULL, joined with the separator.",
     ),
     Function("repeat", repeat, "text, integer*", "The text so many times."),
-    Function("lower", lower, "text", "The text in lower case."),
-    Function("upper", upper, "text", "The text in upper case."),
-    Function(
-        "initcap",
-        initcap,
-        "text",
-        "The first letter of each word in upper case, all others in lower case.",
-    ),
     Function(
         "length", length, "text", "The number of characters.", ("char_length", "character_length")
     ),
@@ -301,7 +295,7 @@ FUNCTIONS = (
         position,
         "text, text*",
         "The position of the first occurrence of the second text, 0 if there is none.",
-        ("instr",),
+        ("instr", "position"),
         infers_nullable=True,
     ),
     Function(
