@@ -21,6 +21,7 @@ _ANY = {
     "greatest": "greatest({flat}, {y:same})\ngreatest({number}, 1)\ngreatest({i8}, {y:number})",
     "least": "least({flat}, {y:same})\nleast({number}, 1)\nleast({text}, 'b', {y:same})",
     "is_valid": "is_valid({any})",
+    "arrow_try_cast": "arrow_try_cast('abc', 'Int8')\narrow_try_cast('7', 'Int8')",
     "arrow_cast": """
         arrow_cast(7, 'Int8')
         arrow_cast('abc', 'Binary')
@@ -57,6 +58,7 @@ _NUMBERS = {
         """
         for name in ("power", "pow")
     },
+    "mod": "mod({integer}, 3)\nmod({float}, 2)",
     "log": "log({number})\nlog(2, {number})\nlog({f64}, {y:f64})",
     "atan2": "atan2({float}, {y:float})\natan2({i32}, 2)",
     "nanvl": "nanvl({float}, {y:same})\nnanvl({f64}, 1.5)",
@@ -190,7 +192,7 @@ _TEXT = {
     **{name: f"{name}({{text}})" for name in ("sha224", "sha256", "sha384", "sha512")},
     "digest": "digest({text}, 'sha256')\ndigest({text}, 'blake3')",
     "encode": "encode({text}, 'hex')\nencode({text}, 'base64')",
-    "decode": "decode('616263', 'hex') = {bin}\ndecode(encode({text}, 'hex'), 'hex')",
+    "decode": "decode('616263', 'hex') = {bytes}\ndecode(encode({text}, 'hex'), 'hex')",
     "find_in_set": "find_in_set({text}, 'a,b,12')",
     "uuid": "",
 }
