@@ -6,7 +6,6 @@ An index type sees nothing else of the table.
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +23,7 @@ from lance_core.datafile.writer import FileWriter
 from lance_core.encodings.decoding import RowRange, Rows, packed_rows
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.schema import Schema, align_batch, wrap_chunks
+from lance_core.store.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from lance_core.encodings.registry import EncodingRegistry
@@ -218,7 +218,7 @@ class IndexOutput:
         self._registry = registry
         self._options = FileOptions(file_version)
         self._paths = paths
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch = TemporaryFolder("index")
         self.progress = progress
         self.sizes: dict[str, int] = {}
 
@@ -240,14 +240,15 @@ class IndexOutput:
         return IndexFileWriter(writer, close)
 
     def scratch(self) -> Path:
-        """A temporary local folder for data that does not fit into memory."""
-        if self._scratch is None:
-            self._scratch = tempfile.TemporaryDirectory(prefix="lance-core-index-")
-        return Path(self._scratch.name)
+        """A temporary local folder for data that does not fit into memory.
+
+        Raises `StoreError` if there can be none; wrap reads and writes of its files in
+        `lance_core.store.temporary_folder.spill_errors`, so that a full disk raises it as well.
+        """
+        return self._scratch.file("")
 
     def __enter__(self) -> IndexOutput:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._scratch is not None:
-            self._scratch.cleanup()
+        self._scratch.close()

@@ -31,6 +31,10 @@ class TemporaryFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the folder with its files."""
         self._path = None
         self._stack.close()
 

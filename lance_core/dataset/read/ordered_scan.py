@@ -8,7 +8,6 @@ a temporary folder if they need more than a memory budget.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,15 +24,16 @@ from lance_core.dataset.expressions.zero_column_tables import (
 from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
 from lance_core.dataset.read.scan_metrics import UNMEASURED, ScanMetrics
 from lance_core.dataset.read.sort_keys import may_precede, row_bytes, sort_order
-from lance_core.dataset.read.spans import num_rows
+from lance_core.dataset.read.spans import num_rows, stored_bytes
 from lance_core.dataset.read.take import take_addresses
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows, take_rows
 from lance_core.index.scalar.external_sort import ExternalSort
-from lance_core.store.temporary_folder import TemporaryFolder, memory_budget, spill_errors
+from lance_core.index.scalar.runs import MemoryShares
+from lance_core.store.temporary_folder import TemporaryFolder, memory_budget
 
 if TYPE_CHECKING:
-    from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.read.plan import ScanPlan, Span
     from lance_core.dataset.snapshot.snapshot import Snapshot
 
 FIRST_ROWS = 1 << 14
@@ -48,8 +48,13 @@ MEMORY_BUDGET = 512 << 20
 MEMORY_VARIABLE = "LANCE_CORE_SORT_MEMORY_BYTES"
 """The environment variable that replaces `MEMORY_BUDGET`."""
 
-_SORT_FACTOR = 5
-"""Bytes of memory for each byte of rows: four for `ExternalSort`, and one for the scan."""
+_SORT_SHARE = 4 / 5
+"""The share of the budget for `ExternalSort`; the rest is for rows that the scan hands over."""
+
+_SMALL_BUDGET = 64 << 20
+"""Below so many bytes, the windows of a scan would take most of the budget."""
+
+_MIN_PART_ROWS = 1 << 10
 
 Scan: TypeAlias = "Callable[[ScanPlan], Iterator[pa.Table]]"
 """A function that runs a plan without order, and returns the result in parts."""
@@ -74,14 +79,17 @@ def _sorted_rows(plan: ScanPlan, scan: Scan, metrics: ScanMetrics) -> Iterator[p
     """Sort all rows: in memory, or on disk if they need more than the memory budget."""
     columns = Projection.of(plan.schema, [*plan.projection.outputs, *_key_outputs(plan)])
     inner = None if plan.metrics is None else metrics.before_order(metrics.late)
-    tables = scan(_without_order(plan, columns, inner))
-    run_bytes = memory_budget(MEMORY_VARIABLE, MEMORY_BUDGET) // _SORT_FACTOR
+    budget = memory_budget(MEMORY_VARIABLE, MEMORY_BUDGET)
+    whole_scan = _without_order(plan, columns, inner)
+    tables = (table for part in _parts(whole_scan, budget) for table in scan(part))
+    memory = int(budget * _SORT_SHARE)
+    run_bytes = MemoryShares(memory).run
     some, size = [], 0
     for table in tables:
         some.append(table)
         size += table.nbytes
         if size > run_bytes:
-            yield from _sorted_on_disk(plan, itertools.chain(some, tables), run_bytes, metrics)
+            yield from _sorted_on_disk(plan, _released(some, tables), memory, metrics)
             return
     whole = concatenated(some, columns.schema)
     count = len(plan.projection.outputs)
@@ -104,14 +112,14 @@ def _result(plan: ScanPlan, num_rows: int, columns: Sequence[Any]) -> pa.Table:
 
 
 def _sorted_on_disk(
-    plan: ScanPlan, tables: Iterator[pa.Table], run_bytes: int, metrics: ScanMetrics
+    plan: ScanPlan, tables: Iterator[pa.Table], memory: int, metrics: ScanMetrics
 ) -> Iterator[pa.Table]:
     """Sort the rows of ``tables`` by sorted runs in a temporary folder."""
     count = len(plan.projection.outputs)
     names = [str(number) for number in range(count + 1)]
     skip, left = plan.offset, plan.limit
-    with TemporaryFolder("sort") as folder, spill_errors():
-        sort = ExternalSort(lambda: folder.file(""), run_bytes)
+    with TemporaryFolder("sort") as folder:
+        sort = ExternalSort(lambda: folder.file(""), memory)
         for table in tables:
             with metrics.sort.timed(table.num_rows):
                 keys = row_bytes(table.columns[count:], [by for by, _ in plan.order])
@@ -128,6 +136,38 @@ def _sorted_on_disk(
                 left -= found.num_rows
                 if not left:
                     return
+
+
+def _parts(plan: ScanPlan, budget: int) -> Iterator[ScanPlan]:
+    """``plan`` in parts, so that the windows of a scan fit into a small budget; else as a whole.
+
+    A scan has several windows in memory, each of up to `STREAM_WINDOW_BYTES`.
+    """
+    if budget >= _SMALL_BUDGET or plan.filter is not None or not plan.spans:
+        yield plan
+        return
+    width = -(-stored_bytes(plan.spans) // max(1, num_rows(plan.spans)))
+    most = max(_MIN_PART_ROWS, budget // 4 // max(1, width))
+    spans: list[Span] = []
+    rows = 0
+    for span in plan.spans:
+        is_whole = span.run is not None or span.chosen is not None
+        step = max(1, span.stop - span.start) if is_whole else most
+        for start in range(span.start, span.stop, step):
+            spans.append(replace(span, start=start, stop=min(span.stop, start + step)))
+            rows += spans[-1].num_rows
+            if rows >= most:
+                yield replace(plan, spans=tuple(spans))
+                spans, rows = [], 0
+    if spans:
+        yield replace(plan, spans=tuple(spans))
+
+
+def _released(some: list[pa.Table], tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """All tables; those in ``some`` leave the list, so that they do not stay in memory."""
+    while some:
+        yield some.pop(0)
+    yield from tables
 
 
 def _without_order(plan: ScanPlan, projection: Projection, metrics: ScanMetrics | None) -> ScanPlan:

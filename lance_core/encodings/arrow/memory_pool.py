@@ -117,6 +117,16 @@ def release_unused() -> None:
         pa.default_memory_pool().release_unused()
 
 
+def release_all_unused() -> None:
+    """Return the freed memory that all pools retain to the operating system.
+
+    It takes longer than `release_unused`: for use after a stream, not between its windows.
+    """
+    pa.default_memory_pool().release_unused()
+    if (pool := _low_retention()) is not None:
+        pool.release_unused()
+
+
 def _low_retention() -> pa.MemoryPool | None:
     if pa.default_memory_pool().backend_name != "mimalloc":
         return None

@@ -1,183 +1,156 @@
 """`ExternalSort`: sort rows in bounded memory.
 
-Rows that fit into memory are sorted there. Otherwise they become sorted *runs* in local files,
-which are merged in slices: block starts of all runs, which are known, cut the order of all rows
-into slices of a bounded number of rows, and each slice is read from all runs and sorted.
+Rows that fit into memory are sorted there. Otherwise they become sorted runs in local files, which
+are merged in slices: the smallest of the last keys of all current blocks bounds the rows that can
+be handed on, since no later block has smaller ones.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.memory_pool import release_all_unused
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.index.scalar.sort_order import (
-    bisect_keys,
-    sort_indices,
-    sort_key_indices,
-    sort_keys,
+from lance_core.index.scalar.runs import (
+    Batches,
+    MemoryShares,
+    Run,
+    blocks_of,
+    bytes_of,
+    merge_runs,
 )
-
-BLOCK_BYTES = 2 << 20
-"""Bytes of a block, the unit in which runs are written and read."""
-
-_SLICE_BLOCKS = 16
-"""Blocks of a slice of the merge; besides, a slice has parts of one block of each run."""
+from lance_core.index.scalar.sort_order import bisect_keys, sort_indices, sort_keys
 
 
 class ExternalSort:
     """Sorts rows by their first column, a sort key without nulls, in bounded memory.
 
-    ``run_bytes``: bytes of rows that are sorted in memory. Sorting needs about four times this: the
-    batches, one array of each column, the order, and the sorted arrays. Rows with equal keys keep
-    the order in which they are added.
+    Rows with equal keys keep the order in which they are added. At most
+    `lance_core.index.scalar.runs.MAX_OPEN_RUNS` files and one more are open at the same time. Rows
+    that are longer than the budget allows take a few times their own size. Raises `StoreError` if
+    the runs cannot be written.
     """
 
-    def __init__(self, scratch: Callable[[], Path], run_bytes: int) -> None:
-        """``scratch``: returns a local folder for the runs."""
+    def __init__(self, scratch: Callable[[], Path], memory_bytes: int) -> None:
+        """``scratch``: returns a local folder for the runs, which is empty.
+
+        ``memory_bytes``: the budget, for everything but the rows that a caller holds.
+        """
         self._scratch = scratch
-        self._run_bytes = run_bytes
+        self._shares = MemoryShares(memory_bytes)
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._runs: list[Run] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Add rows in any order."""
-        self._pending.append(rows)
-        self._pending_bytes += rows.nbytes
-        if self._pending_bytes >= self._run_bytes:
-            self._spill(blocks_of(self._sorted_pending()))
+        for part in blocks_of(rows, self._shares.run):
+            size = bytes_of(part)
+            if self._pending and self._pending_bytes + size > self._shares.run:
+                self._spill()
+            self._pending.append(part)
+            self._pending_bytes += size
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Batches:
         """All rows in order. Nothing can be added any more."""
-        if self._pending:
-            run = self._sorted_pending()
-            if not self._runs:
-                yield from blocks_of(run)
-                return
-            self._spill(blocks_of(run))
-            del run
-        if self._runs:
-            yield from _merged(self._runs)
+        if not self._runs:
+            if self._pending:
+                yield from blocks_of(self._sorted_pending(), self._shares.slice)
+            return
+        self._spill()
+        release_all_unused()
+        runs, self._runs = self._runs, []
+        yield from merge_runs(runs, self._merged, self._scratch, self._shares)
 
     def _sorted_pending(self) -> pa.RecordBatch:
         batches, self._pending, self._pending_bytes = self._pending, [], 0
         return _sorted(batches)
 
-    def _spill(self, blocks: Iterable[pa.RecordBatch]) -> None:
-        run = Run.written(self._scratch() / f"run-{len(self._runs)}.arrow", blocks)
-        if run.num_blocks:
-            self._runs.append(run)
+    def _spill(self) -> None:
+        path = self._scratch() / f"run-{len(self._runs)}.arrow"
+        self._runs.append(Run.written(path, [self._sorted_pending()], self._shares.block))
+        # Arrow's pool retains freed memory, up to several times the size of a small budget.
+        pa.default_memory_pool().release_unused()
 
-
-class Run:
-    """Rows in an Arrow IPC file: blocks, and the position of the first row of each."""
-
-    def __init__(self, path: Path, starts: list[int], firsts: list[pa.Array]) -> None:
-        self._path = path
-        self.starts = starts
-        self.firsts = firsts
-
-    @classmethod
-    def written(cls, path: Path, blocks: Iterable[pa.RecordBatch]) -> Run:
-        """A new file with ``blocks``."""
-        starts, firsts, writer = [0], [], None
-        try:
-            for block in blocks:
-                if not block.num_rows:
-                    continue
-                if writer is None:
-                    writer = pa.ipc.new_file(str(path), block.schema)
-                writer.write_batch(block)
-                starts.append(starts[-1] + block.num_rows)
-                # A copy, so that the block does not stay in memory.
-                firsts.append(pa.concat_arrays([block.column(0).slice(0, 1), block.column(0)[:0]]))
-        finally:
-            if writer is not None:
-                writer.close()
-        return cls(path, starts, firsts)
-
-    @property
-    def num_blocks(self) -> int:
-        return len(self.firsts)
-
-    def open(self) -> pa.ipc.RecordBatchFileReader:
-        return pa.ipc.open_file(pa.OSFile(str(self._path)))
-
-    def blocks(self) -> Iterator[pa.RecordBatch]:
-        if self.num_blocks:
-            reader = self.open()
-            yield from map(reader.get_batch, range(self.num_blocks))
+    def _merged(self, runs: Sequence[Batches]) -> Batches:
+        """All rows of ``runs`` in order, in slices."""
+        parts: list[pa.RecordBatch] = []
+        size = 0
+        for step, nbytes in _in_order(runs):
+            parts += step
+            size += nbytes
+            if size >= self._shares.slice:
+                yield _sorted(parts)
+                size = 0
+                pa.default_memory_pool().release_unused()
+        if parts:
+            yield _sorted(parts)
 
 
 class _Cursor:
     """Reads a run once from its start to its end."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self._reader = run.open()
-        self._firsts = sort_keys(pa.concat_arrays(run.firsts))
-        self._position = 0
-        self._number = -1
+    __slots__ = ("_block", "_blocks", "_keys", "first", "last", "nbytes")
+
+    def __init__(self, blocks: Batches) -> None:
+        self._blocks = blocks
         self._block: pa.RecordBatch | None = None
-        self._keys: pa.Array | None = None
+        self.first: Any = None
+        """The key of the first row of the current block that was not read."""
+        self.last: Any = None
+        """The key of the last row of the current block."""
+        self.nbytes = 0
+        """Bytes of the current block."""
 
-    def stop(self, key: Any, *, after: bool) -> int:
-        """The position of the first row whose key is not below ``key``; ``after``: is above it."""
-        number = max(0, bisect_keys(self._firsts, key, after=after) - 1)
-        block = self._load(number)
-        if self._keys is None:
-            self._keys = sort_keys(block.column(0))
-        return self.run.starts[number] + bisect_keys(self._keys, key, after=after)
+    def fill(self) -> bool:
+        """Load the next block if the current one is used up; False after the last one."""
+        while self._block is None or not self._block.num_rows:
+            self._block = next(self._blocks, None)
+            if self._block is None:
+                return False
+            self.nbytes = bytes_of(self._block)
+            self._keys = sort_keys(self._block.column(0))
+            self.first, self.last = self._keys[0].as_py(), self._keys[-1].as_py()
+        return True
 
-    def read(self, stop: int) -> list[pa.RecordBatch]:
-        """The rows up to ``stop`` that were not read before."""
-        found, starts = [], self.run.starts
-        while self._position < stop:
-            number = bisect_right(starts, self._position) - 1
-            offset = self._position - starts[number]
-            end = min(stop, starts[number + 1])
-            found.append(self._load(number).slice(offset, end - self._position))
-            self._position = end
-        return found
-
-    def _load(self, number: int) -> pa.RecordBatch:
-        if number != self._number or self._block is None:
-            self._number, self._keys = number, None
-            self._block = self._reader.get_batch(number)
-        return self._block
+    def read(self, key: Any, *, inclusive: bool) -> pa.RecordBatch | None:
+        """The rows of the current block below ``key``; ``inclusive``: or equal to it."""
+        assert self._block is not None
+        if self.first > key or (self.first == key and not inclusive):
+            return None
+        count = len(self._keys)
+        if self.last > key or (self.last == key and not inclusive):
+            count = bisect_keys(self._keys, key, after=inclusive)
+        rows = self._block.slice(0, count)
+        self._block, self._keys = self._block.slice(count), self._keys.slice(count)
+        if len(self._keys):
+            self.first = self._keys[0].as_py()
+        return rows
 
 
-def _merged(runs: list[Run]) -> Iterator[pa.RecordBatch]:
-    """All rows of ``runs`` in order, in slices.
+def _in_order(runs: Sequence[Batches]) -> Iterator[tuple[list[pa.RecordBatch], int]]:
+    """The rows in steps: parts that a stable sort orders, none of which is above a later step.
 
-    Rows are ordered by key, run and position, which is total: however often a value occurs, the
-    starts of blocks cut its rows, too.
+    Each comes with the bytes of the one block that it ends, on average those of its parts.
+
+    Rows are ordered by key, run and position. The block with the smallest last key, of the first
+    run with one, is read to its end: of the runs before it also the rows that are equal to this
+    key, of those after it only the smaller ones, since its next block may begin with equal ones.
     """
-    if len(runs) <= 1:
-        for run in runs:
-            yield from run.blocks()
-        return
     cursors = [_Cursor(run) for run in runs]
-    keys = sort_keys(pa.concat_arrays([first for run in runs for first in run.firsts]))
-    owners = np.repeat(np.arange(len(runs)), [run.num_blocks for run in runs])
-    starts = np.concatenate([run.starts[:-1] for run in runs])
-    for cut in sort_key_indices(keys)[_SLICE_BLOCKS::_SLICE_BLOCKS].tolist():
-        key, owner = keys[cut].as_py(), int(owners[cut])
-        parts: list[pa.RecordBatch] = []
-        for number, cursor in enumerate(cursors):
-            if number == owner:
-                parts += cursor.read(int(starts[cut]))
-            else:
-                parts += cursor.read(cursor.stop(key, after=number < owner))
-        yield _sorted(parts)
-    yield _sorted([part for cursor in cursors for part in cursor.read(cursor.run.starts[-1])])
+    while cursors := [cursor for cursor in cursors if cursor.fill()]:
+        owner = min(range(len(cursors)), key=lambda number: cursors[number].last)
+        bound = cursors[owner].last
+        parts = (
+            cursor.read(bound, inclusive=number <= owner) for number, cursor in enumerate(cursors)
+        )
+        nbytes = cursors[owner].nbytes
+        yield [part for part in parts if part is not None], nbytes
 
 
 def _sorted(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -188,11 +161,3 @@ def _sorted(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     order = from_numpy(sort_indices(rows.column(0).combine_chunks()))
     columns = [column.combine_chunks() for column in take_rows(rows, order).columns]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def blocks_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Slices of about `BLOCK_BYTES`."""
-    if batch.num_rows:
-        rows = max(1, BLOCK_BYTES * batch.num_rows // max(1, batch.nbytes))
-        for start in range(0, batch.num_rows, rows):
-            yield batch.slice(start, rows)

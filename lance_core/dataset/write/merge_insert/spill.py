@@ -1,15 +1,15 @@
 """Rows on disk in partitions by the hash of their keys, so that equal keys are in one partition.
 
-A partition is a file with an Arrow stream in a temporary folder. It is read by mapping it into
-memory, so that only the columns in use take memory, which the system can take back.
+All partitions are in one file of a temporary folder: an Arrow stream for the rows of a partition
+that were written together, and where each stream is. The file is read by mapping it into memory, so
+that only the columns in use take memory, which the system can take back.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,15 @@ _BUFFERS_PER_BUDGET = 8
 """Rows are buffered up to this fraction of the memory budget before they are partitioned."""
 
 
+class _Piece(NamedTuple):
+    """Where a stream with rows of a partition is in the file: offset and length in bytes."""
+
+    offset: int
+    length: int
+
+
 class SpilledRows:
-    """Rows in partitions. As a context manager, it completes the files."""
+    """Rows in partitions. As a context manager, it completes the file."""
 
     def __init__(
         self,
@@ -35,12 +42,14 @@ class SpilledRows:
         keys: Sequence[str],
         budget: float,
     ) -> None:
-        self._folder, self._name, self._schema, self._keys = folder, name, schema, list(keys)
+        self._path = folder.file(f"{name}.arrow")
+        self._schema, self._keys = schema, list(keys)
         self._limit = budget / _BUFFERS_PER_BUDGET
         self._waiting: list[pa.Table] = []
         self._size = 0
-        self._files = contextlib.ExitStack()
-        self._writers: dict[int, pa.RecordBatchWriter] = {}
+        self._pieces: dict[int, list[_Piece]] = {}
+        self._sink: pa.OSFile | None = None
+        self._map: pa.Buffer | None = None
 
     @property
     def num_parts(self) -> int:
@@ -59,10 +68,10 @@ class SpilledRows:
             if kind is None:
                 self._flush()
         finally:
-            with spill_errors():
-                self._files.close()
             self._waiting.clear()
-            self._writers.clear()
+            if self._sink is not None:
+                with spill_errors():
+                    self._sink.close()
 
     def write(self, rows: pa.Table) -> None:
         """Add rows; raises `StoreError` if the disk is full."""
@@ -73,11 +82,17 @@ class SpilledRows:
 
     def part(self, number: int) -> pa.Table:
         """The rows of a partition, mapped into memory."""
-        path = self._folder.file(f"{self._name}-{number}.arrow")
-        if not path.exists():
-            return self._schema.empty_table()
-        with spill_errors():
-            return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+        tables = [pa.ipc.open_stream(self._mapped(piece)).read_all() for piece in self._of(number)]
+        return pa.concat_tables([self._schema.empty_table(), *tables])
+
+    def _of(self, number: int) -> Sequence[_Piece]:
+        return self._pieces.get(number, ())
+
+    def _mapped(self, piece: _Piece) -> pa.Buffer:
+        if self._map is None:
+            with spill_errors(), pa.memory_map(str(self._path)) as source:
+                self._map = source.read_buffer()
+        return self._map.slice(piece.offset, piece.length)
 
     def _flush(self) -> None:
         rows = pa.concat_tables([self._schema.empty_table(), *self._waiting])
@@ -91,13 +106,16 @@ class SpilledRows:
         for number, count in enumerate(counts.tolist()):
             if count:
                 with spill_errors():
-                    self._writer(number).write_table(ordered.slice(start, count))
+                    self._append(number, ordered.slice(start, count))
             start += count
 
-    def _writer(self, number: int) -> pa.RecordBatchWriter:
-        if number not in self._writers:
-            path = str(self._folder.file(f"{self._name}-{number}.arrow"))
-            sink = self._files.enter_context(pa.OSFile(path, "wb"))
-            writer = pa.ipc.new_stream(sink, self._schema)
-            self._writers[number] = self._files.enter_context(writer)
-        return self._writers[number]
+    def _append(self, number: int, rows: pa.Table) -> None:
+        if self._sink is None:
+            self._sink = pa.OSFile(str(self._path), "wb")
+        offset = self._sink.tell()
+        with pa.ipc.new_stream(self._sink, self._schema) as writer:
+            writer.write_table(rows)
+        # Arrow reads in place only what begins at a multiple of 64 bytes.
+        end = self._sink.tell()
+        self._sink.write(bytes(-end % 64))
+        self._pieces.setdefault(number, []).append(_Piece(offset, end - offset))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,14 +12,17 @@ from lance_core.index.base import RowNumbers
 from lance_core.index.files import IndexFileWriter, IndexOutput
 from lance_core.index.scalar.bitmaps.grouping import Grouping, KeyedBlobs, plain_type
 from lance_core.index.scalar.bitmaps.merging import MergeSource, merge_blobs
+from lance_core.index.scalar.runs import Batches, MemoryShares, Run, merge_runs
 
 FILE_NAME = "bitmap_page_lookup.lance"
 KEYS, BITMAPS = "keys", "bitmaps"
 STATISTICS_KEY = "lance:index_stats"
 
 MAX_COLLECTED_ROWS = 6 << 20
-MAX_COLLECTED_BYTES = 256 << 20
+MAX_COLLECTED_BYTES = 96 << 20
 # Limits on the values that are grouped in memory; their groups are then written to a local file.
+
+_SHARES = MemoryShares(256 << 20)
 
 
 def sorted_groups(
@@ -28,30 +30,34 @@ def sorted_groups(
 ) -> Iterator[KeyedBlobs]:
     """The distinct values of ``batches``, ascending, with their rows."""
     grouping = Grouping()
-    spilled: list[Path] = []
+    runs: list[Run] = []
+    schema = pa.schema([(KEYS, plain_type(kind)), (BITMAPS, pa.binary())])
+
+    def spill() -> None:
+        path = output.scratch() / f"groups-{len(runs)}.arrow"
+        runs.append(Run.written(path, _batches(schema, grouping.groups()), _SHARES.block))
+
     for values, rows in batches:
         grouping.add(values, rows)
         if grouping.num_values >= MAX_COLLECTED_ROWS or grouping.nbytes >= MAX_COLLECTED_BYTES:
-            path = output.scratch() / f"groups_{len(spilled)}.arrow"
-            _spill(path, kind, grouping.groups())
-            spilled.append(path)
-    if not spilled:
+            spill()
+    if not runs:
         return grouping.groups()
-    runs = [MergeSource(_spilled_blocks(path)) for path in spilled]
-    return merge_blobs([*runs, MergeSource(grouping.groups())])
+    if grouping.num_values:
+        spill()
+
+    def merged(some: Sequence[Batches]) -> Batches:
+        return _batches(schema, merge_blobs([MergeSource(_blocks(run)) for run in some]))
+
+    return _blocks(merge_runs(runs, merged, output.scratch, _SHARES))
 
 
-def _spill(path: Path, kind: pa.DataType, groups: Iterator[KeyedBlobs]) -> None:
-    schema = pa.schema([(KEYS, plain_type(kind)), (BITMAPS, pa.binary())])
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
-        for block in groups:
-            writer.write_batch(pa.record_batch(list(block), schema=schema))
+def _batches(schema: pa.Schema, groups: Iterator[KeyedBlobs]) -> Batches:
+    return (pa.record_batch(list(block), schema=schema) for block in groups)
 
 
-def _spilled_blocks(path: Path) -> Iterator[KeyedBlobs]:
-    with pa.OSFile(str(path), "rb") as file, pa.ipc.open_stream(file) as reader:
-        for batch in reader:
-            yield KeyedBlobs(batch.column(0), batch.column(1))
+def _blocks(batches: Batches) -> Iterator[KeyedBlobs]:
+    return (KeyedBlobs(batch.column(0), batch.column(1)) for batch in batches)
 
 
 def write_groups(

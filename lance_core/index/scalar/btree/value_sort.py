@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.index.base import IndexBatch, RowNumbers
-from lance_core.index.scalar.external_sort import ExternalSort, Run, blocks_of
+from lance_core.index.scalar.external_sort import ExternalSort
+from lance_core.index.scalar.runs import MemoryShares, Run
 
-RUN_BYTES = 128 << 20
-"""Bytes of values and row numbers that are sorted in memory."""
+MEMORY_BYTES = 384 << 20
+"""The memory budget of a sort."""
 
 
 class ValueSort:
@@ -25,7 +26,7 @@ class ValueSort:
     def __init__(self, kind: pa.DataType, scratch: Callable[[], Path]) -> None:
         self._kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         self._scratch = scratch
-        self._sort = ExternalSort(scratch, RUN_BYTES)
+        self._sort = ExternalSort(scratch, MEMORY_BYTES)
         self._nulls: list[RowNumbers] = []
         self._num_nulls = 0
         self._null_runs: list[Run] = []
@@ -55,12 +56,13 @@ class ValueSort:
     def _add_nulls(self, rows: RowNumbers) -> None:
         self._nulls.append(rows)
         self._num_nulls += len(rows)
-        if self._num_nulls * rows.itemsize >= RUN_BYTES:
+        shares = MemoryShares(MEMORY_BYTES)
+        if self._num_nulls * rows.itemsize >= shares.run:
             joined = np.concatenate(self._nulls)
             self._nulls, self._num_nulls = [], 0
             batch = pa.RecordBatch.from_arrays([from_numpy(joined)], ["ids"])
             path = self._scratch() / f"nulls-{len(self._null_runs)}.arrow"
-            self._null_runs.append(Run.written(path, blocks_of(batch)))
+            self._null_runs.append(Run.written(path, [batch], shares.block))
 
     def _null_batch(self, rows: RowNumbers) -> IndexBatch:
         return IndexBatch(pa.nulls(len(rows), self._kind), rows)

@@ -29,6 +29,7 @@ from lance_core.schema.json_members import (
     members_of,
 )
 from lance_core.schema.json_path import follow, parse_path
+from lance_core.store.temporary_folder import spill_errors
 from lance_core.suggestions import shortened
 
 NO_VALUES = pa.string()
@@ -194,7 +195,7 @@ class _Spool:
         """Append row numbers."""
         if self._file is None:
             self._file = self._scratch() / "rows-without-values"
-        with self._file.open("ab") as file:
+        with spill_errors(), self._file.open("ab") as file:
             rows.tofile(file)
 
     def __iter__(self) -> Iterator[RowNumbers]:

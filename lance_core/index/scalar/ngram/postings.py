@@ -18,6 +18,7 @@ from lance_core.index.base import IndexRows, RowNumbers
 from lance_core.index.files import IndexOutput
 from lance_core.index.scalar.ngram.treemaps import treemaps
 from lance_core.index.scalar.ngram.trigrams import trigrams
+from lance_core.store.temporary_folder import spill_errors
 from lance_core.table.indices.row_set import RowSet
 
 FILE = "ngram_postings.lance"
@@ -78,10 +79,11 @@ class PostingSource(Protocol):
 class _Run:
     """Keys of token and position, ascending and unique, and the row number of each position.
 
-    ``keys`` are in memory, or in a file without a header. ``rows`` may be mapped from a file.
+    ``keys`` are in memory, or in a file without a header; ``rows`` likewise, in a file of numpy. No
+    file stays open: there may be many runs.
     """
 
-    def __init__(self, keys: Keys | Path, rows: RowNumbers, counts: TokenCounts) -> None:
+    def __init__(self, keys: Keys | Path, rows: RowNumbers | Path, counts: TokenCounts) -> None:
         self._keys = keys
         self._rows = rows
         self._counts = counts
@@ -94,11 +96,16 @@ class _Run:
         tokens = self._counts.tokens
         start = int(self._starts[np.searchsorted(tokens, first)])
         stop = int(self._starts[np.searchsorted(tokens, last, side="right")])
-        if isinstance(self._keys, Path):
-            keys = np.fromfile(self._keys, np.uint64, stop - start, offset=8 * start)
-        else:
-            keys = self._keys[start:stop]
-        rows = np.asarray(self._rows[keys.astype(np.uint32)])
+        with spill_errors():
+            if isinstance(self._keys, Path):
+                keys = np.fromfile(self._keys, np.uint64, stop - start, offset=8 * start)
+            else:
+                keys = self._keys[start:stop]
+            positions = keys.astype(np.uint32)
+            if isinstance(self._rows, Path):
+                rows = np.asarray(np.load(self._rows, mmap_mode="r")[positions])
+            else:
+                rows = self._rows[positions]
         return Postings((keys >> _TOKEN_BITS).astype(np.uint32), rows)
 
 
@@ -137,11 +144,11 @@ class _RunWriter:
         if max(self._num_keys, self._num_rows) >= MAX_RUN:
             keys, rows, counts = self._sorted()
             path = self._output.scratch() / f"run-{len(self._runs)}"
-            keys.tofile(path)
-            # Keys are most of the bytes; they are not mapped, so that they leave the memory.
-            np.save(path.with_suffix(".npy"), rows)
-            stored = np.load(path.with_suffix(".npy"), mmap_mode="r")
-            self._runs.append(_Run(path, stored, counts))
+            with spill_errors():
+                keys.tofile(path)
+                # Keys are most of the bytes; they are not mapped, so that they leave the memory.
+                np.save(path.with_suffix(".npy"), rows)
+            self._runs.append(_Run(path, path.with_suffix(".npy"), counts))
 
     def _sorted(self) -> tuple[Keys, RowNumbers, TokenCounts]:
         keys = np.concatenate([np.empty(0, np.uint64), *self._keys])

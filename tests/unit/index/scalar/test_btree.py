@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from lance_core.errors import InvalidInputError
 from lance_core.index.base import IndexPart, OpenIndex, Precision
 from lance_core.index.files import IndexFileReader, IndexFolder
 from lance_core.index.queries import Contains, IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar import external_sort
+from lance_core.index.scalar import runs
 from lance_core.index.scalar.btree import BTree, open_btree, pages, value_sort
 from lance_core.index.scalar.sort_order import sort_keys
 from lance_core.plugins import get_manager
@@ -136,12 +137,14 @@ def test_runs_on_disk_give_the_index_that_memory_gives(kind: pa.DataType) -> Non
     contents = []
     for run_bytes, block_bytes in ((1 << 30, 1 << 20), (20_000, 500)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(value_sort, "RUN_BYTES", run_bytes)
-            patch.setattr(external_sort, "BLOCK_BYTES", block_bytes)
+            patch.setattr(value_sort, "MEMORY_BYTES", 4 * run_bytes)
+            patch.setattr(runs, "_MIN_BLOCK_BYTES", block_bytes)
+            spilled = list[Path]()
+            patch.setattr(runs.Run, "remove", lambda run, to=spilled: to.append(run.path))
             folder = new_folder()
             with folder.output:
                 BTree().build(rows, {}, folder.output)
-                spilled = list(folder.output.scratch().iterdir())
+                assert all(path.exists() for path in spilled)
             assert bool(spilled) == (run_bytes < 1 << 30)
             assert not any(path.exists() for path in spilled)
         contents.append(stored(folder))
