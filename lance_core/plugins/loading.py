@@ -8,16 +8,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-from lance_core.encodings.kernels import ALL_LOOPS, KernelSpec
-from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
-from lance_core.encodings.registry import EncodingFamily, EncodingSpec
+from lance_core.encodings.kernels import KernelSpec
+from lance_core.encodings.registry import EncodingSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
+from lance_core.plugin_calls import type_of
+from lance_core.plugins.descriptors import check_descriptor
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.suggestions import hint, shortened
-from lance_core.table.indices.index_metadata import details_key
 
 if TYPE_CHECKING:  # the import is slow, so it runs only when plugins are used
     from importlib.metadata import EntryPoint
@@ -194,20 +194,46 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
 
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
+    hooks = {name for name in vars(manager.hook) if not name.startswith("_")}
     manager.register(plugin, source.name)
+    _check_names(plugin, hooks, vars(manager.hook))
     manager.check_pending()
-    if not manager.get_hookcallers(plugin):
+    callers = manager.get_hookcallers(plugin)
+    if not callers:
         raise PluginLoadError(f"it has no function marked as a hook ({_described(plugin)})")
+    _check_marks(plugin, hooks - {caller.name for caller in callers})
     hook: Any = manager.hook
     return Contribution(
         source,
-        tuple(_checked(hook.lance_object_stores(), ObjectStoreSpec, _check_object_store)),
-        tuple(_checked(hook.lance_commit_handlers(), CommitHandlerSpec, _check_handler)),
-        tuple(_checked(hook.lance_manifest_stores(), ManifestStoreSpec, _check_manifest_store)),
-        tuple(_checked(hook.lance_encodings(), EncodingSpec, _check_encoding)),
-        tuple(_checked(hook.lance_kernels(), KernelSpec, _check_kernels)),
-        tuple(_checked(hook.lance_index_types(), IndexTypeSpec, _check_index_type)),
+        tuple(_checked(hook.lance_object_stores, ObjectStoreSpec)),
+        tuple(_checked(hook.lance_commit_handlers, CommitHandlerSpec)),
+        tuple(_checked(hook.lance_manifest_stores, ManifestStoreSpec)),
+        tuple(_checked(hook.lance_encodings, EncodingSpec)),
+        tuple(_checked(hook.lance_kernels, KernelSpec)),
+        tuple(_checked(hook.lance_index_types, IndexTypeSpec)),
     )
+
+
+def _check_names(plugin: object, hooks: set[str], registered: Iterable[str]) -> None:
+    """Raise `PluginLoadError` for a hook that does not exist, with the nearest name."""
+    unknown = [name for name in registered if name not in hooks and not name.startswith("_")]
+    if unknown:
+        raise PluginLoadError(
+            f"there is no hook {shortened(unknown[0])} ({_described(plugin)})"
+            f"{hint(unknown[0], hooks)}"
+        )
+
+
+def _check_marks(plugin: object, hooks: Iterable[str]) -> None:
+    """Raise `PluginLoadError` for a function with the name of a hook that is not marked as one."""
+    for name in sorted(hooks):
+        function = getattr(plugin, name, None)
+        module = getattr(function, "__module__", None)
+        if callable(function) and module != "lance_core.hookspecs":
+            raise PluginLoadError(
+                f"{name} of {_described(plugin)} is not marked as a hook: decorate it with "
+                "lance_core.hookspecs.hookimpl"
+            )
 
 
 def _described(plugin: object) -> str:
@@ -216,97 +242,29 @@ def _described(plugin: object) -> str:
     return type(plugin).__qualname__
 
 
-def _checked(results: list[Iterable[T]], kind: type[T], check: Callable[[T], None]) -> Iterator[T]:
+def _results(caller: Any) -> Iterator[object]:
+    """What the functions of a hook return; pluggy itself would drop None."""
+    functions = caller.get_hookimpls()
+    if any(function.hookwrapper or function.wrapper for function in functions):
+        yield from caller()
+    else:
+        for function in functions:
+            yield function.function()
+
+
+def _checked(caller: Any, kind: type[T]) -> Iterator[T]:
     """The descriptors of one hook. Raises `PluginLoadError` if one is malformed."""
-    for result in results:
+    expected = f"a list of {kind.__name__}"
+    for result in _results(caller):
+        if not isinstance(result, Iterable) or isinstance(result, str | bytes | Mapping):
+            raise PluginLoadError(f"{caller.name} returned {type_of(result)}, not {expected}")
         for spec in result:
             if not isinstance(spec, kind):
-                raise PluginLoadError(f"expected {kind.__name__}, got {type(spec).__qualname__}")
-            check(spec)
+                raise PluginLoadError(
+                    f"{caller.name} returned a list with {type_of(spec)}, not {expected}"
+                )
+            try:
+                check_descriptor(spec)
+            except PluginLoadError as error:
+                raise PluginLoadError(f"{caller.name}: {error}") from error
             yield spec
-
-
-def _check_object_store(spec: ObjectStoreSpec) -> None:
-    _check_name(spec.name, "name of a store")
-    schemes: object = spec.schemes
-    if isinstance(schemes, str):  # iteration would give its characters as schemes
-        raise PluginLoadError(f"schemes of store {spec.name!r} are text, not a tuple of texts")
-    if not spec.schemes:
-        raise PluginLoadError(f"store {spec.name!r} has no URL scheme")
-    for scheme in spec.schemes:
-        _check_name(scheme, "scheme")
-    _check_factory(spec.factory, spec.name)
-    if spec.options is None:
-        return
-    _check_options(spec.options, spec.name)
-    meant = {*spec.secret_options, *spec.option_aliases.values()}
-    for name in sorted(meant - spec.options):
-        raise PluginLoadError(
-            f"store {spec.name!r} has no option {name!r}, which a secret or an alias names"
-            f"{hint(name, spec.options)}"
-        )
-
-
-def _check_handler(spec: CommitHandlerSpec) -> None:
-    _check_name(spec.name, "name of a commit handler")
-    if spec.url_suffix is not None:
-        _check_name(spec.url_suffix, "URL suffix")
-    _check_factory(spec.factory, spec.name)
-    _check_options(spec.options, spec.name)
-    _check_options(spec.shared_options, spec.name)
-    if spec.place_option is not None and spec.place_option not in spec.options:
-        raise PluginLoadError(
-            f"options of {spec.name!r} lack its place_option {spec.place_option!r}"
-        )
-
-
-def _check_manifest_store(spec: ManifestStoreSpec) -> None:
-    _check_name(spec.name, "name of a manifest store")
-    _check_name(spec.url_suffix, "URL suffix")
-    _check_factory(spec.factory, spec.name)
-    _check_options(spec.options, spec.name)
-    _check_options(spec.shared_options, spec.name)
-
-
-def _check_encoding(spec: EncodingSpec) -> None:
-    key: object = spec.key
-    if not isinstance(key, str) or not key:
-        raise PluginLoadError(f"key of an encoding is {key!r}")
-    if spec.family is EncodingFamily.VALUES and not isinstance(spec, ValueEncodingSpec):
-        raise PluginLoadError(f"encoding {key!r} of values is not a ValueEncodingSpec")
-    decoder: object = spec.decoder
-    if not callable(decoder):
-        raise PluginLoadError(f"decoder of {key!r} is not callable")
-    if not all(one is None or callable(one) for one in (spec.take, spec.scalar_at)):
-        raise PluginLoadError(f"take or scalar_at of {key!r} is not callable")
-
-
-def _check_kernels(spec: KernelSpec) -> None:
-    _check_name(spec.name, "name of kernels")
-    for name, loop in spec.loops.items():
-        if name not in ALL_LOOPS:
-            raise PluginLoadError(f"kernel {name!r} does not exist{hint(name, ALL_LOOPS)}")
-        if not callable(loop):
-            raise PluginLoadError(f"kernel {name!r} of {spec.name!r} is not callable")
-
-
-def _check_index_type(spec: IndexTypeSpec) -> None:
-    _check_name(spec.name, "name of an index type")
-    if not isinstance(spec.details_url, str) or details_key(spec.details_url) is None:
-        raise PluginLoadError(f"{spec.details_url!r} cannot be the type URL of an index type")
-    _check_factory(spec.factory, spec.name)
-
-
-def _check_name(name: object, what: str) -> None:
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
-        raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
-
-
-def _check_options(options: object, owner: str) -> None:
-    if not isinstance(options, frozenset) or not all(isinstance(name, str) for name in options):
-        raise PluginLoadError(f"options of {owner!r} are not a frozenset of names")
-
-
-def _check_factory(factory: object, owner: str) -> None:
-    if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
-        raise PluginLoadError(f"factory of {owner!r} is neither callable nor 'module:attribute'")

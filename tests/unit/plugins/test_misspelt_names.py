@@ -138,7 +138,7 @@ def test_a_handler_requires_capabilities_that_there_are() -> None:
 @pytest.mark.parametrize(
     ("declared", "text"),
     [
-        ({"schemes": "vault"}, "are text"),
+        ({"schemes": "vault"}, "schemes of ObjectStoreSpec 'x' is str"),
         ({"options": frozenset({"pin"}), "secret_options": frozenset({"pn"})}, "'pin'"),
         ({"options": frozenset({"region"}), "option_aliases": {"r": "regoin"}}, "'region'"),
     ],
