@@ -17,7 +17,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import extension
 from lance_core.schema.arrow import check_names
 from lance_core.schema.field import BLOB_KEY, UNASSIGNED, Field
-from lance_core.schema.path import format_path
+from lance_core.schema.path import format_path, unquoted
 from lance_core.schema.project import keep_ids
 from lance_core.schema.storable import RESERVED_NAMES
 from lance_core.schema.tree import Schema
@@ -175,12 +175,12 @@ def alter_fields(
         field = schema.field_by_path(one.path)
         if field is None:
             raise SchemaMismatchError(f'Column "{one.path}" does not exist in the dataset')
-        if one.name in RESERVED_NAMES and field.parent_id == UNASSIGNED:
+        if unquoted(one.name or "") in RESERVED_NAMES and field.parent_id == UNASSIGNED:
             raise SchemaMismatchError(f"column name {one.name!r} is reserved")
         before = changes.get(field.id, Alteration(one.path))
         changes[field.id] = Alteration(
             one.path,
-            before.name if one.name is None else one.name,
+            before.name if one.name is None else unquoted(one.name),
             before.nullable if one.nullable is None else one.nullable,
             before.data_type if one.data_type is None else one.data_type,
         )

@@ -10,7 +10,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from lance_core.errors import printable
+from lance_core.errors import InvalidInputError, printable
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.field import Field
 from lance_core.schema.tree import Schema
@@ -94,7 +94,10 @@ class LanceSchema:
 
     def field(self, name: str) -> LanceField | None:
         """The field at a dotted path, for example ``"point.x"``; None if there is none."""
-        found = self._schema.field_by_path(name)
+        try:
+            found = self._schema.field_by_path(name)
+        except InvalidInputError:
+            return None  # the text is not a path
         return None if found is None else LanceField(found)
 
     def field_case_insensitive(self, name: str) -> LanceField | None:

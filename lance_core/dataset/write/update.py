@@ -96,6 +96,8 @@ class _Update:
         self._environment = environment
         columns = [_new_column(snapshot, name, sql) for name, sql in updates.items()]
         self._new = {column.field.name: column for column in columns}
+        if len(self._new) < len(columns):
+            raise InvalidInputError(f"a column is updated twice: {', '.join(updates)}")
         self._plan = deletions.plan_of(snapshot, "true" if where is None else where)
 
     def run(self, options: CommitOptions) -> tuple[Snapshot, UpdateResult]:
@@ -168,17 +170,17 @@ def _new_column(snapshot: Snapshot, name: str, sql: str) -> _NewColumn:
     """The column ``name`` with the values of ``sql``, cast to the type of the column."""
     schema = snapshot.schema
     fields = {field.name: field for field in schema.fields}
-    field = fields.get(name)
-    if field is None:
-        lineage = schema.lineage(name)
-        if lineage:
-            raise InvalidInputError(
-                f"Nested column references are not supported: {shortened(name)}; update the whole "
-                f"column {lineage[0].name!r}"
-            )
+    lineage = schema.lineage(name)
+    if not lineage:
         raise InvalidInputError(
             f"Column {shortened(name)} does not exist in the table{hint(name, schema.names)}"
         )
+    if len(lineage) > 1:
+        raise InvalidInputError(
+            f"Nested column references are not supported: {shortened(name)}; update the whole "
+            f"column {lineage[0].name!r}"
+        )
+    (field,) = lineage
     if has_blobs_v2([field]):
         raise UnsupportedFeatureError(
             f"column {name!r} has blobs, which cannot get new values by an update"

@@ -13,6 +13,9 @@ from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.suggestions import no_field
 
+TABLE = {b"lance-core:is-table": b""}
+"""Metadata of a struct column that stands for a table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -22,8 +25,8 @@ class Name:
     quoted: bool = False
 
 
-def resolve(schema: pa.Schema, first: Name) -> ColumnNode:
-    """The top-level column with this name.
+def resolve(schema: pa.Schema, first: Name, table: str = "") -> ColumnNode:
+    """The top-level column with this name, of ``table`` if there are several.
 
     Raises `InvalidInputError` for an ambiguous name and for an unknown one.
     """
@@ -35,13 +38,20 @@ def resolve(schema: pa.Schema, first: Name) -> ColumnNode:
     if len(found) > 1:
         raise InvalidInputError(f"the name {first.text} is ambiguous: {', '.join(found)}")
     if not found:
-        raise InvalidInputError(no_field(first.text, schema.names))
+        raise InvalidInputError(no_field(first.text, schema.names, table))
     field = schema.field(found[0])
     return ColumnNode((found[0],), field.type, field.nullable, field.metadata)
 
 
 def child(parent: ColumnNode, name: str) -> ColumnNode:
-    """A field of a struct column. Raises `InvalidInputError` if there is none."""
+    """A field of a struct column. Raises `InvalidInputError` if there is none.
+
+    If the struct stands for a `TABLE`, its fields are columns, whose names may differ in case.
+    """
+    if (parent.metadata or {}).keys() >= TABLE.keys():
+        column = resolve(pa.schema(list(parent.type)), Name(name), ".".join(parent.path))
+        path = (*parent.path, *column.path)
+        return ColumnNode(path, column.type, True, column.metadata)
     kind, shown = parent.type, ".".join(parent.path)
     if not pa.types.is_struct(kind):
         raise InvalidInputError(f"{shown} has the type {kind}: it has no field {name}")

@@ -40,6 +40,7 @@ from lance_core.errors import (
 from lance_core.index.files import Progress, no_progress
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager
+from lance_core.schema.path import quoted
 from lance_core.suggestions import hint, shortened
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.index_coverage import SYSTEM_INDICES
@@ -196,7 +197,7 @@ def check_name(name: object) -> None:
 
 
 def _default_name(request: IndexRequest, named: Mapping[str, Sequence[IndexMetadata]]) -> str:
-    base = f"{request.path}_idx"
+    base = f"{_unquoted_path(request)}_idx"
     names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
     return next(
         name for name in names if all(_may_replace(request, one) for one in named.get(name, ()))
@@ -258,3 +259,11 @@ def drop(snapshot: Snapshot, name: str) -> Snapshot:
     if name in SYSTEM_INDICES:
         raise InvalidInputError(f"{name} is not an index of a column")
     return commit_change(snapshot, CreateIndex((), segments_named(snapshot, name)))
+
+
+def _unquoted_path(request: IndexRequest) -> str:
+    """The path in the name of an index: quoted, as in pylance, only where dots are ambiguous."""
+    names = [field.name for field in request.lineage]
+    if not any("." in name for name in names):
+        return ".".join(names)
+    return ".".join(quoted(name) for name in names)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import Filter, as_filter
+from lance_core.dataset.expressions.sql.names import TABLE
 from lance_core.dataset.read.projection import queryable, select
 from lance_core.dataset.read.scan_window import KeyMatches
 from lance_core.dataset.read.window_sizing import late_sizer
@@ -179,7 +180,9 @@ class UpdateCondition:
         self._snapshot = snapshot
         table = snapshot.schema_with_descriptions
         sides = [(SOURCE, source), (TARGET, queryable(table))]
-        schema = pa.schema([pa.field(side, pa.struct(list(columns))) for side, columns in sides])
+        schema = pa.schema(
+            [pa.field(side, pa.struct(list(columns)), metadata=TABLE) for side, columns in sides]
+        )
         self._filter = _parsed(sql, schema)
         names = _columns_of(self._filter, TARGET, schema)
         self._target = select(table, names)

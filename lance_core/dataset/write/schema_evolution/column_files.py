@@ -235,7 +235,7 @@ def _until(failed: Sequence[BaseException], batches: Batches) -> Iterator[pa.Rec
         yield batch
 
 
-def nullable_batch(columns: Iterable[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """A batch whose columns may have nulls, also those that are not nullable in ``schema``."""
-    nullable = pa.schema([field.with_nullable(True) for field in schema])
-    return pa.RecordBatch.from_arrays(list(columns), schema=nullable)
+def nullable_batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """``rows`` in few batches whose columns may have nulls, also those that are not nullable."""
+    schema = pa.schema([field.with_nullable(True) for field in rows.schema])
+    return fitting_batches(rows, schema)

@@ -14,9 +14,12 @@ from lance_core.dataset.read.scan import scan_table
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.schema_evolution.column_files import plan_of_fragments
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import SchemaMismatchError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.extension import storage_of
+from lance_core.schema.path import unquoted
 from lance_core.table.fragments.fragment import Fragment
 
 if TYPE_CHECKING:
@@ -38,16 +41,16 @@ class RightRows:
 
     @classmethod
     def of(cls, reader: pa.RecordBatchReader, right_on: str) -> RightRows:
-        """The rows of ``reader``, whose keys are in the column ``right_on``.
+        """The rows of ``reader``, whose keys are in the column ``right_on``, which may be quoted.
 
         Raises `SchemaMismatchError` without rows, without that column, or without other columns.
         """
-        if reader.schema.get_field_index(right_on) < 0:
-            raise SchemaMismatchError(f"Column {right_on} does not exist in the right side dataset")
+        right_on = right_column(reader.schema, right_on)
         data = reader.read_all()
         if not data.num_rows or data.num_columns < 2:
             raise SchemaMismatchError("the data to merge has no rows, or no other columns")
-        data = with_joined_chunks(data.take(pa.array(np.arange(data.num_rows - 1, -1, -1))))
+        backwards = from_numpy(np.arange(data.num_rows - 1, -1, -1))
+        data = with_joined_chunks(take_rows(data, backwards))
         keys = combine_chunks(data.column(right_on))
         if isinstance(keys, pa.ExtensionArray):
             keys = keys.storage
@@ -61,6 +64,17 @@ class RightRows:
             return combine_chunks(pc.index_in(keys, value_set=self.keys))
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
             raise SchemaMismatchError(f"cannot join on {keys.type} values: {error}") from error
+
+
+def right_column(schema: pa.Schema, name: str) -> str:
+    """The column ``name``, which may be quoted, of the data to merge.
+
+    Raises `SchemaMismatchError` if there is none.
+    """
+    for column in (name, unquoted(name)):
+        if schema.get_field_index(column) >= 0:
+            return column
+    raise SchemaMismatchError(f"Column {name} does not exist in the right side dataset")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
@@ -16,9 +15,10 @@ from lance_core.dataset.write.schema_evolution.add_columns import AddedColumns
 from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
     Batches,
-    nullable_batch,
+    nullable_batches,
 )
 from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError
 from lance_core.schema.evolution import ExtendedSchema
@@ -91,10 +91,10 @@ class _Joining(AddedColumns):
 
     def _rows(self, positions: pa.Array) -> Batches:
         for start in range(0, len(positions), BATCH_ROWS):
-            rows = self._other.columns.take(positions.slice(start, BATCH_ROWS))
+            rows = take_rows(self._other.columns, positions.slice(start, BATCH_ROWS))
             _check_nulls(rows, self._snapshot.storage_version)
             # Nulls of rows without a match are checked when the file is written.
-            yield nullable_batch(map(combine_chunks, rows.columns), rows.schema)
+            yield from nullable_batches(rows)
 
 
 def _check_nulls(rows: pa.Table, version: FileVersion) -> None:

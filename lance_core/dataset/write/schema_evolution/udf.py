@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lance_core.dataset.write.input import ReaderLike, to_reader
 from lance_core.errors import InvalidInputError, UserFunctionError
+from lance_core.schema.path import unquoted
 
 Function = Callable[[pa.RecordBatch], Any]
 
@@ -175,7 +176,10 @@ def as_transform(
                 raise TypeError(f"Column names must be a string. Got {type(name)}")
             if not isinstance(text, str):
                 raise TypeError(f"Column expressions must be a string. Got {type(text)}")
-        return given
+        named = {unquoted(name): text for name, text in given.items()}
+        if len(named) < len(given):
+            raise InvalidInputError(f"a column is named twice: {', '.join(given)}")
+        return named
     if callable(given):
         try:
             return BatchUDF(given, call(given, sample()).schema)

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.read.live_rows import offsets_of
 from lance_core.dataset.read.projection import META_COLUMNS
 from lance_core.dataset.read.scan import scan_batches
@@ -18,10 +17,12 @@ from lance_core.dataset.write.discard_on_failure import discard_on_failure
 from lance_core.dataset.write.schema_evolution.column_files import (
     BATCH_ROWS,
     ColumnFiles,
-    nullable_batch,
+    nullable_batches,
     plan_of_fragments,
 )
-from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows
+from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows, right_column
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -80,7 +81,8 @@ def _schema(snapshot: Snapshot, given: pa.Schema, right_on: str) -> Schema:
     """The fields of the table that ``given`` has new values for."""
     if snapshot.storage_version is FileVersion.V0_1:
         raise UnsupportedFeatureError("columns of a table of file version 0.1 cannot be updated")
-    names = [name for name in given.names if name != right_on]
+    keys = right_column(given, right_on)
+    names = [name for name in given.names if name != keys]
     for name in names:
         if name in META_COLUMNS:
             raise SchemaMismatchError(
@@ -111,11 +113,12 @@ def _updated(
         found = positions.slice(start, batch.num_rows)
         start += batch.num_rows
         matched = np.asarray(found.is_valid())
-        new = other.columns.select(batch.schema.names).take(found.drop_null())
+        new = take_rows(other.columns.select(batch.schema.names), found.drop_null())
         source = np.arange(batch.num_rows)
         source[matched] = batch.num_rows + np.arange(new.num_rows)
         columns = [
-            pa.concat_arrays([old, combine_chunks(values)]).take(pa.array(source))
+            pa.chunked_array([old, *values.chunks])
             for old, values in zip(batch.columns, new.columns, strict=True)
         ]
-        yield nullable_batch(columns, batch.schema)
+        both = pa.Table.from_arrays(columns, schema=batch.schema)
+        yield from nullable_batches(take_rows(both, from_numpy(source)))

@@ -223,7 +223,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     ({"n": "i * 1000000000"}, SchemaMismatchError, "column 'n'"),
     ({"i": "nullif(i, 1)"}, SchemaMismatchError, "field i is not nullable"),
     ({"i": "NULL"}, SchemaMismatchError, "field i is not nullable"),
-    ({"j": "s"}, SchemaMismatchError, "field j: not valid JSON"),
+    ({"j": "s"}, SchemaMismatchError, "field j, row 0 of its batch: not valid JSON"),
 ]
 
 
