@@ -119,6 +119,17 @@ class LruCache(Generic[K, V]):
             if self._being_made is not None:
                 self._being_made.pop(key, None)
 
+    def peek(self, key: K) -> V | None:
+        """The item for ``key`` if there is one; it does not become the most recently used."""
+        with self._lock:
+            return self._items.get(key)
+
+    def remove(self, key: K) -> None:
+        """Remove the item for ``key`` if there is one."""
+        with self._lock:
+            if key in self._items:
+                self._total -= self._weight(self._items.pop(key))
+
     def forget_makers(self) -> None:
         """Forget the threads that create items, because they belong to another process."""
         if self._being_made is not None:

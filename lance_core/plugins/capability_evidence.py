@@ -1,8 +1,8 @@
 """Determine the guarantees of a store from user options, a probe, or the store's declaration.
 
 User options take precedence. A guarantee that the store declares as unknown is tested by a probe of
-the store, once per process for each location and set of options. Since a probe writes, it runs only
-if a commit depends on the result.
+the store, once per process for each server, container and way of writing. Since a probe writes, it
+runs only if a commit depends on the result. A result that allows no commit is not kept.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from lance_core.commits.base import CommitHandlerSpec
 from lance_core.commits.environment import Environment
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
+from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.store_cache import CAPABILITY_OPTIONS, Options
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.probe import probe
 from lance_core.store.secret import plain
 from lance_core.store.uri import StoreUrl
+from lance_core.store.wrappers.prefix import PrefixStore
 
 MAX_PROBED = 256
-"""Maximum number of cached probe results, one per location and set of options."""
+"""Maximum number of cached probe results."""
 
 PROBED = frozenset({"put_if_absent", "rename_if_absent", "copy_if_absent"})
 """Capabilities that a probe can test."""
@@ -56,23 +58,85 @@ def missing(spec: CommitHandlerSpec, capabilities: StoreCapabilities) -> list[st
     return sorted(spec.requires - capabilities.guaranteed())
 
 
-probes: LruCache[Hashable, StoreCapabilities] = LruCache(MAX_PROBED, parents_only=True)
-"""Results of probes, by location and options."""
+@dataclass(frozen=True, slots=True)
+class ProbeVerdict:
+    """What a store guarantees. ``is_probed``: by a probe of this process, not by a record of one.
+
+    A verdict belongs to what gives the guarantees (`ObjectStore.guarantor`), so a branch has the
+    verdict of its table, and so have other tables in the same bucket.
+    """
+
+    capabilities: StoreCapabilities
+    is_probed: bool = True
+
+
+probes: LruCache[Hashable, ProbeVerdict] = LruCache(MAX_PROBED, made_once=True)
+"""Verdicts that this process relies on."""
+
+_refuted: LruCache[Hashable, bool] = LruCache(MAX_PROBED)
+"""What a probe of this process has found unsafe, and no later one safe: no record is believed."""
 
 
 def probe_store(
     store: ObjectStore, url: StoreUrl, options: Options, environment: Environment
 ) -> StoreCapabilities:
-    """Probe the store, once per process for each location and set of options; this writes to it.
+    """Probe the store, once per process for each `ProbeVerdict`; this writes to it.
 
     Returns its capabilities with the user's ``yes`` and ``no`` options applied. Raises the errors
     of a write to the store.
     """
-    place = (url.scheme, url.netloc, "" if url.netloc else url.path)
-    key = (type(store), place, frozenset(options.items()))
-    seen = probes.get(key, lambda: probe(store, environment.new_uuid))
+    key = verdict_key(store, url, options)
+    verdict = probes.get(key, lambda: ProbeVerdict(probe(store, environment.new_uuid)))
     said = {name: value for name, value in options.items() if plain(value).lower() != "probe"}
-    return apply_user_overrides(seen, said)
+    return apply_user_overrides(verdict.capabilities, said)
+
+
+def verdict_key(store: ObjectStore, url: StoreUrl, options: Options) -> Hashable:
+    """What the verdict about ``store`` belongs to."""
+    if store.guarantor is not None:
+        return store.guarantor
+    path = "" if url.netloc else url.path
+    while isinstance(store, PrefixStore):  # a branch, in the folder of its table
+        path, store = path.removesuffix(f"/{store.prefix}"), store.inner
+    return type(store), url.scheme, url.netloc, path, frozenset(options.items())
+
+
+def refute(key: Hashable) -> None:
+    """Forget the verdict for ``key``, which allows no commit: the next commit probes again.
+
+    Handlers that were chosen by an earlier verdict for ``key`` do not rely on it any more.
+    """
+    probes.remove(key)
+    _refuted.get(key, lambda: True)
+
+
+def confirm(key: Hashable) -> None:
+    """Note that the verdict for ``key`` allows commits."""
+    _refuted.remove(key)
+
+
+def believe(store: ObjectStore, proven: frozenset[str]) -> None:
+    """Rely on a record that a probe has shown the guarantees ``proven``."""
+    guarantor = store.guarantor
+    if guarantor is not None and guarantor not in _refuted:
+        known = replace(store.capabilities, **dict.fromkeys(proven, Guarantee.YES))
+        probes.get(guarantor, lambda: ProbeVerdict(known, is_probed=False))
+
+
+def is_from_record(key: Hashable) -> bool:
+    """True if the verdict for ``key`` comes from a record, which may prove too little."""
+    verdict = probes.peek(key)
+    return verdict is not None and not verdict.is_probed
+
+
+def verdict_of(store: ObjectStore) -> ProbeVerdict | None:
+    """The verdict about a store with a `ObjectStore.guarantor`; None without one."""
+    return probes.peek(store.guarantor)
+
+
+def is_probe_requested(options: Options) -> bool:
+    """True if the user asks for a probe, whatever is known."""
+    return any(plain(options[n]).strip().lower() == "probe" for n in PROBED & options.keys())
 
 
 def is_worth_probing(specs: Iterable[CommitHandlerSpec], known: StoreCapabilities) -> bool:

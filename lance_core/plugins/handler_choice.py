@@ -27,10 +27,15 @@ from lance_core.errors import PluginLoadError, StoreError
 from lance_core.plugin_calls import wrong_result
 from lance_core.plugins.capability_evidence import (
     apply_user_overrides,
+    confirm,
+    is_from_record,
     is_worth_probing,
     missing,
     no_safe_handler_error,
     probe_store,
+    probes,
+    refute,
+    verdict_key,
 )
 from lance_core.plugins.factories import call_factory
 from lance_core.plugins.manager import get_manager
@@ -73,17 +78,24 @@ def select_commit_handler(
         if not missing(spec, known):
             return make(spec)
 
+    key = verdict_key(store, url, options)
+
     def prove() -> CommitHandler:
-        shown = known
-        if is_worth_probing(candidates, known):
+        if not is_worth_probing(candidates, known):
+            raise no_safe_handler_error(url, candidates, known)
+        while True:
+            is_record = is_from_record(key)
             shown = probe_store(store, url, options, environment)
-        for spec in candidates:
-            if not missing(spec, shown):
-                return make(spec)
-        raise no_safe_handler_error(url, candidates, shown)
+            for spec in candidates:
+                if not missing(spec, shown):
+                    confirm(key)
+                    return make(spec)
+            refute(key)
+            if not is_record:
+                raise no_safe_handler_error(url, candidates, shown)
 
     reader = ReadOnlyCommitHandler(store) if wanted is None else make(wanted)
-    return UnprovenCommitHandler(reader, prove)
+    return UnprovenCommitHandler(reader, prove, lambda: key in probes)
 
 
 def _asked_for(
@@ -156,9 +168,15 @@ class UnprovenCommitHandler(CommitHandler):
 
     keeps_contract = True
 
-    def __init__(self, reader: CommitHandler, prove: Callable[[], CommitHandler]) -> None:
+    def __init__(
+        self,
+        reader: CommitHandler,
+        prove: Callable[[], CommitHandler],
+        is_still_proven: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._reader = reader
         self._prove = prove
+        self._is_still_proven = is_still_proven
         self._proven: CommitHandler | None = None
 
     def latest(self) -> ManifestLocation | None:
@@ -185,7 +203,7 @@ class UnprovenCommitHandler(CommitHandler):
 
     def _proof(self) -> CommitHandler:
         proven = self._proven
-        if proven is None:
+        if proven is None or not self._is_still_proven():
             try:
                 proven = self._proven = self._prove()
             except StoreError as error:

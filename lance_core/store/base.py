@@ -240,6 +240,16 @@ class ObjectStore(ABC):
         """The guarantees of this instance."""
 
     @property
+    def guarantor(self) -> str | None:
+        """What gives the guarantees: the server, the container, and the way of writing to it.
+
+        A text of any length without secrets. What a probe finds holds for all stores with an equal
+        text, in all processes, whatever their folders and credentials. None: only for stores of
+        the same kind, place and options in this process.
+        """
+        return None
+
+    @property
     def durability(self) -> Durability | None:
         """The durability of completed writes; None if the caller cannot choose it."""
         return None

@@ -108,7 +108,7 @@ class _Trial:
         self._store = store
         self._write = write
         self._path = path
-        self._used = {path}
+        self._used = set[str]()
 
     def keeps_what_is_there(self) -> bool:
         """True if an object is never replaced, independent of how it was created."""
@@ -150,7 +150,7 @@ class _Trial:
 
     def _made(self, content: bytes, path: str) -> bool | None:
         """Like `made`, at ``path``; None if the response was lost."""
-        self._used |= {path, _source(path, content)}
+        self._used |= {path} if self._write is _put else {path, _source(path, content)}
         try:
             self._write(self._store, path, content)
         except ObjectExistsError:

@@ -25,6 +25,7 @@ from lance_core.errors import (
 )
 from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.handler_choice import MARKER
+from lance_core.plugins.probe_records import learn_probes
 from lance_core.store.config import StoreConfig
 from lance_core.store.memory import with_own_name
 from lance_core.store.secret import hide_secrets
@@ -160,7 +161,9 @@ def open_version(root: TableRoot, version: object = None) -> Snapshot:
     """
     root, number = resolve(root, version)
     snapshot = _open(root, number)
-    marker = snapshot.manifest.config.get(MARKER)
+    config = snapshot.manifest.config
+    learn_probes(root.store, config, root.config.options)
+    marker = config.get(MARKER)
     if marker is None:
         return snapshot
     # The table's config names its commit handler: look the version up with that handler.

@@ -25,6 +25,7 @@ from lance_core.errors import (
     InvalidInputError,
     UnsupportedFeatureError,
 )
+from lance_core.plugins.probe_records import probe_record
 from lance_core.suggestions import unknown_argument
 from lance_core.table.paths import DETACHED, NamingScheme
 from lance_core.table.transactions.apply import CommitFacts
@@ -113,8 +114,10 @@ def commit(
     Checks that the transaction's files exist unless ``options`` state their age. Then cleans up
     older versions if the table's config asks for it.
     """
+    before = {} if base is None else base.manifest.config
     options = replace(
         options,
+        facts=replace(options.facts, config=probe_record(root.store, before)),
         age_of_files=options.age_of_files or (lambda: math.inf),
         each=partial(in_order, ahead=IO_THREADS, is_io_bound=root.store.read_ahead > 0),
     )

@@ -137,6 +137,11 @@ class RemoteClient(ABC):
         """The guarantees of the service. Remote stores never offer ``rename_if_absent``."""
 
     @property
+    def guarantor(self) -> str | None:
+        """See `ObjectStore.guarantor`."""
+        return None
+
+    @property
     def copies_parts(self) -> bool:
         """True if the service copies ranges of objects as parts (`copy_part`)."""
         return False

@@ -81,6 +81,10 @@ class RemoteStore(ObjectStore):
     def capabilities(self) -> StoreCapabilities:
         return self.client.capabilities
 
+    @property
+    def guarantor(self) -> str | None:
+        return self.client.guarantor
+
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         found = self._reader.ranges(path, self._key(path), ranges)
         count_reads(found)

@@ -39,12 +39,21 @@ class PrefixStore(ObjectStore):
         self.read_ahead = inner.read_ahead
         self.has_views = inner.has_views
 
+    @property
+    def prefix(self) -> str:
+        """The folder in ``inner``, without a slash at the end."""
+        return self._prefix[:-1]
+
     def __repr__(self) -> str:
         return f"PrefixStore({self.inner!r}, {self._prefix[:-1]!r})"
 
     @property
     def capabilities(self) -> StoreCapabilities:
         return self.inner.capabilities
+
+    @property
+    def guarantor(self) -> str | None:
+        return self.inner.guarantor
 
     @property
     def durability(self) -> Durability | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -38,7 +39,8 @@ class CommitFacts:
     ``timestamp_ns``: nanoseconds since the epoch, UTC. ``storage_version``: file version of a new
     or overwritten table; None takes the version of the table or of the files. ``stable_row_ids``:
     True if a new table has stable row ids; ignored for an existing table. ``source``: the version
-    that a Restore restores or a Clone copies, None for other operations.
+    that a Restore restores or a Clone copies, None for other operations. ``config``: entries that
+    the version's config gets in addition.
     """
 
     timestamp_ns: int = 0
@@ -46,6 +48,7 @@ class CommitFacts:
     stable_row_ids: bool = False
     writer_version: WriterVersion = THIS_LIBRARY
     source: ManifestFile | None = None
+    config: Mapping[str, str] | None = None
 
 
 def writes_transaction_file(base: ManifestFile | None) -> bool:
@@ -65,6 +68,8 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
     if facts.source is not None:
         check_writable(facts.source.manifest.flags)  # the new version gets these flags
     draft = transaction.operation.apply(_draft(base, transaction, facts))
+    if facts.config:
+        draft = dataclasses.replace(draft, config={**draft.config, **facts.config})
     name = transaction.file_name if writes_transaction_file(base) else ""
     manifest = Manifest(
         version=draft.version,

@@ -36,6 +36,7 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
+from lance_core.store.remote.connection_failures import origin_of
 from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
 from lance_core_azure.credentials import SCOPE, Credentials, Kind
 from lance_core_azure.errors import from_response, redact
@@ -105,6 +106,13 @@ class AzureClient(RemoteClient):
     @property
     def capabilities(self) -> StoreCapabilities:
         return self._capabilities
+
+    @property
+    def guarantor(self) -> str:
+        """Server, container, and the proxy that writes pass."""
+        settings, proxy = self._settings, self._settings.remote.proxy_url
+        via = origin_of(proxy) if proxy else ""
+        return "\n".join(("azure", settings.endpoint, settings.container, via))
 
     def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
         first, length = (wanted.start, wanted.length) if wanted else (0, MAX_OBJECT)

@@ -31,6 +31,7 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
+from lance_core.store.remote.connection_failures import origin_of
 from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.response_limits import MAX_RESPONSE
 from lance_core_gcs.errors import Meaning
@@ -89,6 +90,13 @@ class GcsClient(RemoteClient):
     @property
     def capabilities(self) -> StoreCapabilities:
         return self._capabilities
+
+    @property
+    def guarantor(self) -> str:
+        """Server, bucket, and the proxy that writes pass."""
+        proxy = self._options.settings.proxy_url
+        parts = (self._options.endpoint, self._options.bucket, origin_of(proxy) if proxy else "")
+        return "\n".join(("gcs", *parts))
 
     def get(self, key: str, wanted: ByteRange | None, etag: str | None = None) -> Content:
         most = MAX_OBJECT if wanted is None else wanted.length

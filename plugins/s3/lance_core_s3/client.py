@@ -170,6 +170,18 @@ class S3Client(RemoteClient):
         return UploadedPart(number, str(field(response, "ETag")))
 
     @property
+    def guarantor(self) -> str:
+        """Server, bucket, and what changes the requests of a write on their way to the server."""
+        settings = self._settings
+        kind = settings.encryption.kind if settings.encryption else ""
+        parts = (
+            *("s3", str(self._connected().meta.endpoint_url), settings.bucket),
+            *(_addressing(settings), str(settings.unsigned_payload), str(kind)),
+            origin_of(self._remote.proxy_url) if self._remote.proxy_url else "",
+        )
+        return "\n".join(parts)
+
+    @property
     def copies_parts(self) -> bool:
         return True
 
