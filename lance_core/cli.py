@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lance_core._version import __version__
-from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+from lance_core.commits.base import CommitHandlerSpec
 from lance_core.dataset import LanceDataset
 from lance_core.dataset.api import dataset
 from lance_core.dataset.values.index_description import IndexDescription
@@ -17,7 +17,7 @@ from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
 from lance_core.plugins import get_manager, open_store, select_commit_handler
-from lance_core.plugins.factories import problem_of
+from lance_core.plugins.factories import Spec, problem_of
 from lance_core.plugins.loading import DISABLE_VARIABLE, ONLY_VARIABLE, Contribution
 from lance_core.plugins.missing_plugin import this_process
 from lance_core.plugins.scaffold import KINDS, write_package
@@ -115,10 +115,11 @@ def _check_lines(options: argparse.Namespace) -> Iterator[str]:
     """One line for each factory and URL; raises `PluginLoadError` at the end if one failed."""
     problems = len(get_manager().failures)
     for plugin in get_manager().plugins:
-        specs: list[ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec] = [
+        specs: list[Spec] = [
             *plugin.object_stores,
             *plugin.commit_handlers,
             *plugin.manifest_stores,
+            *plugin.index_types,
         ]
         for spec in specs:
             problem = problem_of(spec)

@@ -6,10 +6,11 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from pathlib import PurePath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
+from lance_core.index.spec import IndexTypeSpec
 from lance_core.on_demand import lazy_module
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret, wrap_secrets
@@ -64,12 +65,16 @@ def masked(text: str, url: StoreUrl, options: Mapping[str, str | Secret]) -> str
     return redacted(text, [*_secrets(url), *_secrets_of(options)])
 
 
-def problem_of(spec: ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec) -> str | None:
+Spec: TypeAlias = ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec | IndexTypeSpec
+"""A descriptor with a factory."""
+
+
+def problem_of(spec: Spec) -> str | None:
     """The reason why the factory of ``spec`` cannot be called, or None.
 
     The factory is imported and its signature is checked; it is not called.
     """
-    arguments = 4 if isinstance(spec, CommitHandlerSpec) else 2
+    arguments = {CommitHandlerSpec: 4, IndexTypeSpec: 0}.get(type(spec), 2)
     try:
         factory = resolve_factory(spec.factory, repr(spec.name))
     except PluginLoadError as error:

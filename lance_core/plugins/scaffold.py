@@ -30,6 +30,10 @@ KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "An encoding of lance-core for ascending numbers",
         {"encoding.py.in": "@module@/encoding.py", "test_encoding.py.in": "tests/test_encoding.py"},
     ),
+    "index": (
+        "An index type of lance-core for integers",
+        {"index.py.in": "@module@/index.py", "test_index.py.in": "tests/test_index.py"},
+    ),
 }
 """Description and templates of each kind of package, with the path of the created file."""
 

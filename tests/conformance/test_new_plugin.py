@@ -32,6 +32,7 @@ NAMES = {
     "handler": "copying",
     "manifest-store": "folder-rows",
     "encoding": "rising",
+    "index": "hashed",
 }
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 WRITTEN = Path(tempfile.mkdtemp(prefix="new-plugins-"))
@@ -57,6 +58,7 @@ def module_of(kind: str) -> types.ModuleType:
 
 STORE, HANDLER = written("store"), written("handler")
 ROWS, ENCODING = written("manifest-store"), written("encoding")
+INDEX = written("index")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,6 +106,11 @@ class TestEncoding(ENCODING.TestRising):  # type: ignore[misc, name-defined]
     """The encoding of a new package."""
 
 
+class TestIndex(INDEX.TestHashed):  # type: ignore[misc, name-defined]
+    """The index type of a new package."""
+
+
+test_filters_use_the_index = INDEX.test_filters_use_it
 test_tables_live_on_the_store = STORE.test_tables_live_on_it
 test_tables_are_committed_by_the_handler = HANDLER.test_tables_are_committed_by_it
 test_tables_are_committed_through_the_rows = ROWS.test_tables_are_committed_through_them
@@ -120,9 +127,14 @@ def test_new_packages_offer_what_can_be_used() -> None:
     specs = [
         spec
         for plugin in offered
-        for spec in (*plugin.object_stores, *plugin.commit_handlers, *plugin.manifest_stores)
+        for spec in (
+            *plugin.object_stores,
+            *plugin.commit_handlers,
+            *plugin.manifest_stores,
+            *plugin.index_types,
+        )
     ]
-    assert [problem_of(spec) for spec in specs] == [None] * 3
+    assert [problem_of(spec) for spec in specs] == [None] * 4
 
 
 def test_new_packages_have_no_gaps() -> None:
