@@ -54,6 +54,41 @@ def is_pool_thread() -> bool:
     return getattr(_thread, "is_of_a_pool", False)
 
 
+class AbandonedTaskError(Exception):
+    """Ends a task whose result nobody wants any more; no caller ever gets it."""
+
+
+def check_not_abandoned() -> None:
+    """Raise `AbandonedTaskError` if the caller of `ThreadPool.in_order` has given up.
+
+    Tasks that may take long call it between their steps: a process that was interrupted does not
+    end before its threads do.
+    """
+    is_abandoned = getattr(_thread, "is_abandoned", None)
+    if is_abandoned is not None and is_abandoned():
+        raise AbandonedTaskError
+
+
+def run_interruptibly(work: Callable[[], R]) -> R:
+    """The result of ``work``, a long call into native code that does not see signals.
+
+    On the main thread, a thread of its own runs it, so that Ctrl-C raises `KeyboardInterrupt` at
+    once. The work then goes on until it ends or the process does, which does not wait for it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    result: Future[R] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="lance-core-interruptible", daemon=True).start()
+    return result.result()
+
+
 def _mark_thread() -> None:
     _thread.is_of_a_pool = True
 
@@ -136,9 +171,9 @@ class ThreadPool:
         thread belongs to a pool.
 
         If the iterator is closed or an item fails, items that wait for a thread are cancelled.
-        Items in progress continue without being waited for, and their results or errors are
-        ignored. A child that was forked at that time processes the items again that were in
-        progress in the parent.
+        Items in progress continue without being waited for, at most until they call
+        `check_not_abandoned`, and their results or errors are ignored. A child that was forked at
+        that time processes the items again that were in progress in the parent.
         """
         if is_pool_thread():
             yield from map(work, items)
@@ -201,13 +236,21 @@ class _UnderWay(Generic[T, R]):
         self._work = work
         self._pool = pool
         self._process = os.getpid()
+        self._is_abandoned = False
         self.items: collections.deque[tuple[T, Future[R]]] = collections.deque()
 
     def begin(self, item: T) -> None:
         """Let a thread process ``item``."""
         if self._process != os.getpid():
             self._begin_again()
-        self.items.append((item, self._pool.submit(self._work, item)))
+        self.items.append((item, self._pool.submit(self._task, item)))
+
+    def _task(self, item: T) -> R:
+        _thread.is_abandoned = lambda: self._is_abandoned
+        try:
+            return self._work(item)
+        finally:
+            _thread.is_abandoned = None
 
     def next_result(self) -> R:
         """The result of the first item; raises its error."""
@@ -216,7 +259,8 @@ class _UnderWay(Generic[T, R]):
         return self.items.popleft()[1].result()
 
     def cancel(self) -> None:
-        """Cancel the items that no thread has started."""
+        """Cancel the items that no thread has started, and abandon the others."""
+        self._is_abandoned = True
         if self._process == os.getpid():
             for _, future in self.items:
                 future.cancel()

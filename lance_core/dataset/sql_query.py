@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from lance_core.concurrency.pools import run_interruptibly
 from lance_core.dataset.arrow_class import ArrowInstance
-from lance_core.dataset.expressions.datafusion import INSTALL, engine, engine_errors, session
+from lance_core.dataset.expressions.datafusion import (
+    INSTALL,
+    engine,
+    engine_errors,
+    query_memory,
+    session,
+)
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.read.scan_options import options_of
 from lance_core.dataset.scanner import LanceScanner
@@ -81,14 +89,17 @@ class SqlQuery:
             # Rows keep the order of the table where the query has none.
             "datafusion.optimizer.enable_round_robin_repartition": "false",
         }
-        context = session(sizes)
         self._table = EngineTable(dataset, options)
+        with engine_errors("cannot run the query"):
+            self._frame = run_interruptibly(partial(self._planned, sql, name, sizes))
+
+    def _planned(self, sql: str, name: str, sizes: dict[str, str]) -> Any:
+        context = session(sizes, query_memory())
         reads_only = (
             engine().SQLOptions().with_allow_ddl(False).with_allow_dml(False)
         ).with_allow_statements(False)
-        with engine_errors("cannot run the query"):
-            self._register(context, name)
-            self._frame = context.sql_with_options(sql, reads_only)
+        self._register(context, name)
+        return context.sql_with_options(sql, reads_only)
 
     def _register(self, context: Any, name: str) -> None:
         """Register the table as ``name``, with filters of float columns left to the engine.
@@ -118,7 +129,12 @@ class SqlQuery:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with engine_errors("cannot run the query"):
             try:
-                for batch in self._frame.execute_stream():
+                # The engine neither sees signals nor survives an interrupt in its calls of Python.
+                stream = iter(run_interruptibly(self._frame.execute_stream))
+                while True:
+                    batch = run_interruptibly(partial(next, stream, None))
+                    if batch is None:
+                        return
                     yield batch.to_pyarrow()
             except Exception:
                 # The engine only keeps the text of an error of the scan.
@@ -145,7 +161,7 @@ class EngineTable(ArrowInstance):
         self._dataset = dataset
         self._options = options
         self.schema = self.scanner().projected_schema
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
 
     def scanner(self, columns: list[str] | None = None, filter: Any = None) -> LanceScanner:
         """A scan of ``columns``, which may be meta columns, with a filter."""
@@ -184,6 +200,6 @@ class EnginePart(ArrowInstance):
         """The rows of the scan."""
         try:
             yield from self._scanner.to_batches()
-        except Exception as error:
+        except BaseException as error:  # also an interrupt in the middle of the scan
             self._table.failure = error
             raise

@@ -6,16 +6,21 @@ This is the only module that imports DataFusion's package.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lance_core.concurrency.pools import run_interruptibly
 from lance_core.dataset.expressions.sql.node import Datum
 from lance_core.dataset.expressions.sql.size_limit import check_added, is_variable, scalar_bytes
 from lance_core.errors import (
     InvalidInputError,
     LanceError,
+    ResultTooLargeError,
     UnsupportedFeatureError,
 )
 from lance_core.schema.empty_arrays import empty_batch
@@ -58,24 +63,38 @@ def call_engine(*values: Datum, name: str) -> Datum:
             text = f"c{number}"
             columns[text] = pa.repeat(value, count) if isinstance(value, pa.Scalar) else value
         arguments.append(text)
+    expression = f"{name}({', '.join(arguments)})"
     with engine_errors(name):
-        frame = _table(pa.table(columns))
-        call = frame.parse_sql_expr(f"{name}({', '.join(arguments)})")
-        batches = frame.select(call.alias(_VALUE)).collect()
-    parts = [_without_views(batch.column(0)) for batch in batches if batch.num_rows]
-    result = pa.concat_arrays(parts) if parts else _empty(frame, call)
+        result = run_interruptibly(partial(_called, expression, pa.table(columns)))
     return result if lengths else result[0]
 
 
-def _check_repeated(name: str, values: Sequence[Datum], count: int) -> None:
-    """Raise `ResultTooLargeError` if constants, once for each value, exceed the limit of results.
+def _called(expression: str, data: pa.Table) -> pa.Array:
+    frame = _table(data)
+    call = frame.parse_sql_expr(expression)
+    batches = frame.select(call.alias(_VALUE)).collect()
+    parts = [_without_views(batch.column(0)) for batch in batches if batch.num_rows]
+    return pa.concat_arrays(parts) if parts else _empty(frame, call)
 
-    No function that is handed on repeats its columns.
+
+def _check_repeated(name: str, values: Sequence[Datum], count: int) -> None:
+    """Raise `ResultTooLargeError` if texts, once for each value, exceed the limit of results.
+
+    Functions of lists may repeat a constant for each element, those of texts for each byte. Only
+    those in `_REPEATING` repeat the text of a column.
     """
     arrays = [value for value in values if not isinstance(value, pa.Scalar)]
     sizes = [scalar_bytes(value) for value in values if isinstance(value, pa.Scalar)]
-    leaves = max([count, *map(_num_leaves, arrays)])
+    lists = [array for array in arrays if pa.types.is_nested(array.type)]
+    if lists and any(part in name for part in _REPEATING):
+        texts = [a for a in arrays if is_variable(a.type) and not pa.types.is_nested(a.type)]
+        sizes += [pc.max(pc.binary_length(array)).as_py() or 0 for array in texts]
+    leaves = max([count, *map(_num_leaves, lists or arrays)])
     check_added(name, sum(sizes) * leaves)
+
+
+_REPEATING = ("replace", "to_string", "join")
+"""Parts of the names of functions that write a text once for each element of a list."""
 
 
 def _num_leaves(array: pa.Array) -> int:
@@ -125,22 +144,46 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def session(options: dict[str, str]) -> Any:
-    """A new session of DataFusion."""
-    found = engine()
-    config = found.SessionConfig()
+MIN_QUERY_BYTES = 1 << 30
+"""Memory that the operators of a query may always use together."""
+
+
+def query_memory() -> int:
+    """Bytes that the operators of a query may use: half of the machine's memory.
+
+    Sorts, aggregates and some joins write to temporary files beyond their part of it.
+    """
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        physical = 0
+    return max(physical // 2, MIN_QUERY_BYTES)
+
+
+def session(options: dict[str, str], memory: int | None = None) -> Any:
+    """A new session of DataFusion, whose operators use at most ``memory`` bytes."""
+    datafusion = engine()
+    config = datafusion.SessionConfig()
     for name, value in options.items():
         config = config.set(name, value)
-    return found.SessionContext(config)
+    if memory is None:
+        return datafusion.SessionContext(config)
+    runtime = datafusion.RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(memory)
+    return datafusion.SessionContext(config, runtime)
 
 
 @contextlib.contextmanager
 def engine_errors(what: str) -> Iterator[None]:
-    """Translate errors of the engine to `InvalidInputError`; ours stay."""
+    """Translate errors of the engine to `InvalidInputError`; ours stay.
+
+    A query that needs more than its memory raises `ResultTooLargeError`.
+    """
     try:
         yield
     except (LanceError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # the engine has no class of its own; a panic is no Exception
         first = str(error).split("\n", maxsplit=1)[0]
+        if "Resources exhausted" in first:
+            raise ResultTooLargeError(f"{what}: {first}") from error
         raise InvalidInputError(f"{what}: {first}") from error

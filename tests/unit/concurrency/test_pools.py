@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from lance_core.concurrency import pools
 from lance_core.concurrency.pools import IO_THREADS, ThreadPool, in_order, num_threads
 
 SCRIPT = """
@@ -78,3 +81,27 @@ def test_tables_can_be_used_after_the_main_thread_has_ended(tmp_path: Path) -> N
         command, cwd=tmp_path, env=paths, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.split() == ["done", "done"], done.stderr
+
+
+def test_tasks_that_nobody_waits_for_end_at_their_next_check() -> None:
+    ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+    begun = threading.Semaphore(0)
+
+    def work(number: int) -> int:
+        if number == 0:
+            return 0
+        begun.release()
+        try:
+            while True:
+                pools.check_not_abandoned()
+                time.sleep(0.001)
+        except pools.AbandonedTaskError:
+            ended.put("abandoned")
+            raise
+
+    with pools.ThreadPool("abandoned", 2) as pool:
+        results = pool.in_order(work, range(3), 3)
+        assert next(results) == 0
+        begun.acquire()
+        results.close()  # type: ignore[attr-defined]
+        assert ended.get(timeout=60) == "abandoned"

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_core.concurrency.pools import check_not_abandoned
 from lance_core.dataset.expressions.combine_chunks import with_few_chunks
 from lance_core.dataset.expressions.sql.size_limit import (
     MAX_EVALUATED_BYTES,
@@ -180,8 +181,13 @@ def evaluate(node: Node, data: pa.Table) -> pa.ChunkedArray:
     Raises `InvalidInputError` if the evaluation fails for some value (overflow, division by zero,
     …), `ResultTooLargeError` if the result exceeds a limit of `size_limit`.
     """
+    results, live = [], LiveBytes()
     with arrow_errors():
-        return pa.chunked_array([_evaluated(node, batch) for batch in _batches(node, data)])
+        for number, batch in enumerate(_batches(node, data)):
+            results.append(_evaluated(node, batch))
+            if is_variable(node.type) and not isinstance(node, ColumnNode):
+                live.add(number, results[-1])
+        return pa.chunked_array(results)
 
 
 def _batches(node: Node, data: pa.Table) -> list[pa.RecordBatch]:
@@ -251,6 +257,7 @@ def _value(node: Node, data: pa.RecordBatch) -> Datum:
                 arguments = [done[id(part)] for part in one.arguments]
                 if is_variable(one.type):
                     _check_repeated(arguments, data.num_rows)
+                check_not_abandoned()
                 done[id(one)] = one.kernel(*arguments)
                 if is_variable(one.type):
                     live.add(id(one), done[id(one)])

@@ -16,8 +16,12 @@ MAX_ADDED_BYTES = 256 << 20
 MAX_LIVE_BYTES = 1 << 30
 """Maximum bytes of all strings and lists that are in memory at the same time."""
 
-MAX_EVALUATED_BYTES = 128 << 20
-"""Maximum bytes of the columns of rows that are evaluated together; more rows are divided."""
+MAX_EVALUATED_BYTES = 8 << 20
+"""Maximum bytes of the columns of rows that are evaluated together; more rows are divided.
+
+An evaluation is only interrupted between two calls of kernels. Of the slowest, regular expressions
+with many alternatives, one takes up to a second for this many bytes.
+"""
 
 MAX_FOLDED_BYTES = 1 << 12
 """Maximum bytes of a computed constant that the plan keeps; a filter may have thousands."""

@@ -1,0 +1,66 @@
+"""Ctrl-C ends every evaluation soon, whatever evaluates it and however long it would take."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lance_core
+from lance_core.dataset.expressions import datafusion
+from lance_core.dataset.expressions.filters import as_value
+from lance_core.errors import ResultTooLargeError
+from tests.unit.dataset.expressions import interrupted
+
+MAX_SECONDS = 15.0
+"""Limit for a busy machine; on a quiet one, the longest is below one second."""
+
+
+def test_an_interrupt_ends_every_kind_of_evaluation_and_the_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", interrupted.__name__, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    seconds, ended = json.loads(run.stdout)
+    assert seconds.keys() == interrupted.KINDS.keys()
+    assert None not in seconds.values(), "an evaluation ended before it was interrupted"
+    assert max(seconds.values()) < MAX_SECONDS, seconds
+    # Threads end as well, although their scans would go on for minutes.
+    assert time.monotonic() - ended < MAX_SECONDS
+
+
+GROWING = """
+lpad(s, n, 'x'); rpad(s, 100000000, s); repeat(s, n); repeat(s, 1000000)
+replace(s, 'x', s); replace(s, '', s); regexp_replace(s, 'x', s, 'g'); regexp_replace(s, '', s, 'g')
+array_to_string(l, s); array_to_string(l, repeat('x', 100000)); array_replace_all(l, 'a', s)
+array_append(l, repeat('x', 10000000)); CASE WHEN n > 1 THEN repeat('x', 10000000) ELSE s END
+coalesce(NULL, repeat('x', 1000000)); greatest(s, repeat('y', 10000000))
+nullif(repeat('y', 10000000), s); upper(repeat('x', 200000000)); substr(repeat('y', 200000000), 1)
+concat(repeat('x', 100000000), repeat('y', 100000000), repeat('z', 100000000))
+"""
+
+
+@pytest.mark.parametrize("sql", GROWING.replace("\n", ";").strip(";").split(";"))
+def test_no_function_makes_more_than_the_limit_of_its_arguments(sql: str) -> None:
+    """Its result would have gigabytes; it is refused before it is made."""
+    columns = {"s": ["x" * 10_000] * 500, "n": [10**9] * 500, "l": [["a"] * 500] * 500}
+    data = pa.table(columns)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(ResultTooLargeError):
+        as_value(sql, data.schema).evaluate(data)
+    assert pa.default_memory_pool().max_memory() - before < 1 << 30
+
+
+def test_a_query_that_needs_more_than_its_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datafusion, "MIN_QUERY_BYTES", 1 << 16)
+    monkeypatch.setattr("os.sysconf", lambda name: 1)
+    dataset = lance_core.write_dataset(pa.table({"a": range(100_000)}), tmp_path / "t")
+    join = "SELECT count(*) FROM t a JOIN t b ON a.a = b.a + 1"
+    with pytest.raises(ResultTooLargeError, match="Resources exhausted"):
+        dataset.sql(join).table_name("t").build().to_batch_records()
