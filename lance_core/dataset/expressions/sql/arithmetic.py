@@ -63,6 +63,8 @@ def binary(operator: str, left: Node, right: Node) -> Node:
         return _temporal(operator, left, right)
     kind = _result_type(left.type, right.type)
     if any(map(pa.types.is_decimal, (left.type, right.type, kind))):
+        if not any(map(pa.types.is_decimal, (left.type, right.type))):
+            left, right = converted(left, kind), converted(right, kind)
         exact = decimals.as_decimal(left), decimals.as_decimal(right)
         if exact[0] is not None and exact[1] is not None:
             return decimals.arithmetic(operator, exact[0], exact[1])
@@ -149,9 +151,12 @@ def remainder(left: Datum, right: Datum) -> Datum:
         return remainder(pa.array([left]), right)[0]
     kind = left.type
     divisor = _filled(right)
-    if pa.types.is_integer(kind) and not np.all(divisor):
-        raise InvalidInputError("division by zero")
     dividend = _filled(left)
+    if pa.types.is_integer(kind) and not np.all(divisor):
+        valid = np.asarray(pc.and_(pc.is_valid(left), pc.is_valid(right)))
+        if np.any(valid & (np.asarray(divisor) == 0)):
+            raise InvalidInputError("division by zero")
+        divisor = np.where(np.asarray(divisor) == 0, 1, divisor).astype(dividend.dtype)
     if pa.types.is_integer(kind) and isinstance(divisor, int) and divisor > 0:
         result = _remainders(dividend, divisor)
     else:

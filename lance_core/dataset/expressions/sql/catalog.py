@@ -384,6 +384,24 @@ DIFFERENCES = (
         ("to_timestamp",),
     ),
     Difference(
+        *("timestamps of two units (also `BETWEEN`, `IN`)", "compared by value"),
+        *("compared in the coarser unit, NULL beyond 2262", "a moment is compared by its value"),
+        ("=", "<>", "<", "<=", ">", ">="),
+    ),
+    Difference(
+        *("`f32 + price` of a decimal", "float64", "float32"),
+        "float32 does not hold the decimal",
+        ("+", "-", "*", "/", "%"),
+    ),
+    Difference(
+        *("`CAST(i AS binary)` of a number, `CAST(l AS string)` of a list", "error", "supported"),
+        LATER,
+    ),
+    Difference(
+        *("`CAST(CAST(i AS tinyint) AS date)`, `CAST(f16 AS decimal(9, 2))`", "supported", "error"),
+        MORE,
+    ),
+    Difference(
         *("`us - seconds`, `greatest(us, seconds)` of timestamps", "the finer unit"),
         *("the coarser unit", "no digit is lost"),
         ("-", "greatest", "least", "coalesce", "nullif"),

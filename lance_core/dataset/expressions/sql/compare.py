@@ -37,6 +37,7 @@ KERNELS = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SWAPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _BITS: Mapping[pa.DataType, tuple[pa.DataType, pa.DataType]] = {
     pa.float16(): (pa.int16(), pa.uint16()),
@@ -81,11 +82,39 @@ def _duration(node: Node, other: Node) -> Node:
 
 def _between_columns(operator: str, left: Node, right: Node) -> Node:
     kind = _comparable(left.type, right.type)
+    if pa.types.is_timestamp(kind):
+        left, right = (converted(side, _in_own_unit(side.type, kind)) for side in (left, right))
+        if left.type != right.type:
+            kernel = functools.partial(compare_moments, operator=operator)
+            return call(operator, kernel, left, right)
     left, right = converted(left, kind), converted(right, kind)
     if pa.types.is_floating(kind):
         kernel = functools.partial(compare_floats, operator=operator)
         return call(operator, kernel, left, right)
     return call(operator, KERNELS[operator], left, right)
+
+
+def _in_own_unit(source: pa.DataType, kind: pa.DataType) -> pa.DataType:
+    """The timestamp type with the zone of ``kind`` and the unit of a date or timestamp."""
+    if pa.types.is_timestamp(source):
+        return pa.timestamp(source.unit, kind.tz)
+    return pa.timestamp("ms" if pa.types.is_date64(source) else "s", kind.tz)
+
+
+def compare_moments(left: Datum, right: Datum, operator: str) -> Datum:
+    """``left operator right`` for timestamps of two units, also beyond the range of the finer."""
+    factor = _PER_SECOND[right.type.unit] / _PER_SECOND[left.type.unit]
+    if factor < 1:
+        return compare_moments(right, left, _SWAPPED[operator])
+    counts = pc.cast(left, pa.int64())
+    most = (2**63 - 1) // int(factor)
+    above, below = pc.greater(counts, most), pc.less(counts, -most)
+    inside = pc.if_else(pc.or_(above, below), pa.scalar(0, pa.int64()), counts)
+    found = KERNELS[operator](pc.multiply(inside, int(factor)), pc.cast(right, pa.int64()))
+    for beyond, operators in ((above, (">", ">=", "<>")), (below, ("<", "<=", "<>"))):
+        answer = pc.if_else(pc.is_valid(right), operator in operators, pa.scalar(None, pa.bool_()))
+        found = pc.if_else(beyond, answer, found)
+    return found
 
 
 def _comparable(left: pa.DataType, right: pa.DataType) -> pa.DataType:

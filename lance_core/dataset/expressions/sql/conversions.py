@@ -215,6 +215,8 @@ def _booleans(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
         return _with_nulls(booleans, _checked(values, wrong, kind, strict))
     if pa.types.is_decimal(values.type):
         return pc.not_equal(pc.sign(values), 0)
+    if pa.types.is_float16(values.type):
+        values = pc.cast(values, pa.float32())
     return pc.cast(values, kind)
 
 

@@ -115,7 +115,9 @@ def exactly(left: Datum, right: Datum, operator: str, kind: pa.DataType) -> Datu
         valid = ~np.asarray(missing)
         a, b = np.where(valid, a, 0), np.where(valid, b, 1)
     if operator in "/%" and not np.all(b):
-        raise InvalidInputError("divide by zero")
+        if len(a) and len(b):
+            raise InvalidInputError("divide by zero")
+        b = np.ones(1, np.int64)  # no row is divided
     result = _computed(operator, a, b, scales, kind.scale)
     if missing is not None:
         result = np.where(valid, result, 0)

@@ -337,6 +337,7 @@ _RULES: Mapping[Kernel, _Rule] = {
 _TOTAL = {
     *_RULES,
     compare.compare_floats,
+    compare.compare_moments,
     *(like.equals, like.matches, regexp.matches),
     *(pc.ends_with, pc.match_substring, pc.match_substring_regex, pc.binary_length, pc.is_nan),
     *(pc.utf8_length, pc.utf8_reverse),

@@ -20,7 +20,8 @@ from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call,
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
 
-_MAX_YEAR = 9999
+_MAX_YEAR = 262_142
+"""The largest year, before and after 0, of pylance's calendar."""
 
 
 def now() -> Node:
@@ -93,7 +94,7 @@ def to_date(node: Node) -> Node:
 
 
 def make_date(year: Node, month: Node, day: Node) -> Node:
-    """The date of a year (0 to 9999), a month and a day; an error if there is none."""
+    """The date of a year, a month and a day; an error if there is none."""
     parts = [cast(part, pa.int32()) for part in (year, month, day)]
     return call("make_date", _date, *parts, kind=pa.date32())
 
@@ -109,7 +110,7 @@ def _date(*parts: Datum) -> Datum:
     months = (year - 1970) * 12 + month - 1
     first, following = (_first_day(months + later) for later in (0, 1))
     wrong = (month < 1) | (month > 12) | (day < 1) | (day > following - first)
-    wrong |= (year < 0) | (year > _MAX_YEAR)
+    wrong |= np.abs(year) > _MAX_YEAR
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InvalidInputError(f"make_date({year[row]}, {month[row]}, {day[row]}) is not a date")

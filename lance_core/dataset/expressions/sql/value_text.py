@@ -65,6 +65,8 @@ def text_kernel(kind: pa.DataType) -> Kernel | None:
         return _time
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _moment
+    if pa.types.is_decimal(kind):
+        return by_chunk(_decimal)
     return by_chunk(_duration) if pa.types.is_duration(kind) else None
 
 
@@ -110,6 +112,24 @@ def _half(values: pa.Array) -> pa.Array:
     )
     up = tuple((f"{even}5$", str(even + 1)) for even in range(0, 10, 2))
     return pc.if_else(is_tie, _replaced(exact, up), text)
+
+
+def _decimal(values: pa.Array) -> pa.Array:
+    """All digits after the point; Arrow writes small numbers with an exponent."""
+    text, scale = pc.cast(values, pa.string()), values.type.scale
+    has_exponent = pc.fill_null(pc.match_substring(text, "E"), False)
+    if scale <= 0 or not pc.any(has_exponent).as_py():
+        return text
+    some = values.filter(has_exponent)
+    whole = pa.decimal128 if some.type.bit_width <= 128 else pa.decimal256
+    stored = pa.Array.from_buffers(
+        whole(some.type.precision, 0), len(some), some.buffers(), offset=some.offset
+    )
+    digits = pc.utf8_lpad(pc.utf8_ltrim(stored.cast(pa.string()), "-"), scale + 1, padding="0")
+    numbers = pc.utf8_replace_slice(digits, -scale, -scale, ".")
+    signs = pc.if_else(pc.less(pc.sign(some), 0), "-", "")
+    plain = pc.binary_join_element_wise(signs, numbers, "")
+    return pc.replace_with_mask(text, has_exponent, plain)
 
 
 def _time(value: Datum) -> Datum:

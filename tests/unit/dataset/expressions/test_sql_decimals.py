@@ -203,3 +203,19 @@ def test_numbers_of_digits_may_be_a_column() -> None:
     assert values("round(a, k)", data) == [Decimal("15.2"), Decimal(20), Decimal("15.15"), None]
     assert values("round(x, k)", data) == [15.3, 20.0, 15.25, None]
     assert values("trunc(x, k)", data) == [15.2, 10.0, 15.25, None]
+
+
+def test_small_decimals_are_written_without_an_exponent() -> None:
+    texts = ["0.0000000000", "0.0000000001", "-0.0000000030", "-12.5000000000", None]
+    numbers = [None if text is None else Decimal(text) for text in texts]
+    for of in (kind(38, 10), kind(76, 10, 256)):
+        data = pa.table({"a": pa.array([Decimal(1), *numbers], of)}).slice(1)
+        assert values("CAST(a AS string)", data) == texts
+        assert values("'' || a", data) == texts
+
+
+def test_integers_without_a_common_type_become_decimals() -> None:
+    data = pa.table({"i": pa.array([-1, 2], pa.int8()), "u": pa.array([2**64 - 1, 3], pa.uint64())})
+    assert as_value("i * u", data.schema).type == kind(38, 0)
+    assert values("i * u", data) == [-(2**64 - 1), 6]
+    assert values("i + u", data) == [2**64 - 2, 5]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -129,8 +130,6 @@ def test_factorials_are_exact() -> None:
 
 
 def test_decimals_become_the_nearest_floats() -> None:
-    from decimal import Decimal
-
     numbers = [Decimal("0.3333333333"), Decimal("7e-10"), Decimal("-12345678901234567890.123")]
     for kind in (pa.decimal128(38, 10), pa.decimal256(60, 30)):
         data = pa.table({"d": pa.array([*numbers, None], kind)})
@@ -155,3 +154,11 @@ def test_extremes_of_lists() -> None:
     assert values("array_min(f)", data.slice(1)) == [None, 2]
     assert values("array_max(t)", data) == ["é", None, "z"]
     assert values("array_max([3, 1, 2])", data) == [3] * 3
+
+
+def test_a_division_of_null_by_zero_is_null() -> None:
+    data = pa.table({"n": pa.array([None, 7]), "z": [0, 0], "d": pa.array([None, Decimal(1)])})
+    for text in ("n / z", "n % z", "n / 0", "n % 0", "d / 0", "d % z"):
+        assert values(text, data.slice(0, 1)) == [None], text
+        with pytest.raises(InvalidInputError, match="zero"):
+            values(text, data)
