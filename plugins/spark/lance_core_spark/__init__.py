@@ -1,5 +1,7 @@
 """Lance tables for PySpark. Spark imports `pyspark_lance`; reads and writes need no other import.
 
+To write in other threads than the main one, import this package first.
+
 `read`, `count_rows` and `lance_schema` read tables with arguments instead of options.
 `create_table` writes a data frame as a table. `create_index` indexes a column. `compact` and
 `LanceTable` compact tables.
@@ -8,6 +10,8 @@
 
 import importlib
 from typing import TYPE_CHECKING
+
+import lance_core_spark.thread_sessions  # noqa: F401  # lets data frames be written in any thread
 
 if TYPE_CHECKING:
     from lance_core_spark.frames import count_rows, lance_schema, read

@@ -13,7 +13,7 @@ from lance_core.errors import DatasetNotFoundError, UnsupportedFeatureError
 from lance_core.store.secret import Secret, hide_secrets
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.scan.reader import COUNT_SCHEMA, LanceReader, RowCountReader
-from lance_core_spark.scan.schema import read_schema
+from lance_core_spark.scan.schema import check_filter, read_schema
 from lance_core_spark.stream.change_feed import with_change_columns
 from lance_core_spark.table_ref import TableVersion, keep_open, open_version
 
@@ -51,6 +51,7 @@ class LanceSource:
         if self._options.read.count_only:
             return COUNT_SCHEMA
         dataset = open_version(self._table, self._existing())
+        check_filter(dataset, self._options.read)
         schema = read_schema(dataset, self._options.read)
         return with_change_columns(schema) if self._options.stream.reads_change_feed else schema
 
@@ -61,6 +62,8 @@ class LanceSource:
     def reader(self, schema: StructType) -> LanceReader:
         """A reader of the columns ``schema``."""
         self._options.stream.check_not_given()
+        if self._options.read.filter is not None:  # Spark asks for no schema if the user gives one
+            check_filter(open_version(self._table, self._existing()), self._options.read)
         kind = RowCountReader if self._options.read.count_only else LanceReader
         return kind(self._table, self._existing(), schema, self._options.read)
 

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StructType
 
 import lance_core
-from lance_core.errors import InvalidInputError, LanceError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, LanceError, StoreError, UnsupportedFeatureError
 from lance_core.store.config import Secret
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.source import LanceSource
 from lance_core_spark.table_ref import TableRef
 from pyspark_lance.data_source import DefaultSource
+from tests.each_case import each_case
 
 
 def test_names_are_found_in_any_case() -> None:
@@ -137,3 +139,26 @@ def test_the_versions_of_a_table_that_a_process_opens_share_their_caches(tmp_pat
     lance_core.write_dataset(pa.table({"x": [1]}), uri).insert(pa.table({"x": [2]}))
     table = TableRef.of(uri, {})
     assert table.open(1).session() is table.open().session()
+
+
+@each_case("text", ["nonsense >", "nope > 1", "n = 'x' AND"])
+def test_an_invalid_filter_is_reported_before_a_task_runs(tmp_path: Path, text: str) -> None:
+    lance_core.write_dataset(pa.table({"n": [1]}), tmp_path / "t")
+    source = LanceSource({"path": str(tmp_path / "t"), "filter": text})
+    with pytest.raises(LanceError, match="option 'filter'"):
+        source.schema()
+    with pytest.raises(LanceError, match="option 'filter'"):
+        source.reader(LanceSource({"path": str(tmp_path / "t")}).schema())
+
+
+def test_a_folder_that_cannot_be_written_is_reported_before_a_task_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    source = LanceSource({"path": str(tmp_path / "file" / "t.lance")})
+    with pytest.raises(StoreError, match=r"t\.lance cannot be written"):
+        source.writer(StructType().add("n", LongType()), overwrite=False)
+
+
+@each_case("name", ["location", "provider", "owner", "comment"])
+def test_properties_of_catalog_tables_are_explained(name: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="catalog are not supported; use spark"):
+        DataSourceOptions.parse({"path": "t.lance", name: "x"})

@@ -66,9 +66,18 @@ def test_older_versions_are_restored_and_removed(spark: SparkSession, tmp_path: 
     assert lance_core.dataset(str(path)).latest_version == 7
     # Versions that were superseded minutes ago stay, whatever the retention is.
     with pytest.warns(UserWarning, match="minutes|recent|stay|kept"):
-        stats = table.vacuum(0)
+        stats = table.vacuum(1e-9)
     assert stats.old_versions == 0
     assert table.vacuum().old_versions == 0
+
+
+def test_a_vacuum_keeps_versions_with_a_tag(spark: SparkSession, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    for number in range(3):
+        lance_core.write_dataset(pa.table({"n": [number]}), uri, mode="append")
+    lance_core.dataset(uri).tags.create("release", 1)
+    LanceTable.forPath(spark, uri).vacuum(0)
+    assert [version["version"] for version in lance_core.dataset(uri).versions()] == [1, 3]
 
 
 def test_a_shallow_clone_reads_the_files_of_its_source(spark: SparkSession, tmp_path: Path) -> None:

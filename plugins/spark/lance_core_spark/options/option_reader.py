@@ -42,6 +42,15 @@ _IGNORED = frozenset(
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of streaming queries that Spark passes on to the data source."""
 
+_OF_CATALOG = frozenset({"location", "provider", "owner", "comment", "is_managed_location"})
+"""Properties of tables of Spark's catalog, which Spark passes to the data source as options."""
+
+_NO_CATALOG = (
+    "Tables of Spark's catalog are not supported; use spark.read.format('lance').load(path), "
+    "df.write.format('lance').save(path), or CREATE TEMPORARY VIEW name USING lance "
+    "OPTIONS (path '...')"
+)
+
 _UNSUPPORTED = {"tag", "branch", "table_id", "namespace_impl"}
 
 
@@ -99,10 +108,7 @@ class OptionReader:
             path = listed[0]
         if path is None:
             raise InvalidInputError(
-                "no path was given. Tables of Spark's catalog are not supported (Spark does not "
-                "pass their path to the data source); use spark.read.format('lance').load(path), "
-                "df.write.format('lance').save(path), or CREATE TEMPORARY VIEW name USING lance "
-                "OPTIONS (path '...')"
+                f"no path was given, which Spark's catalog does not pass on. {_NO_CATALOG}"
             )
         return str(path)
 
@@ -121,6 +127,10 @@ class OptionReader:
     def finish(self) -> None:
         """Raise `InvalidInputError` or `UnsupportedFeatureError` for an option that is not read."""
         for name in sorted(self._unread.keys() - _IGNORED - _OF_SPARK):
+            if name in _OF_CATALOG:
+                raise UnsupportedFeatureError(
+                    f"Spark's catalog passed the option {name!r} of a table. {_NO_CATALOG}"
+                )
             if name in _UNSUPPORTED:
                 raise UnsupportedFeatureError(f"the option {name!r} is not supported yet")
             raise InvalidInputError(

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 import lance_core
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core_spark.options.read_options import META_COLUMNS, LanceReadOptions
 from lance_core_spark.types.blobs import has_blobs, with_blob_metadata
 from lance_core_spark.types.spark_types import is_compatible, spark_field
@@ -25,6 +25,16 @@ def read_schema(dataset: lance_core.LanceDataset, options: LanceReadOptions) -> 
     names = list(stored) if options.columns is None else list(options.columns)
     names += [name for name in options.meta_columns if name not in names]
     return StructType([_column(name, stored) for name in names])
+
+
+def check_filter(dataset: lance_core.LanceDataset, options: LanceReadOptions) -> None:
+    """Raise an error for an invalid option ``filter``, before a task evaluates it."""
+    if options.filter is None:
+        return
+    try:
+        dataset.scanner([], options.filter)
+    except (InvalidInputError, UnsupportedFeatureError) as error:
+        raise type(error)(f"option 'filter': {error}") from None
 
 
 def _stored_columns(

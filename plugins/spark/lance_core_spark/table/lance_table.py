@@ -168,14 +168,20 @@ class LanceTable:
     def vacuum(self, retentionHours: float | None = None) -> CleanupStats:  # noqa: N803
         """Remove versions older than ``retentionHours`` (two weeks), and files of no version.
 
-        Recent files stay, see `LanceDataset.cleanup_old_versions`, whose statistics are returned.
+        Versions with a tag stay, and so do recent files and versions that were superseded minutes
+        ago, see `LanceDataset.cleanup_old_versions`, whose statistics are returned.
+        ``retentionHours=0``: the caller guarantees that no other process writes to the table; then
+        these go, too.
         """
         hours = retentionHours
         if hours is None:
-            return self._table.open().cleanup_old_versions()
+            return self._table.open().cleanup_old_versions(error_if_tagged_old_versions=False)
         if isinstance(hours, bool) or not isinstance(hours, int | float) or not hours >= 0:
             raise InvalidInputError(f"retentionHours must be a number from 0 on, not {hours!r}")
-        return self._table.open().cleanup_old_versions(timedelta(hours=hours))
+        older_than = timedelta(hours=hours)
+        return self._table.open().cleanup_old_versions(
+            older_than, delete_unverified=not hours, error_if_tagged_old_versions=False
+        )
 
     def cloneShallow(  # noqa: N802
         self, target: str | os.PathLike[str], version: int | None = None

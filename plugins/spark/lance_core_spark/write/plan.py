@@ -16,8 +16,14 @@ from pyspark.sql.types import StructType
 import lance_core
 from lance_core import LanceOperation
 from lance_core.dataset.expressions.filters import as_filter
-from lance_core.errors import DatasetExistsError, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import (
+    DatasetExistsError,
+    InvalidInputError,
+    StoreError,
+    UnsupportedFeatureError,
+)
 from lance_core.fragment import FragmentMetadata, write_fragments
+from lance_core.plugins import open_store
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.options.stream_options import LOOK_BACK
 from lance_core_spark.options.write_options import LanceWriteOptions
@@ -105,6 +111,7 @@ def plan_write(
     )
     if base is not None and write.if_exists == "ignore":
         return plan
+    _check_folder(table)
     # Without rows, this only checks the schema and the options.
     checked = planned_transaction(plan, base)
     operation = checked.operation
@@ -112,6 +119,17 @@ def plan_write(
         # The commit adds the fragments of its base; tasks need not carry them.
         operation = replace(operation, fragments=[])
     return replace(plan, operation=operation)
+
+
+def _check_folder(table: TableRef) -> None:
+    """Raise `StoreError` if the folder of a local table cannot be written, before a task does.
+
+    A store that sends requests sends none here: it begins an object with its first bytes.
+    """
+    try:
+        open_store(table.uri, table.options).open_writer(f"data/{uuid.uuid4().hex}").abort()
+    except StoreError as error:
+        raise StoreError(f"{table} cannot be written: {error}") from error
 
 
 def _check_options(write: LanceWriteOptions, overwrite: bool) -> None:
