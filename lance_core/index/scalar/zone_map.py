@@ -269,6 +269,10 @@ def _default_rows() -> int:
     return check_count(ROWS_VARIABLE, int(text))
 
 
+_MAX_PIECES_BYTES = 64 << 20
+"""Bytes of new bounds of parts of zones after which the parts of each zone are united."""
+
+
 def _summarise(
     rows: IndexRows, rows_per_zone: int, nulls: NullRows, progress: Progress
 ) -> _Summary:
@@ -277,6 +281,7 @@ def _summarise(
     none, no_counts = no_bounds(rows.type, 0), np.empty(0, np.int64)
     found = [_Summary(Zones.concat([]), none, none, no_counts, no_counts)]
     begins = [np.empty(0, np.bool_)]
+    size = 0
     for values, numbers in blocks(rows, progress):
         pieces = cutter.cut(numbers)
         is_null = null_mask(values)
@@ -285,6 +290,11 @@ def _summarise(
         least, greatest, nans = extremes(values, pieces.starts)
         found.append(_Summary(Zones.of(pieces.first, pieces.last), least, greatest, counts, nans))
         begins.append(np.arange(len(counts)) >= int(pieces.continues))
+        size += least.nbytes + greatest.nbytes
+        if size > _MAX_PIECES_BYTES:
+            zones = _united(_Summary.concat(found), np.flatnonzero(np.concatenate(begins)))
+            found, begins = [zones], [np.ones(len(zones.nulls), np.bool_)]
+            size = 0
     return _united(_Summary.concat(found), np.flatnonzero(np.concatenate(begins)))
 
 

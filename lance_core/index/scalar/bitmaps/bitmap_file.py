@@ -136,9 +136,9 @@ class BitmapFile:
 
         return self._cache.get(place, make)[0]
 
-    def _steps(self, places: Int64Array) -> Iterator[Int64Array]:
-        """``places`` in parts whose blobs are read at a time."""
-        step = max(_BLOCK_BYTES // self._mean, 1)
+    def _steps(self, places: Int64Array, key_bytes: int = 0) -> Iterator[Int64Array]:
+        """``places`` in parts whose blobs are read at a time, with keys of about ``key_bytes``."""
+        step = max(_BLOCK_BYTES // (self._mean + key_bytes), 1)
         return (places[start : start + step] for start in range(0, len(places), step))
 
     def _blobs(self, places: Int64Array) -> pa.Array:
@@ -155,7 +155,8 @@ class BitmapFile:
 
     def blocks(self) -> Iterator[KeyedBlobs]:
         """All values, ascending and null first, with their blobs."""
-        for some in self._steps(np.concatenate([self._nulls, self._places])):
+        key_bytes = -(-self._keys.nbytes // max(1, self.num_bitmaps))
+        for some in self._steps(np.concatenate([self._nulls, self._places]), key_bytes):
             order = np.argsort(some)
             back = np.empty_like(order)
             back[order] = np.arange(len(order))

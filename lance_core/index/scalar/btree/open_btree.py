@@ -103,7 +103,8 @@ class OpenBTree(OpenIndex):
         if not self._lookup.num_null_pages:
             return EMPTY
         number = self._null_stop // self.batch_size
-        if number < self._lookup.num_pages and self._lookup.first_page < self._lookup.num_pages:
+        has_values = number < self._lookup.num_pages > self._lookup.first_page
+        if has_values and not self._pages.has_long_values:
             # Checks that the values after the nulls begin where the lookup says so.
             self._pages.load(np.array([number]))
         return self._pages.row_set(np.zeros(1, np.int64), np.array([self._null_stop]))
@@ -113,7 +114,8 @@ class OpenBTree(OpenIndex):
         size = self._lookup.batch_size
         if self._lookup.first_page == self._lookup.num_pages:
             return EMPTY, 0
-        if isinstance(query, IsIn) and len(query.values) == 1:
+        has_long_values = self._pages.has_long_values
+        if isinstance(query, IsIn) and len(query.values) == 1 and not has_long_values:
             found = self._find_one(sort_keys(query.values))
             if found is not None:
                 return found
@@ -125,6 +127,9 @@ class OpenBTree(OpenIndex):
             return EMPTY, 0
         starts, stops = starts.only(some), stops.only(some)
         pages = _covered(first[some], stop[some])
+        if has_long_values:
+            low, high = starts.bisected(self._pages), stops.bisected(self._pages)
+            return self._pages.row_set(low[high > low], high[high > low]), len(pages)
         wanted = pages
         if len(pages) > _MAX_WHOLE_PAGES:
             inside = [end.positions[end.inside] // size for end in (starts, stops)]
@@ -207,6 +212,15 @@ class _Ends:
             return self
         keys = self.keys.filter(pa.array(wanted)) if self.inside.any() else self.keys
         return _Ends(self.positions[wanted], self.inside[wanted], keys, self.after)
+
+    def bisected(self, pages: BTreePages) -> Positions:
+        """The positions, by reading single values of the pages of all ends ``inside`` of one."""
+        if not self.inside.any():
+            return self.positions
+        keys = self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
+        found = self.positions.copy()
+        found[self.inside] = pages.bisect(found[self.inside], keys, after=self.after)
+        return found
 
     def exact(self, loaded: LoadedPages, size: int) -> Positions:
         """The positions, with the pages of all ends ``inside`` of one."""

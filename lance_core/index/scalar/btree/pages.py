@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_core.concurrency.lru_cache import LruCache
+from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import CorruptFileError
 from lance_core.index.base import IndexBatch, RowNumbers
 from lance_core.index.files import IndexFileReader, IndexFolder
@@ -49,6 +51,10 @@ _MAX_ROWS = 4 << 20
 
 _STREAM_BYTES = 16 << 20
 """Approximate bytes of a file that are read at once when all rows are read."""
+
+
+_MAX_PAGE_BYTES = 64 << 20
+"""Bytes of a page above which it is not read whole: bisection reads some of its values."""
 
 
 class PageRows:
@@ -114,6 +120,11 @@ class BTreePages:
         # A span has only pages that a lookup of many values needs.
         self._has_spans = lookup.num_pages > _MAX_SINGLE_PAGES
         self._row_bytes = 8 + -(-lookup.value_bytes // max(1, 2 * lookup.num_pages))
+        stored = sum(folder.sizes.get(file.name) or 0 for file in lookup.files)
+        self._row_bytes = max(self._row_bytes, stored // max(1, self.num_rows))
+        rows = min(lookup.batch_size, self.num_rows)
+        self.has_long_values = rows * self._row_bytes > _MAX_PAGE_BYTES
+        """True if pages are too large to be read whole, so that `bisect` finds positions."""
 
     @property
     def nbytes(self) -> int:
@@ -156,8 +167,54 @@ class BTreePages:
         page = PageRows(keys, np.concatenate([page.rows for page in pages]))
         return LoadedPages(page, numbers, starts)
 
+    def bisect(self, positions: Positions, keys: pa.Array, *, after: bool) -> Positions:
+        """For each of ``keys``, the position of the first row not below it (``after``: above it).
+
+        ``positions``: where the search starts, each in another page or not; it ends with the page.
+        Reads single values, so that memory is bounded by few of them.
+        """
+        step = max(1, _MAX_PAGE_BYTES // self._row_bytes)
+        size = self._lookup.batch_size
+        found = [np.empty(0, np.int64)]
+        for start in range(0, len(keys), step):
+            some = keys.slice(start, step)
+            low = positions[start : start + step].copy()
+            high = np.minimum((low // size + 1) * size, self._last_position(low))
+            while (is_open := low < high).any():
+                middle = np.where(is_open, (low + high) >> 1, low - (low == high))
+                values = self._keys_at(np.maximum(middle, 0))
+                below = (pc.less_equal if after else pc.less)(values, some)
+                is_below = below.to_numpy(zero_copy_only=False) & is_open
+                low = np.where(is_below, middle + 1, low)
+                high = np.where(is_below | ~is_open, high, middle)
+            found.append(low)
+        return np.concatenate(found)
+
+    def _last_position(self, positions: Positions) -> Positions:
+        """The position after the last row of the file that has each of ``positions``."""
+        size, ends = self._lookup.batch_size, np.empty(len(positions), np.int64)
+        for file in self._lookup.files:
+            inside = (positions >= file.first * size) & (positions < file.stop * size)
+            ends[inside] = file.first * size + self._reader(file).num_rows
+        return ends
+
+    def _keys_at(self, positions: Positions) -> pa.Array:
+        """The keys of single rows."""
+        size, found = self._lookup.batch_size, []
+        rows, places = np.unique(positions, return_inverse=True)
+        for file in self._lookup.files:
+            mine = rows[(rows >= file.first * size) & (rows < file.stop * size)]
+            if len(mine):
+                count_parts(len(mine))
+                taken = self._reader(file).taken_arrays(mine - file.first * size, ["values"])
+                found.append(sort_keys(self._values(taken[0])))
+        keys = found[0] if len(found) == 1 else pa.concat_arrays(found)
+        return keys if len(keys) == len(positions) else keys.take(from_numpy(places))
+
     def prewarm(self) -> None:
         """Load pages until the caches are full; of a large index those of the smallest values."""
+        if self.has_long_values:
+            return
         limit = SPAN_BYTES if self._has_spans else CACHE_BYTES
         most = limit // (self._lookup.batch_size * self._row_bytes)
         # Pages without a value come first.
@@ -188,7 +245,8 @@ class BTreePages:
         for file in self._lookup.files:
             reader, size = self._reader(file), self._folder.sizes.get(file.name) or 0
             total = reader.num_rows
-            step = max(1024, min(1 << 18, _STREAM_BYTES * total // max(1, size)))
+            step = min(1 << 18, _STREAM_BYTES * total // max(1, size))
+            step = max(1, min(step, _STREAM_BYTES // self._row_bytes))
             for start in range(0, total, step):
                 columns = ["values", _ids_name(reader)]
                 values, ids = reader.arrays(columns, start, min(total, start + step))

@@ -13,7 +13,7 @@ from lance_core.index.base import IndexBatch, RowNumbers
 from lance_core.index.scalar.external_sort import ExternalSort
 from lance_core.index.scalar.runs import MemoryShares, Run
 
-MEMORY_BYTES = 384 << 20
+MEMORY_BYTES = 256 << 20
 """The memory budget of a sort."""
 
 

@@ -128,6 +128,39 @@ def test_large_results_are_read_by_page_by_span_and_by_range(single: int, span: 
     assert index.nbytes < 1 << 20
 
 
+def test_pages_of_long_values_are_searched_without_reading_them_whole() -> None:
+    random = np.random.default_rng(1)
+    numbers = pa.array(random.integers(0, 3000, 6000), mask=random.random(6000) < 0.2)
+    texts = pc.utf8_lpad(numbers.cast(pa.string()), 2000, padding="0")
+    for values, size in ((numbers, 16), (numbers, 10_000), (texts, 4096)):
+        rows = some_rows(values, 1000)
+        folder = built(rows, size)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pages, "_MAX_PAGE_BYTES", 4000)
+            patch.setattr(pages.BTreePages, "_read", None)
+            index = folder.open(BTree(), rows.type)
+            if values is numbers and size == 16:
+                patch.setattr(pages, "_MAX_PAGE_BYTES", 1)
+                index = folder.open(BTree(), rows.type)
+            for query, mask in _queries(values) if values is numbers else _text_queries(values):
+                if isinstance(query, IsIn) and len(query.values) > 40 and size == 16:
+                    continue
+                assert found(index, query) == where(rows, mask)
+            index.prewarm()
+            parts = list(index.batches())
+            assert max(len(part.rows) for part in parts) <= 1 << 18
+            assert sum(len(part.rows) for part in parts) == len(rows.numbers)
+
+
+def _text_queries(values: pa.Array) -> Iterator[tuple[IndexQuery, pa.Array]]:
+    some = values.drop_null().slice(5, 9)
+    yield IsIn(some), pc.is_in(values, some)
+    yield InRange(some[0]), pc.greater_equal(values, some[0])
+    prefix = some[1].as_py()[:-1]
+    yield StartsWith(prefix), pc.starts_with(values, prefix)
+    yield IsNull(), values.is_null()
+
+
 @each_case("kind", [pa.int64(), pa.string(), pa.float64(), pa.bool_()])
 def test_runs_on_disk_give_the_index_that_memory_gives(kind: pa.DataType) -> None:
     random = np.random.default_rng(2)

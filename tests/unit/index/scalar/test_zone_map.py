@@ -14,10 +14,12 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.index.base import IndexPart, Precision
 from lance_core.index.queries import Contains, InRange, IsIn, IsNull, StartsWith
+from lance_core.index.scalar import zone_map, zones
 from lance_core.index.scalar.sort_order import searchable, sort_keys
 from lance_core.index.scalar.zone_map import FILE, ROWS_VARIABLE, OpenZoneMap, ZoneMap
 from lance_core.index.scalar.zones import NULL_BITMAP
 from lance_core.table.indices.row_set import EMPTY, RowSet
+from tests.each_case import each_case
 from tests.unit.index.scalar.bitmap_folders import Rows
 from tests.unit.index.scalar.zone_rows import (
     BuiltIndex,
@@ -57,6 +59,18 @@ def some_values(count: int, seed: int) -> dict[str, pa.Array]:
         "fixed": pa.array([t[:5].encode() for t in texts], pa.binary(5), mask=absent),
         "decimal": pa.array(decimals, pa.decimal128(20, 1), mask=absent),
     }
+
+
+@each_case("name", sorted(some_values(1, 1)))
+def test_bounds_that_are_united_early_are_those_of_all_rows(name: str) -> None:
+    values = some_values(500, 3)[name]
+    rows = Rows(values, addresses(0, range(500)), 7)
+    expected = build(KIND, rows, rows_per_zone=20).folder.reader(FILE).read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zone_map, "_MAX_PIECES_BYTES", 1)
+        patch.setattr(zones, "_BLOCK_ROWS", 7)
+        found = build(KIND, rows, rows_per_zone=20).folder.reader(FILE).read()
+    assert str(found.to_pydict()) == str(expected.to_pydict())
 
 
 def matches(values: pa.Array, query: Any) -> set[int]:
