@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
 from lance_core.dataset.expressions.zero_column_tables import (
     concatenated,
     sliced,
@@ -44,6 +44,9 @@ ROWS_PER_WINNER = 32
 
 MEMORY_BUDGET = 512 << 20
 """Bytes of memory for a sort of all rows; more rows are sorted on disk."""
+
+_MAX_UNSORTED_BYTES = 1 << 30
+"""Maximum bytes of rows that are sorted in memory: their keys must fit one array."""
 
 MEMORY_VARIABLE = "LANCE_CORE_SORT_MEMORY_BYTES"
 """The environment variable that replaces `MEMORY_BUDGET`."""
@@ -83,7 +86,7 @@ def _sorted_rows(plan: ScanPlan, scan: Scan, metrics: ScanMetrics) -> Iterator[p
     whole_scan = _without_order(plan, columns, inner)
     tables = (table for part in _parts(whole_scan, budget) for table in scan(part))
     memory = int(budget * _SORT_SHARE)
-    run_bytes = MemoryShares(memory).run
+    run_bytes = min(MemoryShares(memory).run, _MAX_UNSORTED_BYTES)
     some, size = [], 0
     for table in tables:
         some.append(table)
@@ -118,13 +121,18 @@ def _sorted_on_disk(
     count = len(plan.projection.outputs)
     names = [str(number) for number in range(count + 1)]
     skip, left = plan.offset, plan.limit
+
+    def with_keys(rows: pa.Table) -> pa.RecordBatch:
+        keys = row_bytes(rows.columns[count:], [by for by, _ in plan.order])
+        arrays = [combine_chunks(column) for column in rows.columns[:count]]
+        return pa.RecordBatch.from_arrays([keys, *arrays], names)
+
     with TemporaryFolder("sort") as folder:
         sort = ExternalSort(lambda: folder.file(""), memory)
         for table in tables:
             with metrics.sort.timed(table.num_rows):
-                keys = row_bytes(table.columns[count:], [by for by, _ in plan.order])
-                arrays = [combine_chunks(column) for column in table.columns[:count]]
-                sort.add(pa.RecordBatch.from_arrays([keys, *arrays], names))
+                for batch in fitting_parts(table, with_keys):
+                    sort.add(batch)
         for batch in sort.batches():
             found = sliced(_result(plan, batch.num_rows, batch.columns[1:]), skip, left)
             skip = max(0, skip - batch.num_rows)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core._pb import table_pb2
 from lance_core.commits.base import ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.dataset.snapshot import open_table
@@ -276,3 +277,29 @@ def test_the_newest_version_is_looked_for_again_if_it_was_cleaned_up_meanwhile(
 
     late = open_table.open_version(dataclasses.replace(root, handler=Late(root.store)))
     assert late.version == 4
+
+
+@each_case(
+    ("flags", "data_format", "expected"), [(4, None, "2.0"), (0, "2.0", "2.0"), (0, None, "0.1")]
+)
+def test_a_table_that_never_had_a_file_has_the_version_of_its_manifest(
+    flags: int, data_format: str | None, expected: str, tmp_path: Path
+) -> None:
+    empty = pa.table({"x": pa.array([], pa.int64())})
+    dataset = lance.write_dataset(empty, tmp_path / "t", data_storage_version="2.1")
+
+    def change(manifest: table_pb2.Manifest) -> None:
+        manifest.ClearField("data_format")
+        manifest.writer_feature_flags = flags
+        if data_format is not None:
+            manifest.data_format.file_format = "lance"
+            manifest.data_format.version = data_format
+
+    old = edit_manifest(dataset, change)
+    assert old.data_storage_version == expected
+    new = lance.write_dataset(pa.table({"x": [1]}), old, mode="append")
+    assert new.data_storage_version == expected
+    assert {file.file_version for one in new.snapshot.manifest.fragments for file in one.files} == {
+        expected
+    }
+    assert new.to_table()["x"].to_pylist() == [1]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
 from lance_core.dataset.read.projection import ROW_ADDRESS
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
@@ -34,6 +34,7 @@ from lance_core.encodings.kernels.numpy.integer_index import Int64Array
 from lance_core.errors import MergeError
 from lance_core.schema import Schema, is_blob_v2
 from lance_core.schema.align import to_storage
+from lance_core.schema.empty_arrays import empty_batch
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.index_metadata import encode_fragment_ids
 from lance_core.table.transactions.operations import Update
@@ -107,9 +108,11 @@ class NewColumns:
         """The values for the live rows of ``fragment``."""
         scan = plan_of_fragments(self._scan, self._snapshot, fragment)
         for batch in scan_batches(self._snapshot, scan):
-            yield self._updated(batch)
+            # New values may be much larger than the old ones.
+            yield from fitting_parts(pa.Table.from_batches([batch]), self._updated)
 
-    def _updated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _updated(self, old_rows: pa.Table) -> pa.RecordBatch:
+        (batch,) = old_rows.to_batches() or [empty_batch(old_rows.schema)]
         rows = batch.column(ROW_ADDRESS).to_numpy()
         first, stop = 0, 0
         if len(rows):
@@ -124,8 +127,8 @@ class NewColumns:
             old = to_storage(batch.column(field.name), field)
             if stop > first:
                 new = combine_chunks(chosen.column(field.name))
-                merged = merged_values(field, new, old.take(from_numpy(places)))
-                old = _joined(old, merged).take(from_numpy(source))
+                merged = merged_values(field, new, take_rows(old, from_numpy(places)))
+                old = take_rows(_joined(old, merged), from_numpy(source))
             columns.append(old)
         return pa.RecordBatch.from_arrays(columns, names=[field.name for field in self._fields])
 
