@@ -39,6 +39,8 @@ def convert(value: Datum, kind: pa.DataType, strict: bool) -> Datum:
         return convert(pa.repeat(value, 1), kind, strict)[0]
     if pa.types.is_null(value.type):
         return pa.nulls(len(value), kind)
+    if pa.types.is_string_view(value.type):
+        value = pc.cast(value, pa.string())  # Arrow has no kernels of patterns for views
     if pa.types.is_dictionary(kind):
         return convert(value, kind.value_type, strict).dictionary_encode().cast(kind)
     for is_kind, sources, rule in _rules():
@@ -228,6 +230,9 @@ def _dates(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
     if pa.types.is_integer(values.type):
         return _integers(values, pa.int32(), strict).view(kind)
     if is_text(values.type):
+        plain = _plain_moments(values, kind)
+        if plain is not None:
+            return plain
         seconds, _, _, wrong = text_values.parse_moments(values)
         days = from_numpy((seconds // _DAY_SECONDS).astype(np.int32))
         return _with_nulls(days, _checked(values, wrong, kind, strict)).view(kind)
@@ -274,7 +279,20 @@ def _in_zone(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return local if kind.tz is None else as_local(local, kind.tz)
 
 
+def _plain_moments(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Text in the usual form, which Arrow reads ten times as fast; None for other text."""
+    if pc.any(pc.equal(pc.binary_length(texts), len("2000-01-01 00"))).as_py():
+        return None  # Arrow takes an hour without minutes
+    try:
+        return pc.cast(texts, kind)
+    except pa.ArrowInvalid:
+        return None
+
+
 def _parsed_timestamps(texts: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+    plain = _plain_moments(texts, kind) if kind.tz is None else None
+    if plain is not None:
+        return plain
     seconds, nanoseconds, has_zone, wrong = text_values.parse_moments(texts)
     per_second = _PER_SECOND[kind.unit]
     most = np.iinfo(np.int64).max // per_second - 1

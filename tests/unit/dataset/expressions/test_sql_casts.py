@@ -182,7 +182,8 @@ def test_text_is_read_completely_or_not_at_all(
     kind: str, texts: list[str], expected: list[Any]
 ) -> None:
     """The first texts are values; the others are errors, and NULL in a TRY_CAST."""
-    for type_ in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+    views = (pa.string_view(), pa.dictionary(pa.int32(), pa.string()))
+    for type_ in (pa.string(), pa.large_string(), *views):
         data = pa.table({"s": pa.array([*texts, None], pa.string()).cast(type_)})
         missing = [None] * (len(texts) - len(expected) + 1)
         assert values(f"TRY_CAST(s AS {kind})", data) == [*expected, *missing]
