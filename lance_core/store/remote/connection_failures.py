@@ -26,7 +26,7 @@ _UNCONNECTED = frozenset({"ConnectTimeoutError", "NameResolutionError", "NewConn
 
 _RETRY_AFTER = re.compile(r"[0-9]{1,5}", re.ASCII)
 _PASSWORD = re.compile(r"://[^/@\s]*@")
-_UNTRUSTED = re.compile(r"certificate verify failed: (.{1,200}?)\s*(?:\(_ssl|['\"])", re.IGNORECASE)
+_UNTRUSTED = re.compile(r"certificate verify failed: (.{1,200}?)\.?\s*\(_ssl", re.IGNORECASE)
 _MISMATCH = re.compile(r"(?:hostname|address) .{1,300} (?:doesn't match|not found)", re.IGNORECASE)
 _MAX_SHOWN = 300
 

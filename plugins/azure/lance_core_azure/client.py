@@ -327,9 +327,13 @@ class AzureClient(RemoteClient):
             failure = self._explained(self._from_sdk(error, unmet))
         except (ServiceRequestError, ServiceResponseError) as error:
             # From a token request: requests to the service itself raise a `RequestError`.
-            failure = RequestError(Failure.UNSENT, f"no token of Entra ID: {_text(error)}")
+            failure = RequestError(
+                Failure.UNSENT, f"no token of Entra ID: {_text(error)}", contact_timeout=0.0
+            )
         except AzureError as error:
             failure = RequestError(Failure.REFUSED, _text(error))
+        except OSError as error:  # the SDK's credentials read files; its connections are ours
+            failure = _unreadable(error)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # The SDK raises such errors if headers are missing or malformed.
             failure = RequestError(
@@ -353,8 +357,13 @@ class AzureClient(RemoteClient):
             return error
         if "ContainerNotFound" in error.text:
             container = self._settings.container
+            endpoint = self._settings.endpoint
             return RequestError(
-                Failure.REFUSED, f"there is no container {container!r} ({error.text})"
+                Failure.REFUSED, f"there is no container {container!r} at {endpoint} ({error.text})"
+            )
+        if "status 404" in error.text or "status 30" in error.text:
+            return RequestError(
+                Failure.REFUSED, f"{error.text}: check the endpoint {self._settings.endpoint}"
             )
         end = self._connected.credentials.expiry
         if end is not None and end < datetime.now(UTC):
@@ -362,6 +371,14 @@ class AzureClient(RemoteClient):
                 Failure.EXPIRED, f"the shared access signature ended {end} ({error.text})"
             )
         return error
+
+
+def _unreadable(error: OSError) -> RequestError:
+    """The failure for an error of the operating system, which mostly concerns a file."""
+    if error.filename is None:
+        return RequestError(Failure.UNKNOWN, f"the request failed ({type(error).__name__})")
+    reason = f"a file of credentials cannot be read: {error.filename!r}: {error.strerror}"
+    return RequestError(Failure.REFUSED, reason)
 
 
 def _text(error: AzureError) -> str:

@@ -12,6 +12,7 @@ import urllib3
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.ca_files import check_ca_variables
 from lance_core.store.remote.proxies import is_excluded, trust_certificates
 from lance_core.store.remote.request_deadline import timed_pools
 from lance_core.store.remote.settings import RemoteSettings
@@ -70,6 +71,7 @@ def _proxy(settings: AzureSettings) -> str | None:
 
 
 def _tls(remote: RemoteSettings, trusted: str | None = None) -> ssl.SSLContext:
+    check_ca_variables()
     context = ssl.create_default_context(cafile=os.environ.get("REQUESTS_CA_BUNDLE") or None)
     if not os.environ.get("REQUESTS_CA_BUNDLE"):
         context.load_verify_locations(certifi.where())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import socket
 import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,6 +12,13 @@ from email.utils import parsedate_to_datetime
 import urllib3.exceptions as http
 
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.connection_failures import (
+    CONTACT_TIMEOUT,
+    broken,
+    failure_at_proxy,
+    tls_failure,
+    unreachable,
+)
 
 SKEW = 300
 """Clock difference in seconds that an error reports. The service accepts 15 minutes."""
@@ -46,6 +52,7 @@ _STATUSES = {
     416: Failure.RANGE,
     429: Failure.BUSY,
     501: Failure.UNSUPPORTED,
+    507: Failure.REFUSED,  # no room: nothing was written
 }
 _MESSAGE = re.compile(r"\"message\"\s*:\s*\"([^\"]*)\"")
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>|\"code\"\s*:\s*\"(\w{1,80})\"")
@@ -73,34 +80,22 @@ def from_response(
     return RequestError(failure, reason, _retry_after(headers))
 
 
-def from_transport(error: http.HTTPError | OSError, host: str) -> RequestError:
-    """The error for a request without a complete response.
+def from_transport(error: http.HTTPError | OSError, endpoint: str) -> RequestError:
+    """The error for a request to ``endpoint`` without a complete response.
 
     Only connection errors prove that the service did not receive the request.
     """
     if isinstance(error, http.ProxyError):
         # urllib3 also raises it if the connection breaks later; the cause tells these cases apart.
-        error, host = _cause_at_proxy(error), f"{host} by way of the proxy"
+        return failure_at_proxy(error.original_error, f"the proxy for {endpoint}")
     if isinstance(error, http.NewConnectionError | http.ConnectTimeoutError):
-        cause = _cause(error)
-        return RequestError(Failure.UNSENT, f"no connection to {host}: {cause}")
+        return unreachable(error, endpoint)
     if isinstance(error, http.SSLError | ssl.SSLError):
-        reason = " ".join(str(error).split())[:200]
-        if "CERTIFICATE_VERIFY_FAILED" in reason or "match" in reason:
-            return RequestError(Failure.REFUSED, f"the certificate of {host} is not trusted")
-        if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason:
-            return RequestError(Failure.REFUSED, f"{host} does not speak TLS at this port")
-        return RequestError(Failure.UNKNOWN, f"TLS failed with {host}")
+        return tls_failure(str(error), endpoint)
     if isinstance(error, http.TimeoutError | TimeoutError):
-        return RequestError(Failure.UNKNOWN, f"{host} did not respond in time")
-    return RequestError(Failure.UNKNOWN, f"the connection to {host} broke ({_cause(error)})")
-
-
-def _cause_at_proxy(error: http.ProxyError) -> http.HTTPError | OSError:
-    cause = error.original_error
-    if isinstance(cause, OSError) and str(cause).startswith("Tunnel connection failed"):
-        return http.NewConnectionError(None, str(cause))  # type: ignore[arg-type]  # unused
-    return cause if isinstance(cause, http.HTTPError | OSError) else http.ProtocolError("")
+        reason = f"{endpoint} did not respond in time"
+        return RequestError(Failure.UNKNOWN, reason, contact_timeout=CONTACT_TIMEOUT)
+    return broken(error, endpoint)
 
 
 def _failure(status: int, code: str, unmet: Failure) -> Failure:
@@ -159,17 +154,3 @@ def _first_line(message: str) -> str:
 def redact(text: str) -> str:
     """``text`` without signatures and tokens."""
     return _SECRETS.sub(r"\1***", text)
-
-
-def _cause(error: BaseException) -> str:
-    """The operating system's message, or else the name of the error type."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, socket.gaierror):
-            return "its name is not known"
-        if isinstance(seen, OSError) and seen.strerror:
-            return seen.strerror
-        if isinstance(seen, TimeoutError):
-            return "no answer in time"
-        seen = seen.__cause__ or seen.__context__
-    return type(error).__name__

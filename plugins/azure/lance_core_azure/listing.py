@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from lance_core.store.remote.client import Failure, RemoteObject, RequestError
+from lance_core.store.remote.connection_failures import CONTACT_TIMEOUT
 
 
 class Listed(NamedTuple):
@@ -28,7 +29,11 @@ def parse(body: bytes | bytearray) -> Listed:
             raise ValueError(root.tag)
         found = [_object(blob) for blob in blobs.iter("Blob")]
     except (ArithmeticError, ElementTree.ParseError, LookupError, TypeError, ValueError):
-        raise RequestError(Failure.UNKNOWN, "the response is not a listing of blobs") from None
+        raise RequestError(
+            Failure.UNKNOWN,
+            "the response is not a listing of blobs: the endpoint may not be that of Blob Storage",
+            contact_timeout=CONTACT_TIMEOUT,
+        ) from None
     return Listed(
         [listed for listed, is_folder in found if not is_folder],
         root.findtext("NextMarker") or None,

@@ -26,6 +26,7 @@ from requests import Response
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.connection_failures import origin_of
 from lance_core.store.remote.response_limits import MAX_RESPONSE, read_pooled
 from lance_core_azure.connections import make_pool
 from lance_core_azure.errors import from_transport
@@ -90,7 +91,7 @@ class Session:
             limit = _limit(headers) if answer.status < 300 else MAX_REFUSAL
             body = read_pooled(answer, limit)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            failure = from_transport(error, self._settings.host)
+            failure = from_transport(error, origin_of(self._settings.endpoint))
         else:
             if answer.status >= 300 or len(body) <= limit:
                 return _response(answer, url, body)

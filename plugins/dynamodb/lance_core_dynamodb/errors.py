@@ -46,6 +46,8 @@ _NO_CREDENTIALS = (
 _SIGNED = "The Canonical String"
 """The text after this marker repeats the headers of the request."""
 _MAX_MESSAGE = 300
+_NO_ROOM = 507
+"""The status of a server without room, which has written nothing."""
 
 
 class MissingTableError(RequestError):
@@ -78,6 +80,8 @@ def _failure(code: str, status: int) -> Failure:
         return _BY_CODE[code]
     if status == 429:
         return Failure.BUSY
+    if status == _NO_ROOM:
+        return Failure.REFUSED
     # A status from 500 on: the service or a proxy failed, and the request may have been applied.
     return Failure.REFUSED if 300 <= status < 500 and status != 408 else Failure.UNKNOWN
 

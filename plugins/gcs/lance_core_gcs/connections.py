@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
 from lance_core.errors import InvalidInputError
+from lance_core.store.remote.ca_files import check_ca_variables
 from lance_core.store.remote.proxies import is_excluded, trust_certificates
 from lance_core.store.remote.request_deadline import timed_pools
 from lance_core.store.remote.settings import RemoteSettings
@@ -31,7 +33,7 @@ def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:
     }
     context = _tls(settings)
     if endpoint.startswith("https://") or context is not None:
-        common["ssl_context"] = context or ssl.create_default_context()
+        common["ssl_context"] = context or _trusting()
     proxy = _proxy(endpoint, settings)
     pool = urllib3.PoolManager(**common) if proxy is None else _through(proxy, common)
     pool.pool_classes_by_scheme = timed_pools(
@@ -63,13 +65,22 @@ def _tls(settings: RemoteSettings) -> ssl.SSLContext | None:
     """A TLS context for certificate settings; None for the default checks."""
     if not settings.allow_invalid_certificates and settings.proxy_ca_certificate is None:
         return None
-    context = ssl.create_default_context()
+    context = _trusting()
     if settings.proxy_ca_certificate is not None:
         trust_certificates(context, settings.proxy_ca_certificate)
     if settings.allow_invalid_certificates:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _trusting() -> ssl.SSLContext:
+    """A TLS context that trusts the certificates of the environment's file, or the machine's.
+
+    Raises `InvalidInputError` if the environment names a file that cannot be used.
+    """
+    check_ca_variables()
+    return ssl.create_default_context(cafile=os.environ.get("REQUESTS_CA_BUNDLE") or None)
 
 
 def _proxy(endpoint: str, settings: RemoteSettings) -> str | None:

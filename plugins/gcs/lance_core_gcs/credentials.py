@@ -14,6 +14,7 @@ from google.oauth2 import service_account
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.connection_failures import CONTACT_TIMEOUT, shown
 from lance_core_gcs.options import (
     Ambient,
     Anonymous,
@@ -29,6 +30,9 @@ from lance_core_gcs.registry import CLIENTS
 
 SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
 """Permission to read and write objects."""
+
+_NO_DEFAULT = "Your default credentials were not found"
+"""How the SDK's advice begins; its other texts may repeat what a file contains."""
 
 Fetch = Callable[..., Any]
 """A request to a token service, with the signature of google-auth's request objects."""
@@ -89,18 +93,22 @@ def _guarded(work: Callable[[], Any]) -> Any:
     """
     try:
         return work()
-    except exceptions.DefaultCredentialsError:
+    except exceptions.DefaultCredentialsError as error:
+        own = shown(str(error))
         failed = RequestError(
             Failure.REFUSED,
             "no credentials were found: give google_service_account, google_service_account_key, "
             "google_application_credentials or google_storage_token, log in with gcloud, or, for "
-            "what is public, set google_skip_signature='true'",
+            "what is public, set google_skip_signature='true'"
+            + (f" ({own})" if own.startswith(_NO_DEFAULT) else ""),
         )
     except exceptions.TransportError:
-        failed = RequestError(Failure.UNSENT, "the token service cannot be reached")
+        reason = "the token service cannot be reached"
+        failed = RequestError(Failure.UNSENT, reason, contact_timeout=CONTACT_TIMEOUT)
     except exceptions.GoogleAuthError as error:
         kind = Failure.UNSENT if error.retryable else Failure.REFUSED
-        failed = RequestError(kind, f"no token is issued: {_summary(error)}")
+        reason = f"no token is issued: {_summary(error)}"
+        failed = RequestError(kind, reason, contact_timeout=CONTACT_TIMEOUT)
     except Exception as error:  # cryptography raises many types for malformed keys
         failed = RequestError(Failure.REFUSED, f"no token is issued ({type(error).__name__})")
     raise failed

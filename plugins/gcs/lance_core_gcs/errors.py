@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,6 +18,14 @@ from urllib3.exceptions import (
 )
 
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.connection_failures import (
+    CONTACT_TIMEOUT,
+    broken,
+    failure_at_proxy,
+    origin_of,
+    tls_failure,
+    unreachable,
+)
 from lance_core.store.secret_detection import without_queries
 
 _RATE_LIMITED = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "slowDown"})
@@ -31,7 +38,13 @@ _BY_STATUS = {
     416: Failure.RANGE,
     429: Failure.BUSY,
     501: Failure.UNSUPPORTED,
+    507: Failure.REFUSED,  # no room: nothing was written
 }
+
+
+_PAGE = re.compile(rb"\s*<(?:!doctype\s+)?html", re.IGNORECASE)
+_OF_PLACES = frozenset({301, 302, 303, 307, 308, 404, 410})
+"""Statuses that concern the bucket or the endpoint, unless an object is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +73,25 @@ class Refusal(NamedTuple):
 
 
 def from_response(
-    status: int, headers: Mapping[str, str], body: bytes, meaning: Meaning
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    meaning: Meaning,
+    endpoint: str = "the endpoint",
 ) -> RequestError:
-    """The failure for an error response."""
+    """The failure for an error response of ``endpoint``."""
     refusal = _refusal(body)
+    failure = _failure(status, refusal, meaning)
     text = f"HTTP {status}: {refusal.message}" if refusal.message else f"HTTP {status}"
-    return RequestError(
-        _failure(status, refusal, meaning), text, _seconds(headers.get("retry-after"))
-    )
+    if failure is Failure.MISSING and _PAGE.match(body):
+        failure, text = Failure.REFUSED, f"{text}: a page, not a response of Cloud Storage"
+    if 300 <= status < 400:
+        target = headers.get("location", "")
+        where = f" to {origin_of(target)}" if "://" in target else ""
+        text += f": the server redirects{where}, which is not followed"
+    if failure is Failure.REFUSED and status in _OF_PLACES:
+        text += f" (endpoint {endpoint})"
+    return RequestError(failure, text, _seconds(headers.get("retry-after")))
 
 
 def _failure(status: int, refusal: Refusal, meaning: Meaning) -> Failure:
@@ -112,25 +136,17 @@ def _seconds(text: str | None) -> float | None:
     return float(text)
 
 
-def from_transport(error: Exception) -> RequestError:
-    """The failure for a connection error, without the text of the error."""
+def from_transport(error: Exception, endpoint: str) -> RequestError:
+    """The failure for a connection error on the way to ``endpoint``, without its text."""
     if isinstance(error, ProxyError):
-        error = error.original_error
-        where = "the proxy"
-    else:
-        where = "the endpoint"
-    if isinstance(error, NewConnectionError):
-        return RequestError(Failure.UNSENT, f"{where} cannot be reached")
-    if isinstance(error, ConnectTimeoutError):
-        return RequestError(Failure.UNSENT, f"{where} cannot be reached in time")
+        return failure_at_proxy(error.original_error, "the proxy")
+    if isinstance(error, NewConnectionError | ConnectTimeoutError):
+        return unreachable(error, endpoint)
     if isinstance(error, ReadTimeoutError | TimeoutError):
-        return RequestError(Failure.UNKNOWN, f"{where} did not respond in time")
+        reason = f"{endpoint} did not respond in time"
+        return RequestError(Failure.UNKNOWN, reason, contact_timeout=CONTACT_TIMEOUT)
     if isinstance(error, LocationValueError):
-        return RequestError(Failure.REFUSED, f"the address of {where} is malformed")
+        return RequestError(Failure.REFUSED, f"the address {endpoint} is malformed")
     if isinstance(error, SSLError):
-        if isinstance(error.args[0], ssl.SSLCertVerificationError):
-            return RequestError(Failure.REFUSED, f"the certificate of {where} is not valid")
-        return RequestError(Failure.UNKNOWN, f"the encrypted connection to {where} failed")
-    return RequestError(
-        Failure.UNKNOWN, f"the connection to {where} broke ({type(error).__name__})"
-    )
+        return tls_failure(str(error), endpoint)
+    return broken(error, endpoint)

@@ -26,6 +26,7 @@ from urllib3.exceptions import HTTPError
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.store.remote.client import Failure, RequestError
+from lance_core.store.remote.connection_failures import CONTACT_TIMEOUT
 from lance_core.store.remote.response_limits import MAX_RESPONSE, read_pooled
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core_gcs.connections import direct, make_pool
@@ -95,8 +96,15 @@ class Session:
         except RequestError as error:
             failed = error
         except Exception as error:  # a malformed response causes many types of errors
-            kind = Failure.REFUSED if call.response is None else Failure.UNKNOWN
-            failed = RequestError(kind, f"the SDK fails with {type(error).__name__}")
+            name = type(error).__name__
+            if call.response is None:
+                failed = RequestError(Failure.REFUSED, f"the SDK fails with {name}")
+            else:
+                failed = RequestError(
+                    Failure.UNKNOWN,
+                    f"the response of {self._endpoint} is not of Cloud Storage ({name})",
+                    contact_timeout=CONTACT_TIMEOUT,
+                )
         raise failed
 
     def request(
@@ -132,12 +140,14 @@ class Session:
             is_success = call.meaning.accepts(received.status)
             body = read_pooled(received, call.most if is_success else MAX_REFUSAL)
         except (HTTPError, OSError) as error:
-            failed = from_transport(error)
+            failed = from_transport(error, self._endpoint)
         else:
             if is_success:
                 call.response = response = _response(received, body)
                 return response
-            failed = from_response(received.status, received.headers, body, call.meaning)
+            failed = from_response(
+                received.status, received.headers, body, call.meaning, self._endpoint
+            )
         raise failed
 
     def fetch(

@@ -107,7 +107,7 @@ def test_an_endpoint_that_is_down_is_an_error_within_the_deadline(
         listening.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}/{ACCOUNT}"
         store = opened("az://container/t", endpoint=endpoint, **SOON)
-        refused = r"no connection to 127\.0\.0\.1: Connection refused"
+        refused = r"no connection to http://127\.0\.0\.1:\d+: Connection refused"
         with ends_within(0.4), pytest.raises(StoreError, match=refused):
             operation(store)
 

@@ -74,7 +74,9 @@ def token(seconds: float) -> str:
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(secure: Azurite, container: str) -> None:
     store = opened(secure, container, account_key=secure.options["account_key"])
-    with pytest.raises(StoreError, match=r"the certificate of 127\.0\.0\.1 is not trusted"):
+    with pytest.raises(
+        StoreError, match=r"the certificate of https://127\.0\.0\.1:\d+ is not trusted"
+    ):
         store.get("file")
 
 
