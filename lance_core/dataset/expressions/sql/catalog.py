@@ -501,6 +501,49 @@ DIFFERENCES = (
         *("a range of elements (`[0 to 2]`) in a JSON path", "supported", "does not return"),
         "the notation is that of `jsonpath`",
     ),
+    Difference(
+        *("`ifnull`, `nvl` of dates, times, bytes and decimals", "the same type"),
+        *("text, or `double` for decimals", "`ifnull` is `coalesce` of two values"),
+        ("ifnull",),
+    ),
+    Difference(
+        *("`nvl2(a, b, c)`", "the type of `b` and `c`", "the common type of all three"),
+        "`a` is no result",
+        ("nvl2",),
+    ),
+    Difference(
+        *("`coalesce`, `greatest`, `least` of an integer and a small float", "`double`"),
+        *("the type of the float", "no digit is lost"),
+        ("coalesce", "greatest", "least"),
+    ),
+    Difference(
+        *("`coalesce(date, microseconds)`", "microseconds", "nanoseconds"),
+        "the finer unit of both",
+        ("coalesce",),
+    ),
+    Difference(
+        *("`greatest(-0.0, 0.0)`, `nullif(-0.0, 0.0)`", "the first, NULL", "0.0, -0.0"),
+        "`0.0` equals `-0.0`",
+        ("greatest", "least", "nullif"),
+    ),
+    Difference(
+        *("`cardinality` of lists of lists", "the number of inner lists"),
+        *("the product of the first lengths", "as the SQL standard has it"),
+        ("array_length",),
+    ),
+    Difference(
+        *("`array_max`, `array_min` of lists of lists", "`UnsupportedFeatureError`", "supported"),
+        LATER,
+        ("array_max", "array_min"),
+    ),
+    Difference(
+        *("`concat` of lists", "`InvalidInputError`", "the lists as text"), LATER, ("concat",)
+    ),
+    Difference(
+        *("`translate` of combining characters", "code points", "graphemes"),
+        "all text functions count code points",
+        ("translate",),
+    ),
     Difference("`i64 >= -9223372036854775808`", "compared exactly", "error", BY_VALUE),
     Difference(
         *("`CAST(a AS t) = 1`", "casts the column", "may cast the literal instead"),

@@ -17,7 +17,8 @@ from lance_core.on_demand import lazy_module
 datafusion = lazy_module("lance_core.dataset.expressions.datafusion")
 
 
-def _planned(*nodes: Node, name: str) -> Node:
+def planned(*nodes: Node, name: str) -> Node:
+    """A call of DataFusion's function ``name``."""
     return with_nullable(call(name, functools.partial(_evaluated, name=name), *nodes), True)
 
 
@@ -26,7 +27,7 @@ def _evaluated(*values: Datum, name: str) -> Datum:
 
 
 def _function(name: str, parameters: str, summary: str, *aliases: str) -> Function:
-    plan = functools.partial(_planned, name=name)
+    plan = functools.partial(planned, name=name)
     return Function(name, plan, parameters, summary, aliases, is_engine=True)
 
 
@@ -45,7 +46,6 @@ LISTS = (
         "array_cat",
         "list_concat",
     ),
-    _function("array_distinct", "list", "The list without repeated elements.", "list_distinct"),
     _function(
         "array_except",
         "list, list",
@@ -64,12 +64,6 @@ LISTS = (
         "list, any, [integer]",
         "The position of the first equal element, from a position.",
         "list_position",
-    ),
-    _function(
-        "array_positions",
-        "list, any",
-        "The positions of all equal elements.",
-        "list_positions",
     ),
     _function(
         "array_remove",

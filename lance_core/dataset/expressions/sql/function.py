@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from lance_core.dataset.expressions.sql.distinct_options import call_for_distinct
 from lance_core.dataset.expressions.sql.node import Constant, Node, constant, null
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.on_demand import lazy_module
+
+if TYPE_CHECKING:
+    from lance_core.dataset.expressions.sql import distinct_options
+else:
+    distinct_options = lazy_module("lance_core.dataset.expressions.sql.distinct_options")
 
 OPTION = "*"
 """Marks a parameter whose value the planner needs: `plan` gets a `Constant` that is not NULL."""
@@ -62,7 +68,7 @@ class Function:
         values = [arguments[i] for i in options if i < count]
         if all(isinstance(value, Constant) and not value.is_null for value in values):
             return self.plan(*arguments)
-        node = call_for_distinct(name, self.plan, arguments, options)
+        node = distinct_options.call_for_distinct(name, self.plan, arguments, options)
         if any(isinstance(value, Constant) and value.is_null for value in values):
             return null(node.type)
         return node

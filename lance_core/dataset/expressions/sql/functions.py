@@ -14,6 +14,7 @@ from lance_core.dataset.expressions.sql import (
     json_functions,
     letter_case,
     list_extremes,
+    list_search,
     lists,
     numbers,
     padding,
@@ -45,6 +46,7 @@ GROUPS: Mapping[str, tuple[Function, ...]] = {
     "lists, structs": (
         *lists.FUNCTIONS,
         *list_extremes.FUNCTIONS,
+        *list_search.FUNCTIONS,
         *structs.FUNCTIONS,
         *engine_functions.LISTS,
     ),

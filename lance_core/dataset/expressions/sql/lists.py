@@ -6,21 +6,24 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.dataset.expressions.sql import compare, logic
+from lance_core.dataset.expressions.sql import compare
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.coerce import common_type, converted
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
     ColumnNode,
     Constant,
+    Datum,
     Node,
     call,
     constant,
     evaluate,
+    null,
     with_nullable,
 )
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -49,10 +52,18 @@ def literal(items: Sequence[Node]) -> Node:
     return constant([v.value.as_py() for v in values if isinstance(v, Constant)], pa.list_(kind))
 
 
-def element(node: Node, index: Constant) -> Node:
+def element(node: Node, index: Node) -> Node:
     """``list[i]``: 1 is the first element, -1 the last; NULL if the list has no such element."""
+    if pa.types.is_null(index.type):
+        index = null(pa.int64())
     if not is_list(node.type) or not pa.types.is_integer(index.type):
-        raise InvalidInputError(f"{node.type} has no element [{index.value}]")
+        shown = index.value if isinstance(index, Constant) else index.type
+        raise InvalidInputError(f"{node.type} has no element [{shown}]")
+    if not isinstance(index, Constant):
+        kind = node.type.value_type
+        return with_nullable(call("[]", _each_element, node, index, kind=kind), True)
+    if index.is_null:
+        return null(node.type.value_type)
     kernel = by_chunk(functools.partial(_element, index=index.value.as_py()))
     return with_nullable(call("[]", kernel, node), True)
 
@@ -73,7 +84,7 @@ def has(node: Node, item: Node) -> Node:
     return call("array_has", by_chunk(functools.partial(has_item, test=test)), node)
 
 
-def items(node: Node) -> list[Node]:
+def items(node: Node) -> list[Constant]:
     """The elements of a list literal, as constants."""
     if not isinstance(node, Constant) or not is_list(node.type) or node.is_null:
         raise UnsupportedFeatureError("a list that is not a literal like [1, 2]")
@@ -85,14 +96,22 @@ def _need_list(what: str, node: Node) -> None:
         raise InvalidInputError(f"{what} needs a list, not {node.type}")
 
 
-def _element(lists: pa.Array, index: int) -> pa.Array:
+def _each_element(lists: Datum, index: Datum) -> Datum:
+    if isinstance(lists, pa.Scalar):
+        lists = pa.repeat(lists, len(index))
+    positions = np.asarray(pc.fill_null(index, 0)).astype(np.int64)
+    return _element(lists, positions)
+
+
+def _element(lists: pa.Array, index: int | npt.NDArray[np.int64]) -> pa.Array:
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0)).astype(np.int64)
     if pa.types.is_fixed_size_list(lists.type):
         starts = (np.arange(len(lists)) + lists.offset) * lists.type.list_size
     else:
         starts = np.asarray(lists.offsets)[:-1].astype(np.int64)
-    places = starts + (index - 1 if index > 0 else lengths + index)
-    missing = (abs(index) > lengths) | (index == 0)
+    positions = np.broadcast_to(np.clip(index, -(1 << 40), 1 << 40), len(lists))
+    places = starts + np.where(positions > 0, positions - 1, lengths + positions)
+    missing = (np.abs(positions) > lengths) | (positions == 0)
     return lists.values.take(pa.array(places, mask=missing))
 
 
@@ -102,20 +121,6 @@ def has_item(lists: pa.Array, test: Node) -> pa.Array:
     found = np.zeros(len(lists), bool)
     found[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True
     return pa.array(found, mask=np.asarray(lists.is_null()))
-
-
-def _has_any(node: Node, wanted: Node) -> Node:
-    return logic.any_of([has(node, item) for item in items(wanted)])
-
-
-def _has_all(node: Node, wanted: Node) -> Node:
-    return logic.all_of([has(node, item) for item in items(wanted)])
-
-
-def _element_at(node: Node, index: Node) -> Node:
-    if not isinstance(index, Constant):
-        raise UnsupportedFeatureError("an index that is not a literal")
-    return element(node, index)
 
 
 def _is_empty(node: Node) -> Node:
@@ -128,23 +133,8 @@ FUNCTIONS = (
     ),
     Function("empty", _is_empty, "list", "True for a list without elements."),
     Function(
-        *("array_element", _element_at, "list, integer"),
+        *("array_element", element, "list, integer"),
         "The element at a position: 1 is the first, -1 the last; NULL if there is none.",
         ("list_element",),
-    ),
-    Function(
-        *("array_has", has, "list, any"),
-        "True if the list contains the literal.",
-        ("list_has", "array_contains", "list_contains"),
-    ),
-    Function(
-        *("array_has_any", _has_any, "list, list"),
-        "True if the list contains one of the literals in the second list.",
-        ("list_has_any",),
-    ),
-    Function(
-        *("array_has_all", _has_all, "list, list"),
-        "True if the list contains all of the literals in the second list.",
-        ("list_has_all",),
     ),
 )

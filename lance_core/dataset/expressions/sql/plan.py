@@ -13,16 +13,13 @@ from lance_core.dataset.expressions.sql import (
     arithmetic,
     casts,
     compare,
-    lists,
     literals,
     logic,
     membership,
-    structs,
     syntax,
 )
 from lance_core.dataset.expressions.sql.grammar import parse, with_long_lists
 from lance_core.dataset.expressions.sql.lexer import excerpt
-from lance_core.dataset.expressions.sql.like import like
 from lance_core.dataset.expressions.sql.names import Name, child, resolve
 from lance_core.dataset.expressions.sql.node import (
     ColumnNode,
@@ -31,16 +28,26 @@ from lance_core.dataset.expressions.sql.node import (
     constant,
     null,
 )
-from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
-    from lance_core.dataset.expressions.sql import conditional, functions, similar
+    from lance_core.dataset.expressions.sql import (
+        conditional,
+        functions,
+        like,
+        lists,
+        similar,
+        structs,
+    )
 else:
-    # Most filters call no function.
+    # Most filters need none of these.
     conditional = lazy_module("lance_core.dataset.expressions.sql.conditional")
     functions = lazy_module("lance_core.dataset.expressions.sql.functions")
+    like = lazy_module("lance_core.dataset.expressions.sql.like")
+    lists = lazy_module("lance_core.dataset.expressions.sql.lists")
     similar = lazy_module("lance_core.dataset.expressions.sql.similar")
+    structs = lazy_module("lance_core.dataset.expressions.sql.structs")
 
 
 def plan_filter(text: str, schema: pa.Schema) -> Node:
@@ -110,9 +117,7 @@ class _Planner:
 
     def index(self, tree: syntax.Subscript) -> Node:
         index = self.plan(tree.index)
-        if not isinstance(index, Constant):
-            raise UnsupportedFeatureError("an index that is not a literal")
-        if isinstance(index.value.as_py(), str):
+        if isinstance(index, Constant) and isinstance(index.value.as_py(), str):
             return self._field(tree.subject, index.value.as_py())
         return lists.element(self.plan(tree.subject), index)
 
@@ -170,7 +175,7 @@ class _Planner:
 
     def like(self, tree: syntax.Like) -> Node:
         subject, pattern = self.plan(tree.subject), self.plan(tree.pattern)
-        found = like(subject, pattern, tree.escape, tree.ignore_case)
+        found = like.like(subject, pattern, tree.escape, tree.ignore_case)
         return _negated_if(tree.negated, found)
 
     def similar_to(self, tree: syntax.SimilarTo) -> Node:
