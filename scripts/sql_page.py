@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lance_core.dataset.expressions.sql import catalog
+from lance_core.dataset.expressions.sql import catalog, differences
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.functions import GROUPS
 
@@ -70,7 +70,7 @@ def _casts() -> str:
 
 
 def _differences() -> str:
-    rows = ((d.example, d.here, d.pylance, d.reason) for d in catalog.DIFFERENCES)
+    rows = ((d.example, d.here, d.pylance, d.reason) for d in differences.DIFFERENCES)
     return _table(("", "here", "pylance 14", "why"), rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lance_core.dataset.expressions.sql import catalog
+from lance_core.dataset.expressions.sql import catalog, differences
 from lance_core.dataset.expressions.sql.functions import FUNCTIONS, GROUPS
 from scripts.sql_page import PAGE, with_tables
 
@@ -39,6 +39,6 @@ def test_every_function_has_a_summary_and_known_types() -> None:
 
 def test_a_difference_names_functions_and_operators_of_the_lists() -> None:
     known = {*FUNCTIONS, *(sign for one in catalog.OPERATORS for sign in one.signs)}
-    for difference in catalog.DIFFERENCES:
+    for difference in differences.DIFFERENCES:
         assert known.issuperset(difference.constructs), difference.example
         assert difference.reason
