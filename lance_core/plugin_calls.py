@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable
-from pathlib import PurePath
 
 
 def class_of(plugin: object) -> str:
@@ -45,5 +44,8 @@ def failed_call(
     """
     text = mask(f": {error}") if str(error) else ""
     frames = traceback.extract_tb(error.__traceback__)
-    origin = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    origin = ""
+    if frames:
+        file = frames[-1].filename.replace("\\", "/").rpartition("/")[2]
+        origin = f" ({file}, line {frames[-1].lineno})"
     return f"{plugin}: {method} raised {type(error).__name__}{text}{origin}"

@@ -182,10 +182,11 @@ class PluginManager:
         offers = self._all().index_details.get(details_key(type_url) or "")
         return None if offers is None else _only("indices of type", type_url, offers)
 
-    def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec) -> str:
+    def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec | IndexTypeSpec) -> str:
         """The name of the plugin that provides ``spec``, for error messages."""
         every = self._all()
-        for offers in (every.schemes.values(), every.handlers.values()):
+        tables = (every.schemes.values(), every.handlers.values(), every.index_types.values())
+        for offers in tables:
             for offer in offers:
                 for source, offered in offer:
                     if offered is spec:

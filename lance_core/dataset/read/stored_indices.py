@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.snapshot.snapshot import Snapshot
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, LanceError, PluginLoadError
 from lance_core.index.base import IndexType, OpenIndex
 from lance_core.index.files import IndexFolder
 from lance_core.index.loads import count_index
-from lance_core.index.spec import IndexTypeSpec
+from lance_core.index.spec import SCALAR_TYPES, IndexTypeSpec
+from lance_core.on_demand import lazy_module
+from lance_core.plugin_calls import failed_call, wrong_result
 from lance_core.plugins import get_manager
 from lance_core.store.spec import resolve_factory
 from lance_core.table.indices.index_coverage import is_system_index
@@ -27,8 +29,11 @@ from lance_core.table.indices.index_metadata import (
 from lance_core.table.paths import INDICES, check_relative
 
 if TYPE_CHECKING:
+    from lance_core.index import type_checks
     from lance_core.schema import Field
     from lance_core.store.base import ObjectStore
+else:
+    type_checks = lazy_module("lance_core.index.type_checks")
 
 _BTREE_FILE = "page_lookup.lance"
 _BITMAP_FILE = "bitmap_page_lookup.lance"
@@ -39,9 +44,21 @@ _old_files: LruCache[tuple[str, str], tuple[IndexFile, ...]] = LruCache(256)
 
 @lru_cache(maxsize=64)
 def index_type(spec: IndexTypeSpec) -> IndexType:
-    """The implementation of an index type, which has no state. Raises `PluginLoadError`."""
-    found: IndexType = resolve_factory(spec.factory, f"index type {spec.name!r}")()
-    return found
+    """The implementation of an index type, which has no state. Raises `PluginLoadError`.
+
+    What the types of plugins return is checked.
+    """
+    what = f"index type {spec.name!r} of {get_manager().provider_of(spec)}"
+    factory = resolve_factory(spec.factory, what)
+    try:
+        found: object = factory()
+    except LanceError:
+        raise
+    except Exception as error:
+        raise PluginLoadError(failed_call(what, "the factory", error)) from error
+    if not isinstance(found, IndexType):
+        raise PluginLoadError(wrong_result(what, "the factory", found, "an IndexType"))
+    return found if spec in SCALAR_TYPES else type_checks.CheckedIndexType(found, what)
 
 
 def indices_of(snapshot: Snapshot) -> tuple[IndexMetadata, ...]:

@@ -20,8 +20,9 @@ from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES
-from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
+from lance_core.errors import CorruptFileError, LanceError, PluginError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.plugin_calls import failed_call, wrong_result
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
@@ -38,10 +39,7 @@ def encode_blocks(array: pa.Array, spec: ValueEncodingSpec) -> tuple[ForeignValu
     """Encode ``array``, which may have nulls; returns the message and the encoded blocks."""
     dense = without_nulls(array)
     step = spec.block_values
-    blocks = []
-    for start in range(0, len(dense), step):
-        block = spec.encoder(dense.slice(start, step))
-        blocks.append(block if isinstance(block, pa.Buffer) else pa.py_buffer(block))
+    blocks = [_encoded(dense.slice(start, step), spec) for start in range(0, len(dense), step)]
     message = ForeignValues(
         type_url=spec.key,
         distribution=spec.distribution,
@@ -50,6 +48,22 @@ def encode_blocks(array: pa.Array, spec: ValueEncodingSpec) -> tuple[ForeignValu
         block_bytes=[block.size for block in blocks],
     )
     return message, blocks[0] if len(blocks) == 1 else pa.py_buffer(b"".join(blocks))
+
+
+def _encoded(block: pa.Array, spec: ValueEncodingSpec) -> pa.Buffer:
+    """The bytes of a block. Raises `PluginError` if the plugin raises an error of Python."""
+    what = f"encoding {spec.key!r} of {spec.distribution}"
+    try:
+        encoded: object = spec.encoder(block)
+    except (LanceError, MemoryError):
+        raise
+    except Exception as error:
+        raise PluginError(failed_call(what, "the encoder", error)) from error
+    if isinstance(encoded, pa.Buffer):
+        return encoded
+    if not isinstance(encoded, bytes | bytearray | memoryview):
+        raise PluginError(wrong_result(what, "the encoder", encoded, "bytes or a pyarrow.Buffer"))
+    return pa.py_buffer(encoded)
 
 
 def without_nulls(array: pa.Array) -> pa.Array:
@@ -169,8 +183,10 @@ class ForeignBlocks:
         key = self.spec.key
         try:
             array = decode()
-            is_array = isinstance(array, pa.Array)
-            if not is_array or array.type != self.type or len(array) != count or array.null_count:
+            if not isinstance(array, pa.Array):
+                what = f"encoding {key!r}"
+                raise CorruptFileError(wrong_result(what, "the decoder", array, "an Array"))
+            if array.type != self.type or len(array) != count or array.null_count:
                 raise CorruptFileError(f"encoding {key!r} did not give {count} {self.type} values")
             array.validate(full=not pa.types.is_decimal(self.type))
         except LanceError:

@@ -17,12 +17,15 @@ from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, Enco
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     InvalidInputError,
+    LanceError,
     PluginConflictError,
+    PluginError,
     PluginLoadError,
     PluginNotFoundError,
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import dataclass
+from lance_core.plugin_calls import failed_call, wrong_result
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array
@@ -98,11 +101,24 @@ def value_encoding(field: Field, path: str, registry: EncodingRegistry) -> Value
     if wanted is None:
         return None
     spec = find_value_encoding(wanted, registry, f"field {path!r}")
-    if not spec.accepts(field.storage_type):
+    if not _accepts(spec, field.storage_type, path):
         raise UnsupportedFeatureError(
             f"field {path!r}: encoding {wanted!r} is not for values of type {field.storage_type}"
         )
     return spec
+
+
+def _accepts(spec: ValueEncodingSpec, kind: pa.DataType, path: str) -> bool:
+    what = f"field {path!r}: encoding {spec.key!r} of {spec.distribution}"
+    try:
+        answer: object = spec.accepts(kind)
+    except (LanceError, MemoryError):
+        raise
+    except Exception as error:
+        raise PluginError(failed_call(what, "accepts", error)) from error
+    if not isinstance(answer, bool):
+        raise PluginError(wrong_result(what, "accepts", answer, "True or False"))
+    return answer
 
 
 def find_value_encoding(

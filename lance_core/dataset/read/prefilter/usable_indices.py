@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.fragment_reuse import FragmentReuse, fragment_reuse
 from lance_core.dataset.read.stored_indices import index_type, indices_of, spec_of
-from lance_core.errors import CorruptFileError, IndexWarning, LanceError
+from lance_core.errors import CorruptFileError, IndexWarning, LanceError, PluginError
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_coverage import REUSE_INDEX, has_row_ids
@@ -60,6 +60,10 @@ class UsableIndex:
             value = b"" if details is None else details.value
             try:
                 found = self.type.precision(query, kind, value)
+            except PluginError as error:
+                text = f"index {self.name!r} cannot be used: {error}"
+                warnings.warn(text, IndexWarning, stacklevel=2)
+                return None
             except LanceError:  # damaged details
                 return None
             if found is None:

@@ -1,0 +1,144 @@
+"""Check what the index type of a plugin returns, so that its defects give errors and no wrong rows.
+
+Errors of Python, such as `TypeError`, and values of wrong types name the plugin, the method and
+the type. Where an index is opened or searched they are a `CorruptFileError`: damaged files cause
+them as well, and a query then does without the index. Everywhere else they are a `PluginError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError, LanceError, PluginError
+from lance_core.index.base import (
+    IndexPart,
+    IndexRows,
+    IndexType,
+    OpenIndex,
+    Precision,
+    SearchResult,
+    UnansweredQueryError,
+)
+from lance_core.plugin_calls import failed_call, wrong_result
+from lance_core.table.indices.row_set import RowSet
+
+if TYPE_CHECKING:
+    from lance_core.index.files import IndexFolder, IndexOutput
+    from lance_core.index.queries import IndexQuery
+
+
+class _Calls:
+    """Calls methods of ``plugin``; an error of Python is raised as ``kind``."""
+
+    __slots__ = ("kind", "plugin")
+
+    def __init__(self, plugin: str, kind: Callable[[str], LanceError]) -> None:
+        self.plugin = plugin
+        self.kind = kind
+
+    def __call__(
+        self, method: str, expected: type | tuple[type, ...], call: Callable[[], Any]
+    ) -> Any:
+        try:
+            answer = call()
+        except (LanceError, UnansweredQueryError, MemoryError):
+            raise
+        except Exception as error:
+            raise self.kind(failed_call(self.plugin, method, error)) from error
+        if not isinstance(answer, expected):
+            kinds = expected if isinstance(expected, tuple) else (expected,)
+            names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
+            raise self.kind(wrong_result(self.plugin, method, answer, names))
+        return answer
+
+
+class CheckedIndexType(IndexType):
+    """Forwards to ``inner``, the index type of a plugin, and checks how each call ends."""
+
+    def __init__(self, inner: IndexType, plugin: str) -> None:
+        self.inner = inner
+        self._plugin = plugin
+        self._call = _Calls(plugin, PluginError)
+
+    def accepts(self, kind: pa.DataType) -> bool:
+        return bool(self._call("accepts", bool, lambda: self.inner.accepts(kind)))
+
+    def precision(self, query: IndexQuery, kind: pa.DataType, details: bytes) -> Precision | None:
+        precision: Precision | None = self._call(
+            "precision",
+            (Precision, type(None)),
+            lambda: self.inner.precision(query, kind, details),
+        )
+        return precision
+
+    def check_parameters(self, parameters: Mapping[str, Any]) -> None:
+        check = self.inner.check_parameters
+        self._call("check_parameters", type(None), lambda: check(parameters))
+
+    def details_of(self, parameters: Mapping[str, Any]) -> bytes:
+        return bytes(self._call("details_of", bytes, lambda: self.inner.details_of(parameters)))
+
+    def parameters_of(self, details: bytes) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._call(
+            "parameters_of", Mapping, lambda: self.inner.parameters_of(details)
+        )
+        return found
+
+    def accepts_stable_row_ids(self, details: bytes) -> bool:
+        accepts = self.inner.accepts_stable_row_ids
+        return bool(self._call("accepts_stable_row_ids", bool, lambda: accepts(details)))
+
+    def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
+        build = self.inner.build
+        return bytes(self._call("build", bytes, lambda: build(rows, parameters, output)))
+
+    def open(self, folder: IndexFolder, details: bytes) -> OpenIndex:
+        call = _Calls(self._plugin, CorruptFileError)
+        found: OpenIndex = call("open", OpenIndex, lambda: self.inner.open(folder, details))
+        return CheckedIndex(found, call)
+
+    def merge(
+        self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
+    ) -> bytes:
+        own = [IndexPart(_unchecked(part.source), part.map) for part in parts]
+        return bytes(self._call("merge", bytes, lambda: self.inner.merge(own, rows, output)))
+
+
+class CheckedIndex(OpenIndex):
+    """Forwards to ``inner``, an open index of a plugin, and checks how each call ends."""
+
+    def __init__(self, inner: OpenIndex, call: _Calls) -> None:
+        self.inner = inner
+        self._call = call
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._call("nbytes", int, lambda: self.inner.nbytes))
+
+    def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
+        result: SearchResult = self._call(
+            "search", SearchResult, lambda: self.inner.search(query, with_nulls=with_nulls)
+        )
+        self._call("rows of search", RowSet, lambda: result.rows)
+        self._call("nulls of search", (RowSet, type(None)), lambda: result.nulls)
+        self._call("num_pages of search", int, lambda: result.num_pages)
+        return result
+
+    def statistics(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._call("statistics", Mapping, self.inner.statistics)
+        return found
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._call("parameters", Mapping, lambda: self.inner.parameters)
+        return found
+
+    def prewarm(self) -> None:
+        self._call("prewarm", type(None), self.inner.prewarm)
+
+
+def _unchecked(source: OpenIndex) -> OpenIndex:
+    return source.inner if isinstance(source, CheckedIndex) else source
