@@ -300,7 +300,16 @@ DIFFERENCES = (
         ("regexp_like", "regexp_match", "regexp_replace", "regexp_count", "regexp_instr"),
     ),
     Difference(
-        *("`\\b` in regular expressions", "between letters of ASCII", "between letters of Unicode"),
+        *("`{`, `{,2}`, `\\Q…\\E` in regular expressions", "as in RE2", "error"),
+        "Arrow evaluates regular expressions with RE2",
+        ("regexp_like", "regexp_match", "regexp_replace", "regexp_count", "regexp_instr"),
+    ),
+    Difference(
+        *(
+            "`\\b`, `\\B` in regular expressions",
+            "between letters of ASCII",
+            "between letters of Unicode",
+        ),
         "RE2 has no other",
         ("regexp_like", "regexp_match", "regexp_replace", "regexp_count", "regexp_instr"),
     ),

@@ -28,6 +28,7 @@ from lance_core.dataset.expressions.sql.node import (
     null,
     with_nullable,
 )
+from lance_core.dataset.expressions.sql.size_limit import check_added
 from lance_core.encodings.arrow.numpy_values import from_numpy
 
 Plan = Callable[..., Node]
@@ -67,10 +68,13 @@ def _each_distinct(
     order = np.argsort(codes, kind="stable")
     order = order[~has_null[order]]
     edges = np.flatnonzero(np.diff(codes[order], prepend=-1, append=-1))
-    parts = [
-        _one_combination(values, plan, options, order[start:stop], kind)
-        for start, stop in itertools.pairwise(edges)
-    ]
+    parts: list[pa.Array] = []
+    added = -sum(value.nbytes for value in values if not isinstance(value, pa.Scalar))
+    for start, stop in itertools.pairwise(edges):
+        parts.append(_one_combination(values, plan, options, order[start:stop], kind))
+        # Each call keeps to the limit by itself; together they must as well.
+        added += parts[-1].nbytes
+        check_added(name, added)
     places = np.zeros(count, np.int64)
     places[order] = np.arange(len(order))
     joined = pa.concat_arrays(parts) if parts else pa.nulls(0, kind)

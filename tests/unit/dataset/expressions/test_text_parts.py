@@ -86,3 +86,10 @@ def test_a_large_text_is_not_put_into_every_row() -> None:
     value = as_value("overlay(s, repeat('x', 1000000), i + 1)", table.schema)
     with pytest.raises(ResultTooLargeError):
         value.evaluate(table)
+
+
+def test_options_that_are_columns_keep_to_the_limit_together() -> None:
+    table = pa.table({"s": ["abcdefgh"] * 64, "n": pa.array(range(1_000_000, 1_000_064))})
+    value = as_value("repeat(s, n)", table.schema)
+    with pytest.raises(ResultTooLargeError, match="repeat"):
+        value.evaluate(table)
