@@ -153,6 +153,14 @@ class IgnoresCase(ChangesPaths):
     changed = str.casefold
 
 
+class ListsWithoutCase(MemoryStore):
+    """Like a database whose collation ignores case."""
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        listing = super().list(prefix, start_after)
+        return iter(sorted(listing, key=lambda meta: meta.path.casefold()))
+
+
 class StripsPaths(ChangesPaths):
     changed = str.strip
 
@@ -547,6 +555,7 @@ IN_MEMORY: Sequence[Defect] = [
     *defects_of("test_copy_if_absent_never_replaces", CopiesOver),
     *defects_of("test_a_rename_moves", RenameKeepsSource),
     *defects_of("test_paths_that_look_alike_are_told_apart", IgnoresCase, StripsPaths),
+    *defects_of("test_an_ordered_store_lists_by_the_bytes_of_paths", ListsWithoutCase),
     *defects_of("test_hostile_paths_are_refused", AcceptsAnyPath, DeletesAnyPath),
     *defects_of("test_renames_refuse_hostile_paths", RenamesFromAnyPath),
     *defects_of("test_nothing_is_visible_before_a_writer_is_closed", ShowsUnfinished),
