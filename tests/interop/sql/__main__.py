@@ -1,6 +1,7 @@
 """Compare SQL expressions with pylance: ``python -m tests.interop.sql --only lpad``.
 
-Prints the rows that differ, and ends with status 1 if there are any.
+Prints the rows that differ without a reason in `differences.DIFFERENCES`, and ends with status 1 if
+there are any.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.interop.sql.explanations import explanation
 from tests.interop.sql.running import SUBJECTS, all_cases, compared
 
 
@@ -25,15 +27,22 @@ def main() -> int:
         if not options.only or subject.removesuffix("()") in options.only or subject in options.only
     ]
     chosen = all_cases(subjects)
-    shown: collections.Counter[str] = collections.Counter()
+    rows: collections.Counter[str] = collections.Counter()
+    unexplained: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         for finding in compared(chosen, Path(folder)):
-            shown[finding.case.text] += 1
-            if shown[finding.case.text] <= options.show:
+            row = explanation(finding)
+            if row is not None:
+                rows[row] += 1
+                continue
+            unexplained[finding.case.text] += 1
+            if unexplained[finding.case.text] <= options.show:
                 sys.stdout.write(f"{finding}\n")
                 sys.stdout.flush()
-    sys.stdout.write(f"{len(shown)} of {len(chosen)} expressions differ\n")
-    return bool(shown)
+    for row, count in rows.most_common():
+        sys.stdout.write(f"{count:7} rows: {row}\n")
+    sys.stdout.write(f"{len(chosen)} expressions, {len(unexplained)} unexplained differences\n")
+    return bool(unexplained)
 
 
 if __name__ == "__main__":

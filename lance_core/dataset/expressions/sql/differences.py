@@ -327,4 +327,77 @@ DIFFERENCES = (
         *("`regexp_instr(NULL, '')`", "NULL", "0", "it is NULL for all other patterns"),
         ("regexp_instr",),
     ),
+    Difference(
+        *("an expression that pylance does not plan", "supported", "error"),
+        "the value is that of the SQL standard",
+    ),
+    Difference(
+        *("functions of numbers: the last digit", "of the C library", "of Rust"),
+        "both are within one unit of the last digit",
+    ),
+    Difference(
+        *("`cardinality(nested)`", "the number of inner lists", "0 if one is NULL or empty"),
+        "the length of a list does not depend on its elements",
+        ("cardinality",),
+    ),
+    Difference(
+        *("`array_distinct([-0.0, 0.0])`", "one element", "two"),
+        *("0.0 equals -0.0", ("array_distinct",)),
+    ),
+    Difference(
+        *("`array_max` of nested lists", "`UnsupportedFeatureError`", "supported", LATER),
+        ("array_max", "array_min"),
+    ),
+    Difference(
+        *("`make_date` of a year before 1 or after 9999", "`InvalidInputError`", "supported"),
+        *("dates as text have four digits of the year", ("make_date",)),
+    ),
+    Difference(
+        *("`x / 0`, `x % 0` where x is NULL", "`InvalidInputError`", "NULL"),
+        "a division by zero is an error, whatever is divided",
+        ("/", "%"),
+    ),
+    Difference(
+        *("a cast of a dictionary of which an unused entry cannot be cast", "supported", "error"),
+        "only values of rows count",
+    ),
+    Difference(
+        *("`CAST(i AS binary)` of a number", "`InvalidInputError`", "the bytes in memory"),
+        "the bytes depend on the type of the column",
+    ),
+    Difference(
+        *("`CAST(price AS bigint)` of more than 64 bits", "`InvalidInputError`", "another number"),
+        "a wrong number must not select or change rows",
+    ),
+    Difference("`CAST(list AS string)`", "`InvalidInputError`", "supported", LATER),
+    Difference("`CAST(f16 AS boolean)`", "`InvalidInputError`", "supported", LATER),
+    Difference(
+        *("arithmetic of float32 with decimals and large integers", "float64", "float32"),
+        "float32 does not hold all of them",
+        ("+", "-", "*", "/", "%"),
+    ),
+    Difference(
+        "`ifnull` of decimals of more than 38 digits, float16, bytes, dates, times and durations",
+        *("of their type", "float64 or text", "no digit is lost", ("ifnull", "nvl")),
+    ),
+    Difference(
+        *("dates and timestamps that nanoseconds do not hold, compared", "supported", "error"),
+        "the finest unit of the operands holds them",
+    ),
+    Difference(
+        "a timestamp that nanoseconds do not hold beside one in nanoseconds",
+        *("`InvalidInputError`", "compared in the coarser unit", LATER),
+    ),
+    Difference(
+        *("`nvl2(a, b, c)`", "the type of b and c", "the type of a, b and c"),
+        *("a is not in the result", ("nvl2",)),
+    ),
+    Difference(
+        "a float compared with a decimal, for NaN and numbers that the decimal lacks",
+        *("by value", "error", BY_VALUE),
+    ),
+    Difference(
+        *("`array_has([1, NULL], i)` of an element that is not in the list", "false", "NULL"),
+        *("as for a list of a column", ("array_has",)),
+    ),
 )
