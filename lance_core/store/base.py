@@ -249,6 +249,9 @@ class ObjectStore(ABC):
         """
         return None
 
+    def check_can_write(self) -> None:  # noqa: B027 - most stores can
+        """Raise `UnsupportedFeatureError` if the store is known to accept no writes."""
+
     @property
     def durability(self) -> Durability | None:
         """The durability of completed writes; None if the caller cannot choose it."""

@@ -74,6 +74,7 @@ class TableRoot:
 
     def check_can_commit(self) -> None:
         """Raise the error of a commit that cannot succeed; call it before writing files."""
+        self.store.check_can_write()  # its error is clearer than that of the handler
         checked(self.handler, self.store).check_can_commit()
 
     @property

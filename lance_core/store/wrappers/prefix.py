@@ -55,6 +55,9 @@ class PrefixStore(ObjectStore):
     def guarantor(self) -> str | None:
         return self.inner.guarantor
 
+    def check_can_write(self) -> None:
+        self.inner.check_can_write()
+
     @property
     def durability(self) -> Durability | None:
         return self.inner.durability

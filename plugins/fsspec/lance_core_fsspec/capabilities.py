@@ -41,7 +41,8 @@ class Traits:
 
     ``stages``: write to a temporary name and rename, because only renames are atomic; folders must
     be created. ``is_parallel``: several threads may call it concurrently. ``keeps_bytes``: it holds
-    whole objects in memory. ``quotes``: its paths are URLs.
+    whole objects in memory. ``quotes``: its paths are URLs. ``has_buckets``: the first segment of a
+    path is a bucket of a known service.
     """
 
     protocol: str
@@ -51,6 +52,7 @@ class Traits:
     is_parallel: bool
     keeps_bytes: bool
     quotes: bool
+    has_buckets: bool
 
 
 def traits_of(filesystem: Any) -> Traits:
@@ -71,6 +73,7 @@ def traits_of(filesystem: Any) -> Traits:
         is_parallel=is_asynchronous or bool(protocols & {"file", "local"}),
         keeps_bytes="memory" in protocols,
         quotes=bool(protocols & {"http", "https"}),
+        has_buckets=forwards,
     )
 
 

@@ -29,7 +29,7 @@ _TAGS = ("ETag", "etag", "e_tag", "md5Hash", "sha")
 def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
     """The entries directly in ``folder``, by path; a missing folder is empty.
 
-    Raises the exceptions of the file system.
+    Raises the exceptions of the file system, and `StoreError` if its bucket or server is missing.
     """
     filesystem = mount.filesystem
     filesystem.invalidate_cache()
@@ -37,8 +37,10 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
         entries = filesystem.ls(mount.key(folder), detail=True)
     except Exception as error:
         if is_missing(error):
+            _check_container(mount)
             return {}
         raise
+    mount.is_reached = True
     found = {}
     start = len(folder) + 1 if folder else 0
     for entry in entries:
@@ -52,6 +54,26 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
         # Some file systems, such as FTP, list a file as a folder that contains itself.
         return found if filesystem.isdir(mount.key(folder)) else {}
     return found
+
+
+def _check_container(mount: Mount) -> None:
+    """Raise `StoreError` if the bucket or the server of ``mount`` has nothing to list either.
+
+    Then the address is wrong, and no folder is known to be empty. Asked once for a mount.
+    """
+    container = None if mount.is_reached else mount.container
+    if container is None:
+        return
+    try:
+        mount.filesystem.ls(container, detail=True)
+    except Exception as error:
+        if is_missing(error):
+            raise StoreError(
+                f"{mount.traits.protocol} finds nothing at {container!r} (404, not found): check "
+                "bucket and address"
+            ) from None
+        return  # there may be no permission to list all of it
+    mount.is_reached = True
 
 
 def is_folder(entry: Mapping[str, Any]) -> bool:

@@ -23,6 +23,15 @@ class Mount:
             nullcontext() if self.traits.is_parallel else lock
         )
         self._folder = root if root.endswith("/") or not root else f"{root}/"
+        self.is_reached = False
+        """True after a listing has shown that the bucket or the server exists."""
+
+    @property
+    def container(self) -> str | None:
+        """The key of the bucket, or the address of the server, that may not exist; or None."""
+        if self.traits.quotes:
+            return "/".join([*self._folder.split("/")[:3], ""])
+        return self._folder.lstrip("/").partition("/")[0] if self.traits.has_buckets else None
 
     def key(self, path: str) -> str:
         """The key of ``path`` in the file system ("" is the root)."""

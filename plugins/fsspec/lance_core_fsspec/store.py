@@ -72,6 +72,9 @@ class FsspecStore(ObjectStore):
     def capabilities(self) -> StoreCapabilities:
         return self._source.mount().traits.capabilities
 
+    def check_can_write(self) -> None:
+        self._check_writable(self._source.mount())
+
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
         check_path(path)
         return self._read(path, lambda mount: read_ranges(mount, path, ranges, self.coalesce_gap))

@@ -103,8 +103,10 @@ def test_a_table_that_is_not_there_is_not_found(server: str) -> None:
 
 
 class _Refusing(BaseHTTPRequestHandler):
+    status = HTTPStatus.FORBIDDEN
+
     def do_GET(self) -> None:
-        self.send_error(HTTPStatus.FORBIDDEN)
+        self.send_error(self.status)
 
     do_HEAD = do_GET  # noqa: N815
 
@@ -124,4 +126,18 @@ def test_what_a_server_refuses_is_not_taken_for_missing() -> None:
         ):
             with pytest.raises(StoreError, match="403"):
                 look()
+        server.shutdown()
+
+
+class _Empty(_Refusing):
+    status = HTTPStatus.NOT_FOUND
+
+
+def test_a_server_that_finds_nothing_at_all_is_no_empty_table() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Empty) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        host = f"http://127.0.0.1:{server.server_port}/"
+        with pytest.raises(StoreError, match="404") as caught:
+            lance_core.dataset(f"{host}t.lance")
+        assert host in str(caught.value)
         server.shutdown()
