@@ -355,8 +355,8 @@ def _value_too_large(
 ) -> ResultTooLargeError:
     """The error for a single row that one array of its type cannot hold."""
     return ResultTooLargeError(
-        f"field {field.name!r}, row {rows.first} of {path!r}: {error}; cast the column to "
-        "large_string or large_binary by alter_columns, or leave it out of the columns to read"
+        f"field {field.name!r}, row {rows.first} of {path!r}: {error}; leave out this row or "
+        "column, and write such values to a column of type large_string or large_binary"
     )
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
+from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import commit
@@ -21,6 +22,7 @@ from lance_core.dataset.write.schema_evolution.column_files import (
     read_fields,
     scan_fragment,
 )
+from lance_core.encodings.arrow.dictionary_items import copied
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema import Field, check_nulls, to_storage
 from lance_core.schema.evolution import (
@@ -149,13 +151,19 @@ def _cast_values(snapshot: Snapshot, altered: AlteredSchema) -> Callable[[Fragme
     read = scan_fragment(snapshot, read_fields(snapshot, altered.old))
     wanted = altered.new.to_arrow()
 
+    def converted(rows: pa.Table) -> pa.RecordBatch:
+        # Arrow tests the offsets in the whole buffer, so a part needs a buffer of its own.
+        columns = [
+            cast(copied(combine_chunks(column)), field.type, field.name)
+            if column.nbytes < column.get_total_buffer_size()
+            else cast(combine_chunks(column), field.type, field.name)
+            for column, field in zip(rows.columns, wanted, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=wanted)
+
     def values(fragment: Fragment) -> Batches:
         for batch in read(fragment):
-            columns = [
-                cast(column, field.type, field.name)
-                for column, field in zip(batch.columns, wanted, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+            yield from fitting_parts(pa.Table.from_batches([batch]), converted)
 
     return values
 

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lance_core.errors import SchemaMismatchError
+from lance_core.errors import ResultTooLargeError, SchemaMismatchError
 from lance_core.schema.evolution import is_any_list
 from lance_core.schema.rebuild import visible_children, with_children
+
+_TOO_LARGE = "input array too large"
+"""What Arrow says of values whose bytes 32-bit offsets cannot address."""
 
 
 def cast(array: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
     """``array`` as type ``wanted``; see `lance_core.schema.evolution.can_cast`.
 
     Times are truncated to coarser units. Raises `SchemaMismatchError` naming the column ``name``
-    for a value that does not fit.
+    for a value that does not fit, and `ResultTooLargeError` if one array cannot hold all values.
     """
     try:
         return _cast(array, wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except pa.ArrowInvalid as error:
+        kind = ResultTooLargeError if _TOO_LARGE in str(error) else SchemaMismatchError
+        size = f" (values of {array.nbytes} bytes)" if kind is ResultTooLargeError else ""
+        raise kind(
+            f"column {name!r} cannot be cast from {array.type} to {wanted}{size}: {error}"
+        ) from error
+    except pa.ArrowNotImplementedError as error:
         raise SchemaMismatchError(
             f"column {name!r} cannot be cast from {array.type} to {wanted}: {error}"
         ) from error
