@@ -11,6 +11,7 @@ from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.loop import commit_transaction
 from lance_core.errors import CorruptFileError, DatasetNotFoundError, ObjectExistsError
 from lance_core.store.base import ObjectStore
+from lance_core.store.functions import list_paths
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
 from lance_core.testing.assertions import check_bytes, must_raise
 from lance_core.testing.sample_transactions import append, creation, first_candidate, history
@@ -171,6 +172,18 @@ class VersionTests:
         _check_latest(other, 1)
         handler.forget()
         _check_latest(other, 1)
+
+    def test_a_dropped_table_is_forgotten(self, store: ObjectStore, handler: CommitHandler) -> None:
+        commit_transaction(handler, store, creation())
+        for path in list_paths(store):
+            store.delete(path)
+        handler.forget()
+        latest = handler.latest()
+        assert latest is None, "forget must remove all records of a table whose files are removed"
+        again = creation()
+        commit_transaction(handler, store, again)
+        found = history(handler, store)
+        assert found == [again.uuid], "a new table must have its own versions and no others"
 
 
 def _check_latest(handler: CommitHandler, wanted: int) -> None:

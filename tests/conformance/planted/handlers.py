@@ -300,6 +300,12 @@ class LogHandler(DirectoryCommitHandler):
             raise OutcomeUnknownError(str(error)) from error
         return candidate.location
 
+    def forget(self, folder: str = "") -> None:
+        with self.log.lock:
+            for name, number in list(self.log.entries):
+                if name == self.table:
+                    del self.log.entries[name, number]
+
     def refused(self, error: Exception) -> Exception:
         """What a refused connection is to the caller."""
         return StoreError(str(error))
@@ -353,6 +359,11 @@ class LogStaysBroken(LogHandler):
 class TablesShareALog(LogHandler):
     def __init__(self, store: ObjectStore, log: Log, table: str) -> None:
         super().__init__(store, log, "every table")
+
+
+class ForgetsNothing(LogHandler):
+    def forget(self, folder: str = "") -> None:
+        return
 
 
 class ForgetsAllTables(LogHandler):
@@ -456,6 +467,7 @@ OF_LOG: Sequence[Defect] = [
     *defects_of("test_an_outage_of_the_service_is_an_error_and_no_answer", LogOutageIsEmpty),
     *defects_of("test_a_fault_of_the_service_never_breaks_the_outcome", LogStaysBroken),
     *defects_of("test_tables_do_not_see_each_others_versions", TablesShareALog, ForgetsAllTables),
+    *defects_of("test_a_dropped_table_is_forgotten", ForgetsNothing),
 ]
 
 ON_DISK: Sequence[Defect] = [
