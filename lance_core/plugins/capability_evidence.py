@@ -46,10 +46,11 @@ def apply_user_overrides(capabilities: StoreCapabilities, options: Options) -> S
     """
     said: dict[str, Guarantee] = {}
     for name in CAPABILITY_OPTIONS.intersection(options):
-        text = plain(options[name]).strip().lower()
-        if text not in _SPELLINGS:
+        # No variable holds the value, which frames of an error would show.
+        answer = _SPELLINGS.get(plain(options[name]).strip().lower())
+        if answer is None:
             raise InvalidInputError(f"option {name!r} can be 'yes', 'no' or 'probe'")
-        said[name] = _SPELLINGS[text]
+        said[name] = answer
     return replace(capabilities, **said) if said else capabilities
 
 

@@ -13,7 +13,7 @@ from lance_core.errors import LanceError, PluginLoadError, StoreError
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.on_demand import lazy_module
 from lance_core.store.base import ObjectStore
-from lance_core.store.secret import Secret, wrap_secrets
+from lance_core.store.secret import Secret, without_frames, wrap_secrets
 from lance_core.store.secret_detection import redacted
 from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 from lance_core.store.uri import StoreUrl
@@ -42,7 +42,7 @@ def call_factory(
     try:
         return factory()
     except LanceError as error:
-        failure = error.with_traceback(None)
+        failure = without_frames(error)
         failure.message = f"{what}, opened at {url}: {failure.message}"
     except Exception as error:
         kind = StoreError if isinstance(error, OSError) else PluginLoadError

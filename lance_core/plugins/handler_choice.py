@@ -23,7 +23,7 @@ from lance_core.commits.base import (
 from lance_core.commits.checked_handler import checked
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
-from lance_core.errors import PluginLoadError, StoreError
+from lance_core.errors import InvalidInputError, PluginLoadError, StoreError
 from lance_core.plugin_calls import wrong_result
 from lance_core.plugins.capability_evidence import (
     apply_user_overrides,
@@ -42,6 +42,7 @@ from lance_core.plugins.manager import get_manager
 from lance_core.plugins.store_cache import HANDLER_OPTION, Options
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import plain
+from lance_core.store.secret_detection import looks_secret
 from lance_core.store.spec import resolve_factory
 from lance_core.store.uri import StoreUrl
 
@@ -113,6 +114,11 @@ def _asked_for(
     elif url.commit_scheme is not None:
         asked = manager.url_suffix(url.commit_scheme)
     elif HANDLER_OPTION in options:
+        if looks_secret(plain(options[HANDLER_OPTION])):
+            raise InvalidInputError(
+                f"storage option {HANDLER_OPTION!r} must be the name of a commit handler, but its "
+                "value, which is not shown, looks like a secret"
+            )
         asked = manager.commit_handler(plain(options[HANDLER_OPTION]))
     elif table_marker is not None and manager.commit_handler(table_marker).multi_writer:
         asked = manager.commit_handler(table_marker)

@@ -13,7 +13,14 @@ from lance_core.plugins.factories import call_factory, checked
 from lance_core.plugins.known_plugins import SUFFIX_OF_PARAMETER
 from lance_core.plugins.manager import get_manager, plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
-from lance_core.store.secret import Secret, check_storage_options, hide_secrets, plain, wrap_secrets
+from lance_core.store.secret import (
+    Secret,
+    check_storage_options,
+    hide_secrets,
+    plain,
+    without_frames,
+    wrap_secrets,
+)
 from lance_core.store.secret_detection import looks_secret
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
@@ -132,8 +139,16 @@ def _other_specs(url: StoreUrl, options: Options) -> list[ObjectStoreSpec]:
     manager = get_manager()
     given = {plain_name(name): value for name, value in (*url.query.items(), *options.items())}
     names = {plain_name(spec.place_option) for spec in manager.commit_handlers if spec.place_option}
-    places = [plain(given[name]) for name in names & given.keys()]
-    return [manager.object_store(parse_uri(place).scheme) for place in places]
+    return [manager.object_store(_scheme_of(given[name])) for name in names & given.keys()]
+
+
+def _scheme_of(uri: str | Secret) -> str:
+    """The scheme of a URI. Errors have no frames, whose variables would show a secret."""
+    try:
+        return parse_uri(plain(uri)).scheme
+    except InvalidInputError as error:
+        failure = without_frames(error)
+    raise failure
 
 
 def _belongs_elsewhere(

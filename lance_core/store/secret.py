@@ -12,6 +12,7 @@ from lance_core.errors import InvalidInputError
 from lance_core.store.secret_detection import looks_secret, sounds_secret
 
 T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
 
 _HIDDEN = "***"
 _carrying: ContextVar[bool] = ContextVar("lance_core_carrying_secrets", default=False)
@@ -99,6 +100,25 @@ def carrying_secrets() -> Iterator[None]:
 def are_secrets_carried() -> bool:
     """True if the caller is inside `carrying_secrets`."""
     return _carrying.get()
+
+
+def without_frames(error: E) -> E:
+    """``error`` without the frames of it and of what led to it, whose variables hold secrets.
+
+    Contexts that ``raise … from None`` hides are removed: their texts may repeat values.
+    """
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = None
+        if one.__suppress_context__ and one.__cause__ is None:
+            one.__context__ = None
+        waiting += [one.__cause__, one.__context__]
+    return error
 
 
 def plain(value: str | Secret) -> str:

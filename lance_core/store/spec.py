@@ -11,7 +11,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import import_module
 from lance_core.plugin_calls import wrong_result
 from lance_core.store.base import ObjectStore, StoreCapabilities
-from lance_core.store.secret import Secret, wrap_secrets
+from lance_core.store.secret import Secret, without_frames, wrap_secrets
 from lance_core.store.secret_detection import looks_secret
 from lance_core.store.uri import StoreUrl
 from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
@@ -63,7 +63,7 @@ class ObjectStoreSpec:
         try:
             store = factory(url, canonical)
         except LanceError as error:
-            failure = error.with_traceback(None)
+            failure = without_frames(error)
         else:
             return self._checked(store)
         raise failure

@@ -48,14 +48,15 @@ def chosen_durability(
     options: Mapping[str, str | Secret], environ: Mapping[str, str] = os.environ
 ) -> Durability:
     """The durability from the option ``durability`` or the environment; ``durable`` by default."""
-    text = plain(options.get("durability", environ.get(VARIABLE, Durability.durable.value)))
-    try:
-        return Durability(text.strip().lower())
-    except ValueError:
+    given = options.get("durability", environ.get(VARIABLE, Durability.durable.value))
+    known = {durability.value: durability for durability in Durability}
+    durability = known.get(plain(given).strip().lower())
+    if durability is None:  # the value may be a secret in the wrong place
         raise InvalidInputError(
-            f"durability is {text!r}; it can be 'durable' or 'fast' (option 'durability' or "
-            f"environment variable {VARIABLE})"
-        ) from None
+            "durability can be 'durable' or 'fast' (option 'durability' or environment variable "
+            f"{VARIABLE})"
+        )
+    return durability
 
 
 class Disk:

@@ -114,7 +114,8 @@ def is_unconnected(cause: object) -> bool:
 def proxy_failure(error: Any) -> RequestError:
     """The failure for botocore's ``ProxyConnectionError``, which wraps the urllib3 error."""
     cause = getattr(error.kwargs.get("error"), "original_error", None)
-    where = f"the proxy {origin_of(str(error.kwargs.get('proxy_url', '')))}"
+    # The environment may hold anything as the address of a proxy.
+    where = f"the proxy {shown(origin_of(str(error.kwargs.get('proxy_url', ''))))}"
     return failure_at_proxy(cause, where)
 
 

@@ -6,6 +6,7 @@ The names are those of object_store's client options, which pylance uses, and of
 from __future__ import annotations
 
 from dataclasses import field
+from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
@@ -195,7 +196,7 @@ class RemoteSettings:
             max_idle=max(1, take_integer(options, "pool_max_idle_per_host", default=0))
             if "pool_max_idle_per_host" in options
             else None,
-            proxy_url=take(options, "proxy_url"),
+            proxy_url=_proxy_url(options),
             proxy_ca_certificate=take(options, "proxy_ca_certificate"),
             proxy_excludes=take(options, "proxy_excludes"),
             max_retries=take_integer(options, "client_max_retries", default=default.max_retries),
@@ -205,6 +206,26 @@ class RemoteSettings:
                 options, "download_retry_count", default=default.download_retries
             ),
         )
+
+
+def _proxy_url(options: Options) -> str | None:
+    """The URL of the proxy; without a scheme, ``host:port`` is one that is reached by HTTP."""
+    text = take(options, "proxy_url")
+    if text is None:
+        return None
+    url = text.strip()
+    if "://" not in url and url.rpartition(":")[2].isdecimal():
+        url = f"http://{url}"
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise InvalidInputError(
+            f"{described(options, 'proxy_url')} must be the URL of a proxy, http://host:port"
+        )
+    return url
 
 
 _FIXED = frozenset(

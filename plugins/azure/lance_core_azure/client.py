@@ -39,7 +39,7 @@ from lance_core.store.remote.client import (
 from lance_core.store.remote.connection_failures import origin_of
 from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
 from lance_core_azure.credentials import SCOPE, Credentials, Kind
-from lance_core_azure.errors import from_response, redact
+from lance_core_azure.errors import from_response, shown_error
 from lance_core_azure.listing import Listed, can_begin_at, is_by_bytes, parse, tag
 from lance_core_azure.session import Session
 from lance_core_azure.settings import AzureSettings
@@ -382,4 +382,5 @@ def _unreadable(error: OSError) -> RequestError:
 
 
 def _text(error: AzureError) -> str:
-    return redact(" ".join(str(error.message).split())[:600])
+    text = shown_error(" ".join(str(error.message).split()))
+    return text if len(text) <= 600 else f"{text[:600].rpartition('. ')[0]}. …"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import ssl
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from lance_core.store.remote.connection_failures import (
     tls_failure,
     unreachable,
 )
+from lance_core.store.secret_detection import redacted, secrets_of_environment
 
 SKEW = 300
 """Clock difference in seconds that an error reports. The service accepts 15 minutes."""
@@ -154,3 +156,8 @@ def _first_line(message: str) -> str:
 def redact(text: str) -> str:
     """``text`` without signatures and tokens."""
     return _SECRETS.sub(r"\1***", text)
+
+
+def shown_error(text: str) -> str:
+    """``text`` of the SDK without signatures, tokens, and the secrets of environment variables."""
+    return redact(redacted(text, secrets_of_environment(os.environ)))

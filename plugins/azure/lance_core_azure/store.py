@@ -12,11 +12,12 @@ from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 from lance_core_azure.client import AzureClient
 from lance_core_azure.credentials import Credentials
-from lance_core_azure.errors import redact
+from lance_core_azure.errors import shown_error
 from lance_core_azure.settings import read_settings
 
-URLLIB3_LOGS = LogRedaction("urllib3", redact=redact)
-"""urllib3 logs whole URLs at DEBUG level, including shared access signatures."""
+SDK_LOGS = LogRedaction("azure", "msal", "urllib3", redact=shown_error)
+"""urllib3 logs whole URLs at DEBUG level, including shared access signatures; azure-identity logs
+the values of the variables that it cannot use."""
 
 
 def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
@@ -24,10 +25,11 @@ def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStor
 
     Raises `InvalidInputError` and `UnsupportedFeatureError` for unusable options.
     """
-    URLLIB3_LOGS.attach()
     settings = read_settings(url, options, os.environ)
 
     def renewed() -> Credentials:
         return read_settings(url, options, os.environ).credentials
 
-    return RemoteStore(AzureClient(settings, renewed), url.path, settings.remote)
+    client = AzureClient(settings, renewed)
+    SDK_LOGS.attach()  # to the loggers of azure-identity, too, which the client may have imported
+    return RemoteStore(client, url.path, settings.remote)

@@ -22,7 +22,7 @@ from lance_core.store.remote.connection_failures import shown
 from lance_core.store.remote.log_redaction import LogRedaction
 from lance_core.store.remote.proxies import certificates_file, proxies_of
 from lance_core.store.remote.retries import Sender
-from lance_core.store.secret import plain
+from lance_core.store.secret import Secret, plain
 from lance_core_dynamodb.credentials import session_of
 from lance_core_dynamodb.errors import MissingTableError, request_error
 from lance_core_dynamodb.options import (
@@ -154,7 +154,7 @@ _connections: LruCache[object, Connection] = LruCache(MAX_CONNECTIONS, parents_o
 def connection_of(settings: DynamoSettings) -> Connection:
     """The connection of this process that all tables with the same options share."""
     # The environment also determines endpoint and region.
-    at = tuple((name, os.environ[name]) for name in VARIABLES if name in os.environ)
+    at = tuple((name, Secret(os.environ[name])) for name in VARIABLES if name in os.environ)
     # Another session may have been registered under the name.
     sessions = [SESSIONS.get(plain(name)) for key, name in settings.given if key == SESSION]
     key = (settings.given, at, *sessions)

@@ -53,7 +53,7 @@ def session_of(access: Access) -> tuple[boto3.Session, str]:
 def _region(session: Session, access: Access) -> str:
     return (
         access.region
-        or os.environ.get("AWS_REGION")
+        or names.region_of_environment()
         or session.get_config_variable("region")
         or access.default_region
         or IMDSRegionProvider(session).provide()

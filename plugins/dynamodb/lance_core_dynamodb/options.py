@@ -27,6 +27,7 @@ from lance_core.store.remote.options import (
 )
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import plain, wrap_secrets
+from lance_core.store.secret_detection import looks_secret
 
 ENDPOINT = "dynamodb_endpoint"
 REGION = "aws_region"
@@ -216,6 +217,18 @@ def named(table: str, options: Mapping[str, str | Secret]) -> DynamoSettings:
     if not any(isinstance(value, Secret) and value.is_missing for value in given.values()):
         settings.access()
     return settings
+
+
+def region_of_environment() -> str | None:
+    """The value of ``AWS_REGION``. Raises `InvalidInputError` if it is not the name of a region."""
+    # No variable holds the value or the environment, which frames of an error would show.
+    if not _is_region(os.environ.get("AWS_REGION") or "none"):
+        raise InvalidInputError("environment variable AWS_REGION is not the name of a region")
+    return os.environ.get("AWS_REGION") or None
+
+
+def _is_region(text: str) -> bool:
+    return bool(_REGION.fullmatch(text)) and not looks_secret(text)
 
 
 def _region(options: Options, name: str) -> str | None:

@@ -18,7 +18,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.hookspecs import StoreUrl
-from lance_core.store.secret import Secret
+from lance_core.store.secret import Secret, without_frames
 from lance_core_fsspec.errors import Redaction, one_line
 from lance_core_fsspec.http_options import check_http_options
 from lance_core_fsspec.mount import Mount
@@ -84,7 +84,7 @@ class Source:
                 f"{one_line(error, self.redact)}"
             )
         except LanceError as error:
-            failure = error.with_traceback(None)
+            failure = without_frames(error)
         except (TypeError, ValueError) as error:
             failure = self._unusable(error)
         except Exception as error:

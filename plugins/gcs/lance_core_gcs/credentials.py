@@ -122,8 +122,22 @@ def _summary(error: Exception) -> str:
     return code if known else type(error).__name__
 
 
+MAX_DETECTION = 2.0
+"""Maximum seconds for the question whether this is a machine of Google's, which has credentials.
+The SDK would ask three times for three seconds, with pauses, where nothing answers."""
+
+
 def _ambient(fetch: Fetch) -> Credentials:
-    credentials, _ = google.auth.default(scopes=SCOPES, request=fetch)
+    def detect(url: str, *, timeout: float = MAX_DETECTION, **arguments: Any) -> Any:
+        if url.startswith("https://"):
+            return fetch(url, timeout=timeout, **arguments)
+        try:
+            return fetch(url, timeout=min(timeout, MAX_DETECTION), **arguments)
+        except exceptions.TransportError:
+            pass
+        raise exceptions.DefaultCredentialsError("the metadata service does not respond")
+
+    credentials, _ = google.auth.default(scopes=SCOPES, request=detect)
     return _without_exchange(credentials)
 
 

@@ -161,8 +161,8 @@ class Session:
     ) -> Fetched:
         """The response of a token service, for google-auth. Raises its `TransportError`."""
         # Only the machine's own metadata server uses http, and no proxy can reach it.
-        pool = self._pool() if url.startswith("https://") else direct(self._settings.timeout)
         seconds = min(self._settings.timeout, timeout or self._settings.timeout)
+        pool = self._pool() if url.startswith("https://") else direct(seconds)
         connecting = min(seconds, self._settings.connect_timeout)
         try:
             received = pool.urlopen(

@@ -8,6 +8,8 @@ matter. All writers of a table must use the same values.
 
 from __future__ import annotations
 
+import contextlib
+
 from lance_core.commits.base import CommitHandler
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
@@ -17,7 +19,7 @@ from lance_core.plugins.handler_choice import UnprovenCommitHandler
 from lance_core.plugins.manager import plain_name
 from lance_core.plugins.store_cache import CAPABILITY_OPTIONS, Options, open_store
 from lance_core.store.base import Guarantee, ObjectStore
-from lance_core.store.secret import plain
+from lance_core.store.secret import Secret, plain
 from lance_core.store.uri import StoreUrl, parse_uri
 from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core.suggestions import hint, shortened
@@ -45,7 +47,7 @@ def lease_handler(
         **{_TERMS[name]: _seconds(name, given[name]) for name in _TERMS if name in given}
     )
     uri = given.get(LEASE_URI)
-    place = None if uri is None else parse_uri(uri)
+    place = None if uri is None else parse_uri(plain(uri))
     known = DeclaredStore(store, apply_user_overrides(store.capabilities, options))
 
     def prove() -> CommitHandler:
@@ -77,14 +79,14 @@ def _proven(
     return DeclaredStore(store, known)
 
 
-def _seconds(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInputError(f"option {name!r} is {text!r}, not a number of seconds") from None
+def _seconds(name: str, value: str | Secret) -> float:
+    # The error of `float` repeats the value, so it must not be the context of the raised one.
+    with contextlib.suppress(ValueError):
+        return float(plain(value))
+    raise InvalidInputError(f"option {name!r} must be a number of seconds")
 
 
-def _given(url: StoreUrl, options: Options) -> dict[str, str]:
+def _given(url: StoreUrl, options: Options) -> dict[str, str | Secret]:
     """The options of leases by canonical name; a storage option overrides a query parameter."""
     names = {plain_name(name): name for name in OPTIONS}
     for name in url.query:
@@ -93,8 +95,10 @@ def _given(url: StoreUrl, options: Options) -> dict[str, str]:
                 f"{url}: commits under a lease have no parameter {shortened(name)}"
                 f"{hint(name, OPTIONS)}"
             )
-    given = {names[plain_name(name)]: value for name, value in url.query.items()}
+    given: dict[str, str | Secret] = {
+        names[plain_name(name)]: value for name, value in url.query.items()
+    }
     for name, option in options.items():
         if plain_name(name) in names:
-            given[names[plain_name(name)]] = plain(option)
+            given[names[plain_name(name)]] = option
     return given

@@ -213,7 +213,7 @@ NAMES = frozenset(BY_NAME) | shared.OPTIONS
 
 SECRETS = frozenset(option.name for option in TABLE if option.is_secret) | shared.SECRET_OPTIONS
 
-_VARIABLES = {
+VARIABLES = {
     **{option.name: option.environment for option in TABLE},
     **shared.variables(PREFIX),
 }
@@ -292,7 +292,7 @@ class S3Settings:
         """
         # A registered session has its own region.
         skipped = _REGIONS if "aws_session" in options else ()
-        wanted = {name: names for name, names in _VARIABLES.items() if name not in skipped}
+        wanted = {name: names for name, names in VARIABLES.items() if name not in skipped}
         add_variables(options, wanted, environment)
         refuse_misplaced_secrets(options, (*TABLE, *shared.TABLE))
         _refuse_express(options)

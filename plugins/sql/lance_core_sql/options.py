@@ -70,7 +70,7 @@ def settings_of(table: StoreUrl, options: Mapping[str, str | Secret]) -> SqlSett
         url = _default_url(table)
     name = plain(given.get("sqltable", DEFAULT_TABLE))
     if not _TABLE_NAME.fullmatch(name):
-        raise InvalidInputError(f"sqlTable {name[:80]!r} is not the name of a table")
+        raise InvalidInputError("sqlTable must be the name of a table: letters, digits and '_'")
     password = given.get("sqlpassword")
     if isinstance(url, str) and _holds_secret(_parsed(url)):
         raise InvalidInputError(
@@ -125,8 +125,7 @@ def _parsed(text: str) -> URL:
         raise InvalidInputError("sqlUrl is not the URL of a database") from None
     if backend not in _BACKENDS:
         raise InvalidInputError(
-            f"sqlUrl names a database of kind {backend[:40]!r}; there are sqlite, postgresql, "
-            "mysql and mariadb"
+            "sqlUrl names a database of another kind than sqlite, postgresql, mysql and mariadb"
         )
     return url.set(drivername=DRIVERS.get(url.drivername, url.drivername))
 
