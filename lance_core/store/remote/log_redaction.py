@@ -17,8 +17,9 @@ _is_quiet: ContextVar[bool] = ContextVar("lance_core_is_quiet", default=False)
 class LogRedaction(logging.Filter):
     """A filter for all loggers of ``packages`` (top-level modules and their submodules).
 
-    It drops DEBUG records that are logged inside `quiet`. ``redact`` maps the text of a record to
-    the text that may be shown; it applies to all records of these loggers, at every level.
+    It drops DEBUG records that are logged inside `quiet`. ``redact`` maps the text of a record, and
+    of its exception, to the text that may be shown; it applies to all records of these loggers, at
+    every level.
     """
 
     def __init__(self, *packages: str, redact: Callable[[str], str] | None = None) -> None:
@@ -62,4 +63,14 @@ class LogRedaction(logging.Filter):
             shown = self._redact(text)
             if shown != text:
                 record.msg, record.args = shown, ()
+            if record.exc_info:
+                self._redact_exception(record, self._redact)
         return True
+
+    @staticmethod
+    def _redact_exception(record: logging.LogRecord, redact: Callable[[str], str]) -> None:
+        """Replace the exception of a record by its redacted text, if that differs."""
+        text = logging.Formatter().formatException(record.exc_info)  # type: ignore[arg-type]  # is set
+        shown = redact(text)
+        if shown != text:
+            record.exc_info, record.exc_text = None, shown

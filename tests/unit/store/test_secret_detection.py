@@ -50,7 +50,7 @@ def test_what_is_a_secret_looks_like_one(text: str) -> None:
     [
         *("", "us-east-1", "true", "1m 30s", "30", "a,b,*.example.com,10.0.0.0/8"),
         *("MyProfile2-Production-Team1", "AdministratorAccess-123456789012"),
-        "/Users/JohnDoe2/Projects/LanceDB9/creds",
+        "/data/JohnDoe2/Projects/LanceDB9/creds",
         "/var/run/secrets/eks.amazonaws.com/serviceaccount/token",
         "arn:aws:iam::123456789012:role/MyRole2",
         "http://127.0.0.1:9000",
@@ -88,7 +88,7 @@ def test_short_secrets_are_removed_where_they_stand_alone() -> None:
 
 
 def test_secrets_of_the_environment_are_those_by_look_and_by_name() -> None:
-    variables = {"HOME": "/home/me", "AWS_PROFILE": PEM, "MY_PASSWORD": "correct horse", "X": "y"}
+    variables = {"FOLDER": "/data/me", "AWS_PROFILE": PEM, "MY_PASSWORD": "correct horse", "X": "y"}
     assert secrets_of_environment({**variables, "TOKEN_FILE": "/a/b/token"}) == [
         PEM,
         "correct horse",

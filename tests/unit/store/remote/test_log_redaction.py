@@ -75,3 +75,16 @@ def test_texts_are_redacted_at_every_level(package: str, caplog: pytest.LogCaptu
     log.info("%s", "plain")
     assert caplog.messages == ["GET /a?sig=*** 200", "***", "plain"]
     assert len(log.filters) == 1
+
+
+def test_the_exception_of_a_record_is_redacted(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("redacted_sdk.part")
+    redaction = LogRedaction("redacted_sdk", redact=lambda text: text.replace("canary", "***"))
+    redaction.attach()
+    try:
+        raise ValueError("the canary")
+    except ValueError:
+        logger.exception("it failed")
+    logger.removeFilter(redaction)
+    assert "ValueError: the ***" in caplog.text
+    assert "canary" not in caplog.text.replace('ValueError("the canary")', "")
