@@ -82,6 +82,62 @@ cast(d as timestamp)
 cast(dec as int)
 cast(f32 as double)
 i32::bigint
+dec % 2
+dec / 3
+dec2 - 1
+dec + f64
+i8 * u64
+round(dec)
+round(dec, 1)
+round(dec2, -1)
+round(f64, i8)
+trunc(f64)
+trunc(f64, 1)
+trunc(f16)
+abs(f16)
+greatest(f64, 1)
+coalesce(f32, 1)
+nanvl(f32, 7)
+gcd(i64, 6)
+cbrt(f32)
+cot(i16)
+i16 << 2
+i64 >> 1
+u8 << i8
+date_part('isodow', tz)
+date_part('isoyear', d64)
+date_part('nanosecond', tns)
+date_part('microsecond', t64)
+date_part('epoch', ts)
+date_part('hour', dur)
+date_trunc('hour', t64)
+date_trunc('microsecond', tns)
+date_bin(interval '15 minutes', ts)
+date_bin(interval '7 days', tns, timestamp '2001-01-01')
+to_timestamp(i32)
+to_timestamp(dec)
+to_timestamp_seconds(dec)
+to_timestamp_millis(ts)
+to_date(tz)
+to_date(i16)
+to_unixtime(tz)
+from_unixtime(i32, 'Asia/Tokyo')
+array_max(li)
+array_min(fsl)
+cast(i32 as timestamp)
+cast(dec as timestamp(0))
+cast(d as bigint)
+cast(tss as double)
+cast(ts as decimal(20, 2))
+cast(dec as decimal(5, 1))
+cast(dec2 as string)
+try_cast(f64 as int)
+try_cast(s as double)
+try_cast(i64 as tinyint)
+try_cast(dec as decimal(3, 1))
+arrow_cast(ts, 'Timestamp(Second, Some("UTC"))')
+arrow_cast(i16, 'Duration(ms)')
+arrow_try_cast(u64, 'Int8')
 dic
 nl
 sp ace

@@ -110,11 +110,11 @@ def compare_moments(left: Datum, right: Datum, operator: str) -> Datum:
     most = (2**63 - 1) // int(factor)
     above, below = pc.greater(counts, most), pc.less(counts, -most)
     inside = pc.if_else(pc.or_(above, below), pa.scalar(0, pa.int64()), counts)
-    found = KERNELS[operator](pc.multiply(inside, int(factor)), pc.cast(right, pa.int64()))
+    result = KERNELS[operator](pc.multiply(inside, int(factor)), pc.cast(right, pa.int64()))
     for beyond, operators in ((above, (">", ">=", "<>")), (below, ("<", "<=", "<>"))):
         answer = pc.if_else(pc.is_valid(right), operator in operators, pa.scalar(None, pa.bool_()))
-        found = pc.if_else(beyond, answer, found)
-    return found
+        result = pc.if_else(beyond, answer, result)
+    return result
 
 
 def _comparable(left: pa.DataType, right: pa.DataType) -> pa.DataType:

@@ -85,10 +85,11 @@ def _digits(operator: str, left: pa.DataType, right: pa.DataType) -> tuple[int, 
 
 def arithmetic(operator: str, left: Node, right: Node) -> Node:
     """``left operator right`` for two decimals; the operator is one of + - * / %."""
-    if operator != "%" and _digits(operator, left.type, right.type)[0] > MAX_128:
+    kind = result_type(operator, left.type, right.type)
+    if kind.bit_width > 128 and operator != "%":
         # A literal with few digits needs a shorter result than its type would.
         left, right = _shortened(left), _shortened(right)
-    kind = result_type(operator, left.type, right.type)
+        kind = result_type(operator, left.type, right.type)
     if kind.bit_width == 128 and _fits_natively(operator, left.type, right.type):
         return call(operator, _NATIVE[operator], left, right)
     kernel = functools.partial(exactly, operator=operator, kind=kind)

@@ -51,7 +51,7 @@ _UNITS: dict[str, tuple[int, int, int]] = {
 UNIT_NAMES = frozenset(_UNITS)
 
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d*)?|[+-]?\.\d+)\s*([a-zA-Z]+)\s*,?")
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
 
 
 class Interval(NamedTuple):
@@ -72,10 +72,10 @@ def literal(text: str) -> Constant:
     The fraction of a month counts 30 days, that of a day 24 hours.
     """
     months, days, nanoseconds = Fraction(0), Fraction(0), Fraction(0)
-    position, lower = 0, text.lower()
-    while position < len(lower.rstrip()):
+    position, lower = 0, text.lower().rstrip()
+    while position < len(lower):
         match = _PART.match(lower, position)
-        if match is None or match[2] not in UNIT_NAMES or len(match[1]) > _MOST_DIGITS:
+        if match is None or match[2] not in UNIT_NAMES or len(match[1]) > _MAX_DIGITS:
             raise InvalidInputError(f"{text!r} is not an interval like '1 day 2 hours'")
         number, unit = Fraction(match[1]), _UNITS[match[2]]
         months += number * unit[0]

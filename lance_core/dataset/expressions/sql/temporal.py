@@ -18,7 +18,7 @@ from lance_core.dataset.expressions.sql.conversions import caster
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, constant
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.errors import InvalidInputError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _MAX_YEAR = 262_142
 """The largest year, before and after 0, of pylance's calendar."""
@@ -48,10 +48,14 @@ def from_unixtime(node: Node, zone: Node | None = None) -> Node:
         raise InvalidInputError(f"from_unixtime needs an integer, not {node.type}")
     if zone is None:
         return cast(node, pa.timestamp("s"))
-    if not isinstance(zone, Constant) or not is_text(zone.type):
-        raise InvalidInputError("from_unixtime needs the name of a zone")
-    instant = cast(node, pa.timestamp("s", "UTC"))
-    return converted(instant, pa.timestamp("s", zone.value.as_py()))
+    if not isinstance(zone, Constant) or not is_text(zone.type) or zone.is_null:
+        raise UnsupportedFeatureError("from_unixtime with a zone that is not a literal")
+    kind = pa.timestamp("s", zone.value.as_py())
+    try:
+        pc.local_timestamp(pa.scalar(0, kind))
+    except pa.ArrowInvalid as error:
+        raise InvalidInputError(f"from_unixtime: {error}") from error
+    return converted(cast(node, pa.timestamp("s", "UTC")), kind)
 
 
 def to_timestamp(node: Node) -> Node:
@@ -154,7 +158,7 @@ FUNCTIONS = (
     Function("current_date", today, "", "The current date in UTC.", ("today",)),
     Function("to_unixtime", to_unixtime, "time", "The whole seconds since 1970."),
     Function(
-        *("from_unixtime", from_unixtime, "integer, [text*]"),
+        *("from_unixtime", from_unixtime, "integer, [text]"),
         "The timestamp so many seconds after the start of 1970, in a zone.",
     ),
     Function(

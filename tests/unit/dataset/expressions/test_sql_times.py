@@ -94,6 +94,8 @@ def test_parts_of_times_and_durations() -> None:
         ("p > interval '1 month'", "months"),
         ("c + interval '1 hour'", "does not work on"),
         ("to_timestamp(b)", "does not work on bool"),
+        ("from_unixtime(1, 'nowhere')", "nowhere"),
+        ("from_unixtime(1, NULL)", "not a literal"),
         ("make_date(2021, 2, 29)", r"make_date\(2021, 2, 29\) is not a date"),
         ("make_date(2021, 13, 1)", "is not a date"),
         ("make_date(300000, 1, 1)", "is not a date"),
