@@ -112,6 +112,13 @@ def _is_exact_number(finding: Finding) -> bool:
     return (finding.here is reference) or (reference is UNKNOWN and finding.there is not None)
 
 
+def _is_exact_decimal(finding: Finding) -> bool:
+    """True for a comparison of decimals that pylance refuses and whose value here is exact."""
+    if isinstance(finding.here, Refusal) or not isinstance(finding.there, Refusal):
+        return False
+    return bool(finding.here is expected(finding.case.text, finding.arguments))
+
+
 _RANGES = ("exceeds the representable", "Overflow happened", "out of range", "overflow")
 _CASTS = ("Cannot cast", "Error parsing")
 _RANKS = ("coalesce", "greatest", "least", "nullif", "ifnull", "nvl")
@@ -291,6 +298,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("`ifnull` of decimals", lambda f: _is_call(f, "ifnull", "nvl") and _has(f, "_f16")),
     Rule("`array_has([1, NULL], i)`", lambda f: _has(f, "NULL], x_i64")),
+    Rule("decimals of different scales", _is_exact_decimal),
     Rule("an expression that pylance does not plan", _is_more),
 )
 """The first rule that matches a finding explains it."""

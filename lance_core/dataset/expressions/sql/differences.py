@@ -400,4 +400,7 @@ DIFFERENCES = (
         *("`array_has([1, NULL], i)` of an element that is not in the list", "false", "NULL"),
         *("as for a list of a column", ("array_has",)),
     ),
+    Difference(
+        *("decimals of different scales compared, beyond 38 digits", "by value", "error", BY_VALUE),
+    ),
 )
