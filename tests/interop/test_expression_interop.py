@@ -60,7 +60,7 @@ st.a + 1; nst.a = 1; -st.a; cast(st.a as bigint); st; `st`; nst; li; `li`; dic; 
 dic = 'x'; cast(dic as string); dec + 1; dec * 2; dec; _rowid; _rowaddr; _rowoffset;
 cast(d as timestamp); ts; cast(f as string); -(i + ni); (i = 1) = b; NOT (i = ni);
 b AND true; b OR false; -i + 1; i + i + 1; abs(i) + 1; u + 1; u + 1 + 1;
-array_length(li) + 1; array_length(li) * 2; array_length(li) / 2; dec / dec; dec * dec;
+array_length(li) + 1; dec / dec; dec * dec;
 (i + 1) + i; i + (1);
 """
 
