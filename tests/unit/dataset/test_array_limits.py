@@ -219,4 +219,3 @@ def test_a_value_that_no_array_can_hold_is_named(version: str, tmp_path: Path) -
         with pytest.raises(ResultTooLargeError, match=r"'c', row 1 of '.*\.lance': .*large_string"):
             dataset.to_table()
         assert dataset.to_table(["i"], filter="i = 1")["i"].to_pylist() == [1]
-        assert dataset.to_table(filter="i <> 1") == data.take([0, 2])
