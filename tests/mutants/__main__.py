@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.running import Mutations, Outcome
-from tests.mutants.selection import TESTS, chosen
+from tests.mutants.selection import AREAS, chosen
 from tests.mutants.survivors import EQUIVALENT
 
-NUMBER = 180
 LEAST_KILLED = 0.95
 MOST_SECONDS = 30.0
 """Of tests that try one mutant, as long as they take without one."""
@@ -26,7 +26,8 @@ MOST_SECONDS = 30.0
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--number", type=int, default=NUMBER, help="of mutants")
+    parser.add_argument("--area", choices=sorted(AREAS), help="by default all, one after the other")
+    parser.add_argument("--number", type=int, help="of mutants of the area")
     parser.add_argument("--seed", default="", help="chooses other ones")
     parser.add_argument("--only", default="", help="a pattern in the keys of those tried")
     parser.add_argument("--slice", default="0/1", help="I/N: every Nth mutant from the Ith on")
@@ -34,10 +35,14 @@ def main(arguments: list[str] | None = None) -> int:
         "--baseline", type=Path, help="where what tests call is kept for other runs"
     )
     parser.add_argument("--list", action="store_true", help="only say which mutants there are")
-    parser.add_argument("--tests", nargs="*", default=list(TESTS), help="files and folders")
+    parser.add_argument("--tests", nargs="*", help="files and folders")
     given = parser.parse_args(arguments)
+    if given.area is None:
+        return max(_run_area(name, arguments or sys.argv[1:]) for name in AREAS)
+    area = AREAS[given.area]
     start, step = map(int, given.slice.split("/"))
-    mutants = [one for one in chosen(given.number, given.seed) if re.search(given.only, one.key)]
+    mutants = chosen(area, given.number, given.seed)
+    mutants = [mutant for mutant in mutants if re.search(given.only, mutant.key)]
     mutants = mutants[start::step]
     if given.list:
         print(*(f"{one.path}:{one.line}: {one.key}" for one in mutants), sep="\n")
@@ -52,8 +57,16 @@ def main(arguments: list[str] | None = None) -> int:
 
     plugin = Mutations(mutants, given.baseline, MOST_SECONDS, report)
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
-    pytest.main([*options, *given.tests], plugins=[plugin])
+    pytest.main([*options, *(given.tests or area.tests)], plugins=[plugin])
     return judged(outcomes)
+
+
+def _run_area(name: str, arguments: list[str]) -> int:
+    """The exit status of a process for one area: each collects and imports only its own tests."""
+    print(f"--- {name}", flush=True)
+    return subprocess.call(
+        [sys.executable, "-W", "ignore", "-m", "tests.mutants", "--area", name, *arguments]
+    )
 
 
 def judged(outcomes: list[Outcome]) -> int:

@@ -5,24 +5,93 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 from tests.mutants.operators import Mutant, edited, mutants_of
 
-FOLDERS = ("lance_core/commits", "lance_core/table", "lance_core/store/local")
-MODULES = ("lance_core/dataset/write/delete.py", "lance_core/dataset/maintenance/cleanup.py")
 
-TESTS = (
-    *("tests/unit/commits", "tests/unit/table", "tests/unit/store/local"),
-    *("tests/conformance/test_local_store.py", "tests/conformance/test_commit_handlers.py"),
-    *("tests/conformance/test_external_manifest_handler.py", "tests/unit/dataset/test_branches.py"),
-    *("tests/unit/dataset/maintenance/test_cleanup.py", "tests/unit/dataset/write/test_delete.py"),
-    *("tests/unit/dataset/test_concurrent_changes.py", "tests/unit/dataset/write/test_commit.py"),
-    *("tests/unit/dataset/test_append_race.py", "tests/unit/dataset/test_tags.py"),
-    *("tests/unit/dataset/test_durability.py", "tests/unit/dataset/maintenance/test_clone.py"),
-)
-"""The tests near these modules. A mutant is tried by those that call the changed function."""
+@dataclass(frozen=True)
+class Area:
+    """Code that is changed, and the tests near it.
+
+    ``paths``: modules, and folders with all their modules. ``tests``: a mutant is tried by those
+    that call the changed function. ``number``: of mutants that are tried, if not said otherwise.
+    """
+
+    paths: tuple[str, ...]
+    tests: tuple[str, ...]
+    number: int
+
+    def modules(self) -> Iterator[Path]:
+        """The modules that are changed."""
+        for path in map(Path, self.paths):
+            found = [path] if path.suffix else sorted(path.rglob("*.py"))
+            yield from (module for module in found if module.name != "__init__.py")
+
+
+_WRITE, _MAINTENANCE = "lance_core/dataset/write", "lance_core/dataset/maintenance"
+_UNIT = "tests/unit/dataset"
+
+AREAS = {
+    "commits": Area(
+        (
+            *("lance_core/commits", "lance_core/table", "lance_core/store/local"),
+            *(f"{_WRITE}/delete.py", f"{_MAINTENANCE}/cleanup.py"),
+        ),
+        (
+            *("tests/unit/commits", "tests/unit/table", "tests/unit/store/local"),
+            *("tests/conformance/test_local_store.py", "tests/conformance/test_commit_handlers.py"),
+            *("tests/conformance/test_external_manifest_handler.py", f"{_UNIT}/test_branches.py"),
+            *(f"{_UNIT}/maintenance/test_cleanup.py", f"{_UNIT}/write/test_delete.py"),
+            *(f"{_UNIT}/test_concurrent_changes.py", f"{_UNIT}/write/test_commit.py"),
+            *(f"{_UNIT}/test_append_race.py", f"{_UNIT}/test_tags.py"),
+            *(f"{_UNIT}/test_durability.py", f"{_UNIT}/maintenance/test_clone.py"),
+        ),
+        180,
+    ),
+    "merges": Area(
+        (f"{_WRITE}/merge_insert",),
+        (
+            *(f"{_UNIT}/write/merge_insert", f"{_UNIT}/test_merge_insert.py"),
+            f"{_UNIT}/test_concurrent_changes.py",
+        ),
+        110,
+    ),
+    "rows": Area(
+        tuple(
+            f"{_WRITE}/{name}.py"
+            for name in (
+                *("update", "row_rewrite", "row_changes", "changed_rows", "deletions", "delete"),
+                *("replace_rows", "discard_on_failure", "retry_on_conflict", "fragment_writer"),
+            )
+        ),
+        (
+            f"{_UNIT}/write",
+            f"{_UNIT}/test_concurrent_changes.py",
+            f"{_UNIT}/test_stable_row_ids.py",
+        ),
+        90,
+    ),
+    "compaction": Area(
+        (f"{_MAINTENANCE}/compaction", "lance_core/datafile/binary_copy"),
+        (f"{_UNIT}/maintenance/compaction", "tests/unit/datafile/binary_copy"),
+        150,
+    ),
+    "indices": Area(
+        (
+            *(f"{_MAINTENANCE}/indices", "lance_core/table/indices", "lance_core/table/row_ids"),
+            "lance_core/dataset/read/stored_indices.py",
+        ),
+        (
+            *(f"{_UNIT}/maintenance/indices", "tests/unit/table/indices"),
+            *("tests/unit/table/row_ids", f"{_UNIT}/write/test_update.py"),
+        ),
+        90,
+    ),
+}
+"""By name. What keeps tables safe, and what changes their rows."""
 
 EDITED = (
     ("lance_core/commits/cleanup/scope.py", "age > pin_age:", "age > pin_age / 2:"),
@@ -33,8 +102,8 @@ EDITED = (
     ),
     (
         "lance_core/commits/ancestry.py",
-        "        if newest is None or newest",
-        "        return True\n        if newest is None or newest",
+        "    newest = handler.latest()\n    if newest is None or newest",
+        "    return True\n    newest = handler.latest()\n    if newest is None or newest",
     ),
 )
 """Changes by hand that once survived."""
@@ -48,27 +117,21 @@ ALWAYS = (
 """Parts of the keys of others that once survived: tried whatever is chosen."""
 
 
-def paths() -> Iterator[Path]:
-    """The modules that are changed."""
-    for folder in FOLDERS:
-        for path in sorted(Path(folder).rglob("*.py")):
-            if path.name != "__init__.py":
-                yield path
-    yield from map(Path, MODULES)
-
-
 def is_always_tried(mutant: Mutant) -> bool:
     """Whether a mutant is one of `ALWAYS`."""
     return any(part in mutant.key for part in ALWAYS)
 
 
-def chosen(number: int, seed: str = "") -> list[Mutant]:
-    """``number`` mutants, spread over modules and functions, and those that once survived.
+def chosen(area: Area, number: int | None = None, seed: str = "") -> list[Mutant]:
+    """Mutants of an area, spread over modules and functions, and those that once survived.
 
     What is chosen of a function depends on the function, ``number`` and ``seed`` only.
     """
-    every = [list(mutants_of(path)) for path in paths()]
-    always = [edited(Path(path), before, after) for path, before, after in EDITED]
+    number = area.number if number is None else number
+    paths = list(area.modules())
+    every = [list(mutants_of(path)) for path in paths]
+    by_hand = [edit for edit in EDITED if Path(edit[0]) in paths]
+    always = [edited(Path(path), before, after) for path, before, after in by_hand]
     always += [mutant for mutants in every for mutant in mutants if is_always_tried(mutant)]
     spread = _in_turn(list(_in_turn(_by_function(mutants, seed))) for mutants in every)
     others = [mutant for mutant in spread if not is_always_tried(mutant)]

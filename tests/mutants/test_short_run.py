@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.operators import edited, mutants_of
-from tests.mutants.selection import chosen
+from tests.mutants.selection import AREAS, chosen
 
 SOURCE = '''
 import os
@@ -49,11 +49,12 @@ def test_changes_are_made_one_at_a_time(tmp_path: Path) -> None:
         edited(path, "item", "thing")
 
 
-def test_at_least_150_changes_spread_over_the_modules_are_tried() -> None:
-    mutants = chosen(180)
-    assert len(mutants) >= 150
-    assert len({mutant.path for mutant in mutants}) >= 70
-    assert len({mutant.key for mutant in mutants}) == len(mutants)
+def test_hundreds_of_changes_spread_over_the_modules_are_tried() -> None:
+    mutants = {name: chosen(area) for name, area in AREAS.items()}
+    keys = [mutant.key for same in mutants.values() for mutant in same]
+    assert len(mutants["commits"]) >= 150
+    assert len(set(keys)) >= 550
+    assert len({mutant.path for same in mutants.values() for mutant in same}) >= 130
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
@@ -62,6 +63,7 @@ def test_the_tests_of_a_module_kill_its_mutants() -> None:
         sys.executable,
         "-m",
         "tests.mutants",
+        *("--area", "commits"),
         "--only",
         r"table\.transactions\.conflict_conditions:",
     ]
