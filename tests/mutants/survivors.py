@@ -37,5 +37,10 @@ EQUIVALENT: dict[str, str] = {
         "numbers out of range are negative ones, which have the bit of detached versions; a name "
         "of the other kind is not the canonical one, which is looked at next"
     ),
+    "lance_core.dataset.write.merge_insert.target:_searches: rows >= INDEXED_ROWS -> "
+    "rows > INDEXED_ROWS": "groups have about as many rows, and one more is no difference",
+    "lance_core.dataset.write.merge_insert.key_pairs:key_pairs: 0 -> 1": (
+        "without pairs, the one number is broadcast to none"
+    ),
 }
 """By key, the reason."""

@@ -89,7 +89,6 @@ class NewColumns:
     def write(self) -> Update:
         """Write the files, and return the operation."""
         snapshot, rows = self._snapshot, by_fragment(self._addresses)
-        self._files.check()
         fragments = snapshot.fragments(list(rows))
         written = self._files.write_all(fragments, self._values)
         offsets = {}

@@ -81,3 +81,10 @@ def test_wide_columns_of_the_target_are_read_in_pieces(
     found = dataset.to_table().sort_by("k")
     values = np.where(np.isin(numbers, some), numbers + 1, numbers)
     assert found == target.set_column(1, "v", pa.array(values))
+
+
+def test_repeated_keys_of_a_source_may_all_be_unknown(uri: str) -> None:
+    dataset = lance.write_dataset(equal_keys(3), uri)
+    unknown = pa.table({"k": [77, 77], "v": [1, 2]})
+    assert update(dataset).execute(unknown)["num_updated_rows"] == 0
+    assert dataset.to_table() == equal_keys(3)

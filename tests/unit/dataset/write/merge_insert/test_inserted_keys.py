@@ -219,3 +219,44 @@ def test_threads_that_upsert_new_keys_insert_each_once(uri: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(8)))
     assert counts(uri) == Counter([*range(10), *range(100, 130)])
+
+
+def test_a_key_that_another_writer_has_rewritten_in_place_is_found(
+    late: lance.LanceDataset, uri: str
+) -> None:
+    other = lance.dataset(uri)
+    fragment = other.get_fragments()[1]
+    address = fragment.to_table(with_row_address=True)["_rowaddr"][0].as_py()
+    written, fields = fragment.update_columns(
+        pa.table({"_rowaddr": pa.array([address], pa.uint64()), "k": [20]}), left_on="_rowaddr"
+    )
+    operation = lance.LanceOperation.Update(
+        updated_fragments=[written], fields_modified=fields, update_mode="rewrite_columns"
+    )
+    lance.LanceDataset.commit(other, operation, read_version=other.version)
+    assert counts(uri)[20] == 1
+    result = upsert(late).execute(rows([20, 22], "second"))
+    assert result == {"num_inserted_rows": 1, "num_updated_rows": 1, "num_deleted_rows": 0}
+    assert max(counts(uri).values()) == 1
+
+
+def test_a_rewrite_of_other_columns_is_no_new_key(late: lance.LanceDataset, uri: str) -> None:
+    lance.dataset(uri).add_columns(pa.field("more", pa.int64()))
+    in_place = lance.dataset(uri).merge_insert("k").when_matched_update_all()
+    in_place.write_mode("rewrite_columns").execute(pa.table({"k": [1, 2], "more": [5, 6]}))
+    result = upsert(lance.dataset(uri, version=1)).execute(rows([20], "second"))
+    assert result["num_inserted_rows"] == 1
+
+
+@pytest.mark.parametrize("inserts", [False, True])
+def test_a_renamed_key_column_matters_only_to_rows_that_are_inserted(
+    late: lance.LanceDataset, uri: str, inserts: bool
+) -> None:
+    lance.write_dataset(rows([5], "first"), uri, mode="append")
+    lance.dataset(uri).alter_columns({"path": "k", "name": "key"})
+    merge = late.merge_insert("k").when_matched_delete().conflict_retries(0)
+    if inserts:
+        with pytest.raises(CommitConflictError, match="no longer has the key column 'k'"):
+            merge.when_not_matched_insert_all().execute(rows([5, 40], "second"))
+    else:
+        assert merge.execute(rows([5, 40], "second"))["num_deleted_rows"] == 1

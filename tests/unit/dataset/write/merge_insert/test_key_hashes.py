@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from lance_core.dataset.write.merge_insert.inserted_keys import KeyBits
 from lance_core.dataset.write.merge_insert.key_hashes import hash_keys
+from lance_core.schema import Schema
 from tests.each_case import each_case
 
 
@@ -53,3 +55,29 @@ def test_equal_keys_have_equal_hashes_in_any_form() -> None:
     structs = pa.StructArray.from_arrays([texts, pa.array(np.arange(4))], ["a", "b"])
     assert len(set(hash_keys([pa.chunked_array([structs])]).tolist())) == 4
     assert len(set(hash_keys([pa.chunked_array([pa.array([[1], [2]])])]).tolist())) == 1
+
+
+def test_an_extension_type_has_the_hashes_of_its_storage() -> None:
+    stored = pa.array([bytes([number]) * 16 for number in range(9)], pa.binary(16))
+    uuids = pa.chunked_array([pa.ExtensionArray.from_storage(pa.uuid(), stored)])
+    assert hash_keys([uuids]).tolist() == hash_keys([pa.chunked_array([stored])]).tolist()
+    assert len(set(hash_keys([uuids]).tolist())) == 9
+
+
+def test_a_null_number_has_the_hash_of_zero_whatever_lies_below_it() -> None:
+    below = pa.array([0, 7]).buffers()[1]
+    hidden = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), below])
+    zero, null = hash_keys([pa.chunked_array([hidden])]).tolist()
+    assert zero == null
+
+
+def test_a_filter_of_keys_can_be_united_with_others() -> None:
+    (field,) = Schema.from_arrow(pa.schema([("k", pa.int64())])).fields
+    keys = pa.table({"k": range(100)})
+    first, second, both = KeyBits([field]), KeyBits([field]), KeyBits([field])
+    first.add(keys.slice(0, 60))
+    second.add(keys.slice(60))
+    both.add(keys)
+    assert first.bitmap() != both.bitmap()
+    first.unite(second.bitmap())
+    assert first.bitmap() == both.bitmap()

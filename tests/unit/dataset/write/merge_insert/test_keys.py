@@ -14,8 +14,10 @@ import pyarrow as pa
 import pytest
 
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
+from lance_core.dataset.write.merge_insert.spill import SpilledRows
 from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.store.temporary_folder import TemporaryFolder
 from tests.each_case import each_case
 
 TYPES: dict[str, tuple[pa.DataType, Any]] = {
@@ -143,3 +145,14 @@ def test_members_are_searched_in_ascending_values() -> None:
 def test_other_types_are_refused(kind: pa.DataType) -> None:
     with pytest.raises(UnsupportedFeatureError, match="cannot be keys of a merge"):
         KeyIndex([pa.chunked_array([pa.array([], kind)])])
+
+
+def test_rows_on_disk_are_spread_over_all_partitions() -> None:
+    schema = pa.schema([("k", pa.int64())])
+    with TemporaryFolder("test") as folder:
+        spilled = SpilledRows(folder, "rows", schema, ["k"], 1 << 20)
+        with spilled:
+            spilled.write(pa.table({"k": range(5000)}))
+        sizes = [spilled.part(number).num_rows for number in range(spilled.num_parts)]
+    assert sum(sizes) == 5000
+    assert min(sizes) > 0
