@@ -21,6 +21,7 @@ from lance_core.store.probe import probe
 from lance_core.store.secret import plain
 from lance_core.store.uri import StoreUrl
 from lance_core.store.wrappers.prefix import PrefixStore
+from lance_core.store.wrappers.result_checks import CheckedStore
 
 MAX_PROBED = 256
 """Maximum number of cached probe results."""
@@ -99,6 +100,8 @@ def verdict_key(store: ObjectStore, url: StoreUrl, options: Options) -> Hashable
     path = "" if url.netloc else url.path
     while isinstance(store, PrefixStore):  # a branch, in the folder of its table
         path, store = path.removesuffix(f"/{store.prefix}"), store.inner
+    if isinstance(store, CheckedStore):
+        store = store.inner
     return type(store), url.scheme, url.netloc, path, frozenset(options.items())
 
 

@@ -126,6 +126,16 @@ class CheckedStore(ObjectStore):
             raise self._calls.wrong("durability", found, "a Durability or None")
         return found
 
+    @property
+    def guarantor(self) -> str | None:
+        found: str | None = self._calls.read("guarantor", getattr, self.inner, "guarantor")
+        if found is not None and not isinstance(found, str):
+            raise self._calls.wrong("guarantor", found, "a str or None")
+        return found
+
+    def check_can_write(self) -> None:
+        self._calls.read("check_can_write", self.inner.check_can_write)
+
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         what = f"get_ranges({path!r})"
         answer = self._calls.read(what, self.inner.get_ranges, path, ranges)
