@@ -74,7 +74,15 @@ def log(node: Node, value: Node | None = None) -> Node:
         return _apply("log10", pc.log10, node)
     base, value = as_float("log", node), as_float("log", value)
     kind = common_type(base.type, value.type)
-    return call("log", pc.logb, converted(value, kind), converted(base, kind))
+    return call("log", _logb, converted(value, kind), converted(base, kind))
+
+
+def _logb(value: Datum, base: Datum) -> Datum:
+    """The quotient of both logarithms: NaN for zero to a base that is infinite or NaN."""
+    result = pc.logb(value, base)
+    is_undefined = pc.and_(pc.equal(value, pa.scalar(0, value.type)), pc.invert(pc.is_finite(base)))
+    nan = pa.scalar(float("nan"), result.type)
+    return pc.if_else(pc.fill_null(is_undefined, False), nan, result)
 
 
 def power(node: Node, exponent: Node) -> Node:

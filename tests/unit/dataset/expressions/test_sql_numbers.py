@@ -162,3 +162,9 @@ def test_a_division_of_null_by_zero_is_null() -> None:
         assert values(text, data.slice(0, 1)) == [None], text
         with pytest.raises(InvalidInputError, match="zero"):
             values(text, data)
+
+
+def test_the_logarithm_of_zero_to_an_undefined_base_is_nan() -> None:
+    data = pa.table({"b": [float("nan"), float("inf"), 2.0, None, 10.0], "x": [0.0, 0, 0, 0, 100]})
+    found = as_value("log(b, x)", data.schema).evaluate(data).to_pylist()
+    assert repr(found) == "[nan, nan, -inf, None, 2.0]"
