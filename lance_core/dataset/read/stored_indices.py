@@ -67,11 +67,12 @@ def indices_of(snapshot: Snapshot) -> tuple[IndexMetadata, ...]:
     Indices of tables before 0.20 have no details; their types are recognised by their files.
     """
     stored = parse_index_section(snapshot.file.index_section)
-    return tuple(
-        index if index.index_details is not None else _with_details(snapshot, index)
-        for index in stored
-        if not is_system_index(index)
-    )
+    return tuple(with_known_type(snapshot, one) for one in stored if not is_system_index(one))
+
+
+def with_known_type(snapshot: Snapshot, index: IndexMetadata) -> IndexMetadata:
+    """``index``; one without details gets those that its files suggest."""
+    return index if index.index_details is not None else _with_details(snapshot, index)
 
 
 def _with_details(snapshot: Snapshot, index: IndexMetadata) -> IndexMetadata:

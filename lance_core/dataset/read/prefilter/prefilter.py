@@ -55,6 +55,9 @@ _Planned: TypeAlias = "tuple[Sequence[Conjunct], Choice | None]"
 _choices: WeakKeyDictionary[Snapshot, LruCache[Node, _Planned]] = WeakKeyDictionary()
 """A cache: planning takes as long as reading a row, and the nodes of SQL text are cached, too."""
 
+_MAX_FAILURES = 8
+"""Indices that fail until a scan goes without any: each attempt looks through all of them."""
+
 
 class Prefilter:
     """The searches for the filter of one scan; their result is computed once, at the first use.
@@ -94,6 +97,9 @@ class Prefilter:
                     if not isinstance(failure.error, UnansweredQueryError):
                         warn_of_failure(self._snapshot, failure.index.name, failure.error)
                     self._failed.add(failure.index.name)
+                    if len(self._failed) >= _MAX_FAILURES:
+                        self.choice = None
+                        break
                     self.choice = _choice(self._snapshot, self._parts, self._failed)
             return self._answer
 

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.fragment_reuse import FragmentReuse, fragment_reuse
-from lance_core.dataset.read.stored_indices import index_type, indices_of, spec_of
+from lance_core.dataset.read.stored_indices import index_type, spec_of, with_known_type
 from lance_core.errors import CorruptFileError, IndexWarning, LanceError, PluginError
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
-from lance_core.table.indices.index_coverage import REUSE_INDEX, has_row_ids
-from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
+from lance_core.table.indices.index_coverage import REUSE_INDEX, has_row_ids, is_system_index
+from lance_core.table.indices.index_metadata import (
+    IndexMetadata,
+    entries_of_field,
+    fragment_bitmap,
+    index_at,
+)
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -28,6 +33,10 @@ if TYPE_CHECKING:
 
 _warned: set[tuple[str, str | None]] = set()
 """The table and name of each index for which this process has shown a warning."""
+
+
+_MAX_INDICES = 64
+"""Maximum indices of a field among which a query chooses; the first ones of the version."""
 
 
 class CoveringSegment(NamedTuple):
@@ -83,12 +92,9 @@ class UsableIndices:
         self.fragments: BitMap = fragment_bitmap(snapshot.manifest.fragments.ids)
         self._reuse = _reuse(snapshot)
         self.map: AddressMap = self._reuse.map
-        self._stored: dict[int, list[IndexMetadata]] = {}
+        self._section = snapshot.file.index_section
         self._is_stable = snapshot.manifest.uses_stable_row_ids
         self._by_field: dict[int, tuple[UsableIndex, ...]] = {}
-        for stored in indices_of(snapshot):
-            if len(stored.fields) == 1:
-                self._stored.setdefault(stored.fields[0], []).append(stored)
 
     def of_field(self, snapshot: Snapshot, field_id: int) -> tuple[UsableIndex, ...]:
         """The indices of an existing field. Computed on first use: tables may have many indices."""
@@ -98,19 +104,41 @@ class UsableIndices:
         return found
 
     def _read(self, snapshot: Snapshot, field_id: int) -> Iterator[UsableIndex]:
-        groups: dict[tuple[str, str], list[tuple[IndexMetadata, IndexTypeSpec]]] = {}
-        for stored in self._stored.get(field_id, ()):
+        groups: dict[tuple[str, str], list[IndexMetadata]] = {}
+        specs: dict[tuple[str, str], IndexTypeSpec] = {}
+        for stored in self._chosen(snapshot, field_id):
             spec = spec_of(stored)
             if spec is not None:
-                groups.setdefault((stored.name, spec.name), []).append((stored, spec))
-        for (name, _), group in groups.items():
-            segments = [self._segment(one) for one, _ in group]
+                key = stored.name, spec.name
+                specs[key] = spec
+                groups.setdefault(key, []).append(stored)
+        for (name, type_name), group in groups.items():
+            segments = [self._segment(one) for one in group]
             segments = [one for one in segments if one.fragments]
-            spec = group[0][1]
+            spec = specs[name, type_name]
             type_ = _type(snapshot, name, spec) if segments else None
             if type_ is not None:
                 covered = functools.reduce(operator.or_, [one.fragments for one in segments])
                 yield UsableIndex(name, spec, type_, tuple(segments), covered)
+
+    def _chosen(self, snapshot: Snapshot, field_id: int) -> Iterator[IndexMetadata]:
+        """The entries of a field that a query may need.
+
+        Of an index those that cover further fragments, and of a field up to `_MAX_INDICES` indices:
+        an index section may have far more entries than a query can look at.
+        """
+        section = self._section
+        seen: dict[tuple[str, str, int], set[bytes]] = {}
+        for entry in entries_of_field(section, field_id):
+            key = entry.name, entry.type_url, entry.index_version
+            if key not in seen and len(seen) >= _MAX_INDICES:
+                continue
+            bitmaps = seen.setdefault(key, set())
+            if entry.fragment_bitmap not in bitmaps:
+                bitmaps.add(entry.fragment_bitmap)
+                stored = index_at(section or b"", entry.position)
+                if not is_system_index(stored):
+                    yield with_known_type(snapshot, stored)
 
     def _segment(self, stored: IndexMetadata) -> CoveringSegment:
         """``stored`` with the existing fragments of its list; with none if the list is damaged."""
