@@ -48,6 +48,11 @@ All classes can be pickled with their attributes.
 
 from __future__ import annotations
 
+import sys
+import warnings
+
+_PACKAGE = "lance_core"
+
 _CONTROLS = (
     *(code for code in range(0x20) if chr(code) not in "\n\t"),
     *range(0x7F, 0xA0),
@@ -65,6 +70,14 @@ def printable(text: str) -> str:
     text.
     """
     return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
+
+
+def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that is attributed to the first caller outside of this package."""
+    level, frame = 2, sys._getframe(1)  # noqa: SLF001  # `inspect` reads source files for this
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 class LanceError(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, Unpack
@@ -32,7 +31,7 @@ from lance_core.dataset.write.retry_on_conflict import (
     ConflictRetries,
 )
 from lance_core.dataset.write.write import APPEND, file_version, write
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import UnsupportedFeatureError, warn_caller
 from lance_core.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
 from lance_core.table.transactions.operations import UpdateBases
@@ -354,4 +353,4 @@ class ChangeMethods(DatasetBase):
 
 def _deprecated(name: str, instead: str) -> None:
     text = f"{name} is deprecated: use {instead} with replace=True"
-    warnings.warn(text, DeprecationWarning, stacklevel=3)
+    warn_caller(text, DeprecationWarning)

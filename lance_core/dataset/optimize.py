@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -30,6 +29,7 @@ from lance_core.dataset.values.auto_cleanup_options import (
 from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.write import config
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.errors import warn_caller
 from lance_core.on_demand import lazy_module
 from lance_core.suggestions import unknown_argument
 
@@ -186,4 +186,4 @@ def _ignored(arguments: Mapping[str, Any]) -> None:
     """Warn about arguments without an effect, as pylance accepts any."""
     if arguments:
         names = ", ".join(sorted(arguments))
-        warnings.warn(f"arguments without an effect: {names}", stacklevel=3)
+        warn_caller(f"arguments without an effect: {names}")

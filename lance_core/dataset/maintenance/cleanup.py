@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import operator
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
@@ -24,7 +23,7 @@ from lance_core.commits.environment import SYSTEM
 from lance_core.concurrency.pools import ThreadPool
 from lance_core.dataset.snapshot.open_table import branch_of, table_of
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
-from lance_core.errors import DatasetNotFoundError, InvalidInputError
+from lance_core.errors import DatasetNotFoundError, InvalidInputError, warn_caller
 from lance_core.lazy_dataclass import dataclass
 
 CONCURRENCY = 16
@@ -153,7 +152,7 @@ def cleanup(snapshot: Snapshot, arguments: Mapping[str, Any]) -> CleanupStats:
     """Implement ``cleanup_old_versions``; warn of versions that writers still need."""
     report = run(snapshot, policy_of(snapshot, arguments), arguments.get("delete_concurrency"))
     for text in report.warnings:
-        warnings.warn(text, stacklevel=3)
+        warn_caller(text)
     counts = report.files_removed
     return _stats(counts, report.bytes_removed, len(report.versions), report.failed_deletes)
 

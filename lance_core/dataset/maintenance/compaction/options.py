@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 import operator
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Literal, TypedDict
@@ -17,6 +16,7 @@ from lance_core.errors import (
     InvalidInputError,
     InvalidTypeError,
     UnsupportedFeatureError,
+    warn_caller,
 )
 from lance_core.lazy_dataclass import dataclass
 from lance_core.suggestions import did_you_mean, shortened
@@ -170,9 +170,7 @@ def _deprecated_mode(options: Mapping[str, Any]) -> CompactionMode | None:
     """The mode that the older switches select, None without them."""
     used = [name for name in _DEPRECATED if options.get(name) is not None]
     for name in used:
-        warnings.warn(
-            f"{name} is deprecated: use compaction_mode", DeprecationWarning, stacklevel=6
-        )
+        warn_caller(f"{name} is deprecated: use compaction_mode", DeprecationWarning)
     switches = [name for name in used if _flag(name, options[name])]
     if not switches:
         return None
