@@ -196,8 +196,10 @@ def _baselines(plugin: Mutations, items: Sequence[pytest.Item]) -> list[Baseline
                     _write(path, noted)
                 return 0
 
-            in_child(work, 900.0)
-            found += _read(path) if path.exists() else []
+            status = in_child(work, 900.0)
+            if not path.exists():
+                raise RuntimeError(f"the tests of {name} ended with status {status} at once")
+            found += _read(path)
             print(f"{len(found)} tests noted, {name}", file=sys.stderr, flush=True)
     return found
 

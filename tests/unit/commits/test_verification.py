@@ -10,17 +10,29 @@ from typing import TypeVar
 
 import pytest
 
+from lance_core.commits.base import Candidate, ManifestLocation
+from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.loop import commit_transaction
 from lance_core.commits.new_files import new_files
 from lance_core.commits.options import FRESH, SLOW, CommitOptions, slow_after
-from lance_core.errors import CommitError, CommitFileMissingError, CommitUnknownError
+from lance_core.errors import (
+    CommitError,
+    CommitFileMissingError,
+    CommitUnknownError,
+    DatasetExistsError,
+    DatasetNotFoundError,
+    OutcomeUnknownError,
+    StoreError,
+)
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.operations import Append, Overwrite, Restore
 from lance_core.table.transactions.transaction import Transaction
+from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.sample_transactions import append, creation, history
 from tests.each_case import each_case
 from tests.virtual_time import VirtualTime
@@ -29,13 +41,14 @@ T = TypeVar("T")
 
 
 class Remote(StoreWrapper):
-    """A store whose calls count; something may happen and time may pass before one of them."""
+    """A store whose calls count; something may happen and time may pass before or after one."""
 
-    def __init__(self) -> None:
-        super().__init__(MemoryStore())
+    def __init__(self, store: ObjectStore | None = None) -> None:
+        super().__init__(store or MemoryStore())
         self.time = VirtualTime()
         self.counts: Counter[str] = Counter()
         self.before: dict[str, Callable[[], object]] = {}
+        self.after: dict[str, Callable[[], object]] = {}
 
     def around(self, call: StoreCall, run: Callable[[], T]) -> T:
         self.counts[call.method] += 1
@@ -43,7 +56,11 @@ class Remote(StoreWrapper):
         happens = self.before.pop(f"{call.method} {folder}", None)
         if happens is not None:
             happens()
-        return run()
+        result = run()
+        follows = self.after.pop(f"{call.method} {folder}", None)
+        if follows is not None:
+            follows()
+        return result
 
 
 class Table:
@@ -112,6 +129,21 @@ def test_files_that_are_not_fresh_are_looked_for_once(age: float) -> None:
     assert table.store.counts == {"list": 1, "get": 1, "put": 2, "head": 1}
 
 
+def test_a_commit_that_starts_again_does_not_look_for_its_files_again() -> None:
+    table = Table()
+    transaction, _ = table.written()
+    looks: list[int] = []
+
+    def look() -> None:
+        looks.append(1)
+        table.store.before["head data"] = look
+
+    table.store.before["head data"] = look
+    table.store.before["put _versions"] = lambda: table.commit(append(1), store=table.store.inner)
+    assert table.commit(transaction, lambda: FRESH + 1).location.version == 3
+    assert len(looks) == 1
+
+
 def test_a_file_of_another_size_is_not_committed() -> None:
     table = Table()
     transaction, path = table.written()
@@ -168,6 +200,115 @@ def test_a_version_whose_file_went_while_it_was_published_is_withdrawn() -> None
     assert table.versions == 1
 
 
+def test_a_version_without_its_file_whose_request_may_take_effect_later_is_not_withdrawn() -> None:
+    table = Table()
+    transaction, path = table.written()
+
+    def answer_is_lost() -> None:
+        table.time.sleep(SLOW + 0.1)
+        table.store.inner.delete(path)
+        raise OutcomeUnknownError("no answer")
+
+    table.store.after["put _versions"] = answer_is_lost
+    with pytest.raises(CommitUnknownError, match="cannot be read") as unknown:
+        table.commit(transaction, lambda: 0.0)
+    assert unknown.value.stalled
+    assert (unknown.value.transaction_uuid, unknown.value.version) == (transaction.uuid, 2)
+    assert table.versions == 2
+
+
+def test_a_version_that_is_still_there_after_its_withdrawal_is_unknown() -> None:
+    table = Table()
+    transaction, path = table.written()
+
+    def stopped() -> None:
+        table.time.sleep(SLOW + 0.1)
+        table.store.inner.delete(path)
+
+    def sent_again() -> None:
+        last = max(meta.path for meta in table.store.inner.list("_transactions"))
+        table.store.inner.put(manifest_path(2), table.store.inner.get(last))
+
+    table.store.before["put _versions"] = stopped
+    table.store.after["delete _versions"] = sent_again
+    with pytest.raises(CommitUnknownError, match="cannot be read"):
+        table.commit(transaction, lambda: 0.0)
+
+
+def test_a_version_in_a_manifest_store_is_not_withdrawn() -> None:
+    store, rows, time = MemoryStore(), MemoryManifestStore(), VirtualTime()
+    remote = Remote(store)
+
+    def commit(transaction: Transaction) -> Version:
+        handler = ExternalManifestCommitHandler(remote, rows, "data/table.lance")
+        options = CommitOptions(age_of_files=lambda: 0.0)
+        return commit_transaction(handler, remote, transaction, None, options, time.environment)
+
+    def stopped() -> None:
+        time.sleep(SLOW + 0.1)
+        store.delete(path)
+
+    operation = creation().operation
+    assert isinstance(operation, Overwrite)
+    path = f"data/{operation.fragments[0].files[0].path}"
+    store.put(path, bytes(100))
+    remote.before["put _versions"] = stopped
+    with pytest.raises(CommitUnknownError, match="cannot be read"):
+        commit(Transaction(0, "u", operation))
+    newest = ExternalManifestCommitHandler(store, rows, "data/table.lance").latest()
+    assert newest is not None
+    assert newest.version == 1
+
+
+def test_a_fast_commit_through_a_manifest_store_looks_for_no_files_even_where_looks_are_free() -> (
+    None
+):
+    store = MemoryStore()
+    handler = ExternalManifestCommitHandler(store, MemoryManifestStore(), "data/table.lance")
+    options = CommitOptions(age_of_files=lambda: 0.0)
+    assert commit_transaction(handler, store, creation(), None, options).location.version == 1
+
+
+def test_a_version_without_its_file_whose_withdrawal_fails_is_not_withdrawn() -> None:
+    table = Table()
+    transaction, path = table.written()
+
+    def stopped() -> None:
+        table.time.sleep(SLOW + 0.1)
+        table.store.inner.delete(path)
+
+    def fail() -> None:
+        raise StoreError("busy")
+
+    table.store.before["put _versions"] = stopped
+    table.store.before["delete _versions"] = fail
+    with pytest.raises(CommitUnknownError, match="cannot be read"):
+        table.commit(transaction, lambda: 0.0)
+    assert table.versions == 2
+
+
+def test_a_check_of_published_files_that_fails_denies_no_commit() -> None:
+    table = Table()
+    transaction, _ = table.written()
+
+    def fail() -> None:
+        raise StoreError("busy")
+
+    table.store.after["put _versions"] = lambda: table.time.sleep(SLOW + 0.1)
+    table.store.before["head data"] = fail
+    assert table.commit(transaction, lambda: 0.0).location.version == 2
+    assert "head data" not in table.store.before
+
+
+def test_a_writer_without_new_files_of_its_own_looks_for_none() -> None:
+    table = Table()
+    transaction, path = table.written()
+    table.store.inner.delete(path)
+    table.store.before["put _transactions"] = lambda: table.time.sleep(SLOW + 0.1)
+    assert table.commit(transaction, None).location.version == 2
+    assert table.store.counts["head"] == 0
+
+
 def test_a_version_without_its_file_that_others_have_followed_is_not_withdrawn() -> None:
     table = Table()
     transaction, path = table.written()
@@ -197,6 +338,82 @@ def test_a_slow_commit_that_others_overtook_goes_on_from_theirs() -> None:
     made = table.commit(append(1))
     assert made.location.version == 3
     assert table.versions == 3
+
+
+def test_a_slow_creation_goes_on_if_there_is_no_table_yet() -> None:
+    table = Table()
+    table.store.inner.delete(table.base.location.path)
+    table.store.before["put _transactions"] = lambda: table.time.sleep(SLOW + 0.1)
+    assert table.commit(creation()).location.version == 1
+
+
+def test_a_slow_creation_that_another_overtook_sends_no_manifest() -> None:
+    table = Table()
+    table.store.inner.delete(table.base.location.path)
+
+    def stopped() -> None:
+        table.time.sleep(SLOW + 0.1)
+        table.commit(creation(), store=table.store.inner)
+
+    table.store.before["put _transactions"] = stopped
+    table.store.counts.clear()
+    with pytest.raises(DatasetExistsError):
+        table.commit(creation())
+    assert table.store.counts["put"] == 1
+    assert table.versions == 1
+
+
+def test_a_slow_commit_does_not_bring_back_a_table_that_was_dropped() -> None:
+    table = Table()
+
+    def stopped() -> None:
+        table.time.sleep(SLOW + 0.1)
+        for meta in list(table.store.inner.list("")):
+            table.store.inner.delete(meta.path)
+
+    table.store.before["put _transactions"] = stopped
+    with pytest.raises(DatasetNotFoundError):
+        table.commit(append(1))
+    assert PutIfAbsentCommitHandler(table.store.inner).latest() is None
+
+
+class Before(PutIfAbsentCommitHandler):
+    """Something happens just before the first manifest is published, in no time."""
+
+    def __init__(self, store: ObjectStore, happens: Callable[[], object]) -> None:
+        super().__init__(store)
+        self.happens: Callable[[], object] | None = happens
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            happens()
+        return super().commit(candidate)
+
+
+def test_a_fast_local_commit_in_a_gap_of_the_history_is_not_acknowledged() -> None:
+    table = Table()
+    store = table.store.inner
+
+    def others_go_on_and_clean_up() -> None:
+        made = [table.commit(append(n), store=store) for n in (1, 2, 3)]
+        for version in (table.base, *made[:-1]):
+            store.delete(version.location.path)
+
+    with pytest.raises(CommitUnknownError) as unknown:
+        commit_transaction(Before(store, others_go_on_and_clean_up), store, append(1))
+    assert unknown.value.stalled
+
+
+def test_a_fast_local_commit_whose_file_went_while_it_was_published_is_withdrawn() -> None:
+    table = Table()
+    store = table.store.inner
+    transaction, path = table.written()
+    handler = Before(store, lambda: store.delete(path))
+    options = CommitOptions(age_of_files=lambda: 0.0)
+    with pytest.raises(CommitFileMissingError):
+        commit_transaction(handler, store, transaction, None, options)
+    assert table.versions == 1
 
 
 def test_a_slow_commit_that_a_cleanup_of_others_overtook_is_not_acknowledged() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import lance as pylance
 import pyarrow as pa
 import pytest
 
@@ -83,6 +84,40 @@ def test_rows_that_a_compaction_without_remap_has_moved_are_found(uri: str) -> N
     assert coverage(dataset, "x_idx") == [[4, 5]]
     values = [3, 4, 50, 103]
     assert found(dataset, "x_idx", values) == stored(dataset, values)
+
+
+def test_a_segment_that_has_lost_rows_is_merged_before_the_index_covers_them_elsewhere(
+    uri: str,
+) -> None:
+    """Its row ids are those of the moved rows, whose old values it still has."""
+    lists = pa.table({"l": [[n, 1000 + n] for n in range(100)]})
+    dataset = lance.write_dataset(lists, uri, max_rows_per_file=25, enable_stable_row_ids=True)
+    dataset.create_scalar_index("l", "LABEL_LIST")
+    dataset = lance.write_dataset(lists.slice(0, 9), dataset, mode="append")
+    dataset.optimize.optimize_indices(num_indices_to_merge=0)
+    dataset = lance.write_dataset(lists.slice(10, 9), dataset, mode="append")
+    dataset.optimize.optimize_indices()
+    assert coverage(dataset, "l_idx") == [[0, 1, 2, 3], [4, 5]]
+    dataset.update({"l": "[3000]"}, where="array_has(l, 60)")
+    dataset.optimize.optimize_indices()
+    assert coverage(dataset, "l_idx") == [[0, 1, 2, 3, 4, 5, 6]]
+    for library in (lance, pylance):
+        read = library.dataset(uri)
+        counts = [read.count_rows(f"array_has(l, {n})") for n in (60, 3000, 7, 1099)]
+        assert counts == [0, 1, 2, 1]
+        assert "l_idx" in read.scanner(filter="array_has(l, 60)").explain_plan()
+
+
+def test_segments_by_address_stay_as_they_are_when_rows_are_deleted(uri: str) -> None:
+    dataset = new_table(uri)
+    dataset.create_scalar_index("x", "BTREE")
+    dataset = lance.write_dataset(numbers(100, 50), dataset, mode="append")
+    dataset.optimize.optimize_indices(num_indices_to_merge=0)
+    dataset.update({"x": "1000"}, where="x = 60")
+    dataset.optimize.optimize_indices()
+    assert coverage(dataset, "x_idx") == [[0, 1, 2, 3], [4, 5]]
+    assert dataset.to_table(filter="x = 60").num_rows == 0
+    assert dataset.to_table(filter="x = 1000").num_rows == 1
 
 
 KINDS = ("BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER", "NGRAM", "LABEL_LIST")
