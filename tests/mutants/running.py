@@ -206,21 +206,27 @@ def _baselines(plugin: Mutations, items: Sequence[pytest.Item]) -> list[Baseline
 
 def _noting(plugin: Mutations, items: Sequence[pytest.Item]) -> tuple[set[Place], float]:
     """The functions of this project that the first of ``items`` calls, and how long it takes."""
-    codes: set[CodeType] = set()
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        codes.add(frame.f_code)
-
+    _called.clear()
     started = time.monotonic()
-    threading.settrace(note)
-    sys.settrace(note)
+    threading.settrace(_note)
+    sys.settrace(_note)
     try:
         plugin.run_one(*items)
     finally:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]  # typeshed forgets it
     seconds = time.monotonic() - started
+    codes = list(_called)
     return {place for code in codes if (place := _place(code)) is not None}, seconds
+
+
+_called: dict[CodeType, None] = {}
+"""The code objects of the running test. Threads of a pool outlive the test that started them, and
+keep their trace function."""
+
+
+def _note(frame: FrameType, event: str, _: object) -> None:
+    _called[frame.f_code] = None
 
 
 def _place(code: CodeType) -> Place | None:

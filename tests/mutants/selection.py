@@ -33,6 +33,7 @@ class Area:
 
 _WRITE, _MAINTENANCE = "lance_core/dataset/write", "lance_core/dataset/maintenance"
 _IDENTITY, _VERIFICATION = "lance_core/commits/identity.py", "lance_core/commits/verification.py"
+_COMPACTION = f"{_MAINTENANCE}/compaction"
 _UNIT = "tests/unit/dataset"
 
 AREAS = {
@@ -76,8 +77,14 @@ AREAS = {
         90,
     ),
     "compaction": Area(
-        (f"{_MAINTENANCE}/compaction", "lance_core/datafile/binary_copy"),
-        (f"{_UNIT}/maintenance/compaction", "tests/unit/datafile/binary_copy"),
+        (_COMPACTION, "lance_core/datafile/binary_copy"),
+        (
+            *(f"{_UNIT}/maintenance/compaction", "tests/unit/datafile/binary_copy"),
+            *(
+                "tests/interop/test_binary_copy_interop.py",
+                "tests/interop/test_merged_pages_interop.py",
+            ),
+        ),
         150,
     ),
     "indices": Area(
@@ -121,6 +128,22 @@ EDITED = (
         "any(snapshot.fragment(id_).deletion_file is not None for id_ in covered)",
         "False",
     ),
+    (f"{_COMPACTION}/commit.py", "zip(moved, addresses,", "zip(moved, addresses[::-1],"),
+    (
+        f"{_COMPACTION}/commit.py",
+        "new_transaction(snapshot, rewrite,",
+        "new_transaction(self.snapshot, rewrite,",
+    ),
+    (f"{_COMPACTION}/remap.py", "fragment_reuse(snapshot).map.then(rewrite)", "rewrite"),
+    (
+        f"{_COMPACTION}/remap.py",
+        "fragment_reuse(snapshot).map.then(rewrite)",
+        "rewrite.then(fragment_reuse(snapshot).map)",
+    ),
+    (f"{_COMPACTION}/remap.py", "snapshot.deleted_offsets(one)) for", "None) for"),
+    (f"{_COMPACTION}/rewrite.py", "written != expected", "written < expected"),
+    (f"{_COMPACTION}/rewrite.py", "written != expected", "written > expected"),
+    (f"{_COMPACTION}/rewrite.py", "start += fragment", "start = fragment"),
 )
 """Changes by hand that once survived."""
 
