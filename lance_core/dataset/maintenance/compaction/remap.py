@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.environment import Environment
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.maintenance.indices.rows import AddressesInFragments
 from lance_core.dataset.maintenance.indices.segments import SegmentWriter, uses_row_ids
@@ -68,17 +68,19 @@ def remapped_indices(
     snapshot: Snapshot,
     groups: Sequence[RewriteGroup],
     files: NewFiles,
-    environment: Environment = SYSTEM,
-    done: RemappedIndices | None = None,
+    environment: Environment,
+    done: RemappedIndices,
 ) -> tuple[RewrittenIndex, ...]:
     """The indices of ``snapshot`` with addresses of rows in ``groups``, written anew.
+
+    The groups have no conflict with an index, see `conflicts_of`.
 
     ``done``: the results of an earlier call for the same groups, which get those of this one. Their
     files are added to ``files``. An index whose files are damaged or missing stays as it is,
     with a warning; then it does not cover the new fragments. Raises `InvalidInputError` if an index
     covers only some of the fragments of a group.
     """
-    compaction = _Compaction(snapshot, groups, files, environment, {} if done is None else done)
+    compaction = _Compaction(snapshot, groups, files, environment, done)
     found = (compaction.remapped(index) for index in indices_of(snapshot))
     return tuple(index for index in found if index is not None)
 
@@ -94,8 +96,11 @@ class _Compaction:
     done: RemappedIndices
 
     def remapped(self, index: IndexMetadata) -> RewrittenIndex | None:
-        """``index`` with the new addresses; None if it stays as it is."""
-        if uses_row_ids(self.snapshot, index) or not is_remappable(self.snapshot, index):
+        """``index`` with the new addresses; None if it stays as it is.
+
+        It is remappable, or covers none of the fragments: `conflicts_of` refuses others.
+        """
+        if uses_row_ids(self.snapshot, index):
             return None
         before = fragment_reuse(self.snapshot).fragments(index)
         assert before is not None

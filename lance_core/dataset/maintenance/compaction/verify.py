@@ -82,4 +82,4 @@ def _checksum(snapshot: Snapshot, fragments: Sequence[Fragment]) -> str:
 
 
 def _ids(fragments: Sequence[Fragment]) -> str:
-    return ", ".join(str(fragment.id) for fragment in fragments) or "(none)"
+    return ", ".join(str(fragment.id) for fragment in fragments)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.datafile.binary_copy.source_pages import source_pages
+from lance_core.datafile.binary_copy.source_pages import _long_varint, source_pages
 from lance_core.datafile.metadata import Columns
 from lance_core.datafile.reader import FileReader
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
@@ -77,3 +77,13 @@ def test_damaged_metadata_is_refused_with_the_name_of_the_file(
         source_pages([one.metadata.columns for one in opened], [one.path for one in opened])
     assert opened[1].path in str(raised.value)
     assert isinstance(raised.value, CorruptFileError | UnsupportedFeatureError)
+
+
+@each_case("number", [0x80, 300, 0x3FFF, 0x4000, 1 << 20, (1 << 28) - 1, 1 << 28, 1 << 40])
+def test_lengths_of_several_bytes_are_read(number: int) -> None:
+    raw, rest = b"\x12", number
+    while rest >= 0x80:
+        raw += bytes([rest & 0x7F | 0x80])
+        rest >>= 7
+    raw += bytes([rest])
+    assert _long_varint(raw + b"\x12", 1) == (number, len(raw))

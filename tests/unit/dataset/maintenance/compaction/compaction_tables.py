@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 import lance_core as lance
+from lance_core.dataset.write.commit_change import commit_change
 from lance_core.dataset.write.write import write_fragments
+from lance_core.table.indices.index_metadata import (
+    IndexDetails,
+    IndexMetadata,
+    encode_fragment_ids,
+    fragment_bitmap,
+)
+from lance_core.table.transactions.operations import CreateIndex
 
 
 def table_of(uri: str, sizes: Sequence[int], **options: Any) -> lance.LanceDataset:
@@ -35,3 +44,13 @@ def data_files(uri: str) -> set[str]:
     """The names of all files of the table that hold data."""
     found = (path for path in Path(uri).rglob("*") if path.is_file())
     return {str(path) for path in found if path.parent.name not in ("_versions", "_transactions")}
+
+
+def with_index(
+    dataset: lance.LanceDataset, fragments: list[int] | None, kind: str, version: int = 0
+) -> None:
+    """Commit the metadata of an index that covers these fragments (None: unknown ones)."""
+    ids = b"" if fragments is None else encode_fragment_ids(fragment_bitmap(fragments))
+    details = IndexDetails(f"/lance.table.{kind}IndexDetails")
+    index = IndexMetadata(uuid.uuid4(), kind, (0,), dataset.version, ids, details, version)
+    dataset.move_to(commit_change(dataset.snapshot, CreateIndex((index,), ())))

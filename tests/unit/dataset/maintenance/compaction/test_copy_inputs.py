@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -17,9 +18,9 @@ from tests.each_case import each_case
 from tests.unit.dataset.maintenance.compaction.compaction_tables import table_of
 
 
-def inputs(uri: str) -> tuple[list[tuple[str, int]], mock.Mock]:
+def inputs(uri: str, **options: Any) -> tuple[list[tuple[str, int]], mock.Mock]:
     """The file and the pages of each copied file, and the calls that open files one by one."""
-    snapshot = lance_core.dataset(uri).snapshot
+    snapshot = lance_core.dataset(uri, **options).snapshot
     layouts = field_layouts(snapshot.schema.fields, snapshot.storage_version)
     fragments = list(snapshot.manifest.fragments)
     with mock.patch.object(
@@ -55,3 +56,11 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorruptFileError, match="does not end with") as caught:
         inputs(str(tmp_path))
     assert caught.value.path == f"data/{name}"
+
+
+def test_files_of_several_places_are_opened_one_by_one(tmp_path: Path) -> None:
+    clone = table_of(str(tmp_path / "t"), [3, 4]).shallow_clone(str(tmp_path / "c"), None)
+    lance_core.write_dataset(clone.to_table(), clone, mode="append")
+    found, opened = inputs(str(tmp_path / "c"), allow_base_paths=str(tmp_path / "t"))
+    assert [count for _, count in found] == [1, 1, 1]
+    assert opened.call_count == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -164,3 +165,15 @@ def test_settings_survive_the_way_through_json() -> None:
     assert settings_from_json(settings_to_json(settings)) == settings
     with pytest.raises(InvalidInputError, match="unknown compaction mode"):
         settings_from_json({"compaction_mode": "Guess"})
+
+
+def test_json_has_the_other_options_of_pylance_with_their_defaults() -> None:
+    tree = settings_to_json(CompactionSettings())
+    own = {field.name for field in dataclasses.fields(CompactionSettings)}
+    assert {name: value for name, value in tree.items() if name not in own} == {
+        "index_remap_mode": "Direct",
+        "enable_binary_copy": False,
+        "enable_binary_copy_force": False,
+        "max_overlays_per_fragment": 10,
+        "has_eager_remappable_index": None,
+    }

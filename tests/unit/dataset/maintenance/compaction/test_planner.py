@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import uuid
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import lance_core as lance
-from lance_core.dataset.write.commit_change import commit_change
 from lance_core.table.fragments.fragment_list import FragmentList
-from lance_core.table.indices.index_metadata import (
-    IndexDetails,
-    IndexMetadata,
-    encode_fragment_ids,
-    fragment_bitmap,
-    parse_index_section,
-)
-from lance_core.table.transactions.operations import CreateIndex
+from lance_core.table.indices.index_metadata import parse_index_section
 from tests.each_case import each_case
-from tests.unit.dataset.maintenance.compaction.compaction_tables import planned, table_of
+from tests.unit.dataset.maintenance.compaction.compaction_tables import (
+    planned,
+    table_of,
+    with_index,
+)
 
 PLANS: list[tuple[list[int], dict[str, Any], list[list[int]]]] = [
     ([10, 10, 10], {}, [[0, 1, 2]]),
@@ -80,16 +74,6 @@ def test_a_plan_of_bytes_counts_data_files(uri: str) -> None:
     options = {"target_rows_per_fragment": 20, "max_source_bytes": sum(sizes[:2])}
     assert planned(dataset, options) == [[0, 1]]
     assert planned(dataset, {**options, "max_source_bytes": sum(sizes[:2]) - 1}) == []
-
-
-def with_index(
-    dataset: lance.LanceDataset, fragments: list[int] | None, kind: str, version: int = 0
-) -> None:
-    """Commit the metadata of an index that covers these fragments (None: unknown ones)."""
-    ids = b"" if fragments is None else encode_fragment_ids(fragment_bitmap(fragments))
-    details = IndexDetails(f"/lance.table.{kind}IndexDetails")
-    index = IndexMetadata(uuid.uuid4(), kind, (0,), dataset.version, ids, details, version)
-    dataset.move_to(commit_change(dataset.snapshot, CreateIndex((index,), ())))
 
 
 LEFT_OUT = "fragments are not compacted, because this library cannot update the indices"

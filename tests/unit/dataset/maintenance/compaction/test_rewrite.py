@@ -7,14 +7,12 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.maintenance.compaction import compact as compacting
 from lance_core.dataset.maintenance.compaction import field_groups
 from lance_core.dataset.maintenance.compaction.compact import compact
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
@@ -253,32 +251,6 @@ def test_progress_is_told_of_each_new_fragment(uri: str) -> None:
     log = Log()
     dataset.optimize.compact_files(target_rows_per_fragment=20, progress=log)
     assert log.calls == [("begin", 0), ("complete", 23), ("begin", 0), ("complete", 22)]
-
-
-@each_case(
-    "processors, columns, mode, at_once",
-    [
-        (2, 2, "reencode", 1),
-        (2, 1, "reencode", 2),
-        (8, 9, "reencode", 5),  # there are no more tasks
-        (2, 2, "try_binary_copy", 2),
-    ],
-)
-def test_one_task_at_a_time_is_encoded_if_its_columns_use_all_processors(
-    tmp_path: Path, processors: int, columns: int, mode: str, at_once: int
-) -> None:
-    uri = str(tmp_path / "t")
-    rows = pa.table({f"c{number}": range(40) for number in range(columns)})
-    dataset = lance.write_dataset(rows, uri, max_rows_per_file=4)
-    dataset.delete("c0 % 2 = 0")
-    with (
-        mock.patch.object(compacting, "num_threads", return_value=processors),
-        mock.patch.object(compacting, "column_threads", return_value=min(4, processors)),
-        mock.patch.object(compacting, "in_order", wraps=compacting.in_order) as run,
-    ):
-        dataset.optimize.compact_files(target_rows_per_fragment=4, compaction_mode=mode)
-    assert [call.args[2] for call in run.call_args_list] == ([at_once] if at_once > 1 else [])
-    assert dataset.count_rows() == 20
 
 
 @pytest.mark.parametrize("threads", [1, 2])
