@@ -7,6 +7,7 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.maintenance.compaction import field_groups
+from lance_core.dataset.maintenance.compaction import rewrite as rewriting
 from lance_core.dataset.maintenance.compaction.compact import compact
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
 from lance_core.dataset.maintenance.compaction.rewrite import rows_per_file
@@ -332,6 +334,29 @@ def test_both_modes_keep_all_rows(uri: str, mode: Any) -> None:
     dataset.optimize.compact_files(compaction_mode=mode)
     assert dataset.to_table(with_row_id=True) == before
     dataset.validate()
+
+
+@each_case("more", [-1, 1])
+@each_case("name, mode", [("_encoded", "reencode"), ("_copied", "try_binary_copy")])
+def test_more_or_fewer_rows_than_before_are_never_a_result(
+    tmp_path: Path, more: int, name: str, mode: Any
+) -> None:
+    dataset = table_of(str(tmp_path / "t"), [20, 20])
+    before, write = data_files(dataset.uri), getattr(rewriting, name)
+
+    def with_other_count(*args: Any) -> Any:
+        made = write(*args)
+        new = made if name == "_encoded" else args[3]
+        new[0] = dataclasses.replace(new[0], physical_rows=new[0].physical_rows + more)
+        return made
+
+    with (
+        mock.patch.object(rewriting, name, with_other_count),
+        pytest.raises(CorruptFileError, match=f"fragments 0, 1 have 40 rows, but {40 + more} were"),
+    ):
+        dataset.optimize.compact_files(compaction_mode=mode)
+    assert data_files(dataset.uri) == before
+    assert dataset.latest_version == dataset.version
 
 
 def test_fragments_without_rows_are_removed(uri: str) -> None:
