@@ -73,6 +73,23 @@ def test_stable_row_ids_and_row_versions_stay(uri: str) -> None:
     dataset.validate()
 
 
+@each_case("mode", ["reencode", "try_binary_copy"])
+def test_stable_row_ids_and_row_versions_stay_in_the_third_new_fragment_and_later_ones(
+    tmp_path: Path, mode: Any
+) -> None:
+    dataset = table_of(str(tmp_path / "t"), [9, 70, 30, 8, 7], enable_stable_row_ids=True)
+    dataset.update({"i": "i + 100"}, "i % 7 = 2")
+    dataset.delete("i % 5 = 1")
+    columns = ["i", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
+    before = dataset.to_table(columns=columns)
+    dataset.optimize.compact_files(
+        target_rows_per_fragment=20, max_bytes_per_file=1, compaction_mode=mode, batch_size=16
+    )
+    assert len(dataset.get_fragments()) >= 4
+    assert dataset.to_table(columns=columns).sort_by("_rowid") == before.sort_by("_rowid")
+    dataset.validate()
+
+
 def test_column_files_are_merged_and_dropped_columns_vanish(uri: str) -> None:
     dataset = table_of(uri, [20, 20])
     dataset.delete("i = 3")
