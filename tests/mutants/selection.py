@@ -95,6 +95,7 @@ AREAS = {
         (
             *(f"{_UNIT}/maintenance/indices", "tests/unit/table/indices"),
             *("tests/unit/table/row_ids", f"{_UNIT}/write/test_update.py"),
+            *(f"{_UNIT}/read/test_stored_indices.py", "tests/liars/test_index_types.py"),
         ),
         90,
     ),

@@ -37,6 +37,14 @@ EQUIVALENT: dict[str, str] = {
         "numbers out of range are negative ones, which have the bit of detached versions; a name "
         "of the other kind is not the canonical one, which is looked at next"
     ),
+    "lance_core.dataset.write.deletions:constant: 1 -> 2": (
+        "a filter without columns has the same value for any number of rows"
+    ),
+    "lance_core.dataset.maintenance.indices.rows:FragmentRows.batches: 0 -> 1": (
+        "batches end at a window either way; only their target size is one row and one byte less"
+    ),
+    "lance_core.dataset.maintenance.indices.describe:_details: spec is None or details is None -> "
+    "spec is None": "an index without details has no known type",
     "lance_core.dataset.write.merge_insert.target:_searches: rows >= INDEXED_ROWS -> "
     "rows > INDEXED_ROWS": "groups have about as many rows, and one more is no difference",
     "lance_core.dataset.write.merge_insert.key_pairs:key_pairs: 0 -> 1": (

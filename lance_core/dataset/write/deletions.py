@@ -144,7 +144,7 @@ class _Writer:
         self._environment = environment
         self._keeps_fragments = keeps_fragments
         self.error: Exception | None = None
-        """The first failure; no further file is written after it."""
+        """A failure; no further file is written after it."""
 
     def write(self, item: tuple[int, RowOffsets]) -> Fragment | None:
         """The fragment with its new deletion file; None if no row is left, or after a failure."""
@@ -153,7 +153,7 @@ class _Writer:
         try:
             return self._written(*item)
         except Exception as error:  # raised again after all threads have finished
-            self.error = self.error or error
+            self.error = error
             return None
 
     def _written(self, fragment_id: int, offsets: RowOffsets) -> Fragment | None:

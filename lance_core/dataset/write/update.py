@@ -163,7 +163,13 @@ class _NewColumn:
         """``array`` with a dictionary; in files of version 0.1 that of the table."""
         if version is FileVersion.V0_1:
             return in_dictionary(array, self.field)
-        return array.dictionary_encode().cast(self.field.storage_type)
+        kind = self.field.storage_type
+        try:
+            return array.dictionary_encode().cast(kind)
+        except pa.ArrowInvalid as error:
+            raise InvalidInputError(
+                f"there are more different values than keys of type {kind.index_type}"
+            ) from error
 
 
 def _new_column(snapshot: Snapshot, name: str, sql: str) -> _NewColumn:

@@ -24,6 +24,7 @@ from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.dataset.read import fragment_run
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.dataset.write import deletions
 from lance_core.dataset.write import discard_on_failure as discarding
 from lance_core.dataset.write.delete import delete
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries
@@ -220,6 +221,24 @@ def test_senseless_retries_are_refused(
     with pytest.raises(InvalidInputError):
         dataset.delete("i = 1", **options)  # type: ignore[arg-type]  # wrong on purpose
     assert dataset.latest_version == 1
+
+
+def test_a_table_with_unknown_features_is_refused_before_its_rows_are_read(
+    dataset: lance.LanceDataset, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask_for_more(manifest: table_pb2.Manifest) -> None:
+        manifest.writer_feature_flags |= 1 << 40
+
+    def fail(*_: object) -> None:
+        raise AssertionError("rows are read")
+
+    edit_manifest(dataset, ask_for_more)
+    monkeypatch.setattr(deletions, "find", fail)
+    changed = lance.dataset(uri)
+    with pytest.raises(UnsupportedFeatureError, match="bit 40"):
+        changed.delete("i = 1")
+    with pytest.raises(UnsupportedFeatureError, match="bit 40"):
+        changed.update({"i": "0"}, "i = 1")
 
 
 @pytest.mark.parametrize(

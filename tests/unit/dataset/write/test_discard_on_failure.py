@@ -24,7 +24,8 @@ from lance_core.errors import (
     RetryableCommitConflictError,
 )
 from lance_core.schema import Schema
-from lance_core.table.transactions.operations import Append
+from lance_core.store.functions import list_paths
+from lance_core.table.transactions.operations import Append, Delete
 from lance_core.table.transactions.transaction import Transaction
 
 ROWS = pa.table({"i": range(10)})
@@ -112,6 +113,72 @@ def test_committed_files_stay(snapshot: Snapshot, uri: str) -> None:
         made = files.commit(snapshot, append(files), CommitOptions())
     assert made.version == 2
     assert lance.dataset(uri).count_rows() == 20
+
+
+def test_an_error_after_the_commit_removes_nothing(snapshot: Snapshot, uri: str) -> None:
+    def change() -> NoReturn:
+        with discard_on_failure(snapshot.root) as files:
+            write_data(snapshot, files)
+            files.commit(snapshot, append(files), CommitOptions())
+            raise LanceError("later")
+
+    with pytest.raises(LanceError, match="later"):
+        change()
+    assert lance.dataset(uri).to_table().num_rows == 20
+
+
+def commit_deletion(snapshot: Snapshot) -> Snapshot:
+    found = deletions.find(snapshot, deletions.plan_of(snapshot, "i < 3"))
+    with discard_on_failure(snapshot.root) as files:
+        files.deletions += deletions.write_deletions(snapshot, found).updated
+        operation = Delete(tuple(files.deletions), (), "i < 3", affected_rows=found)
+        transaction = Transaction(1, "4c2b6e4e-0000-4000-8000-000000000001", operation)
+        return files.commit(snapshot, transaction, CommitOptions())
+
+
+def test_other_files_are_removed_unless_the_version_names_them(snapshot: Snapshot) -> None:
+    store = snapshot.root.store
+
+    def write(files: NewFiles) -> None:
+        files.others += ["_indices/a/page", "_indices/b/page"]
+        for path in files.others:
+            store.put(path, b"page")
+
+    def change() -> NoReturn:
+        with discard_on_failure(snapshot.root) as files:
+            write(files)
+            raise LanceError("full")
+
+    with pytest.raises(LanceError, match="full"):
+        change()
+    assert list_paths(store, "_indices") == []
+    files = NewFiles(snapshot.root)
+    write(files)
+    files.discard_others(lambda path: "/a/" in path)
+    assert list_paths(store, "_indices") == ["_indices/b/page"]
+
+
+def test_a_deletion_file_that_the_version_names_stays(snapshot: Snapshot, uri: str) -> None:
+    commit_deletion(snapshot)
+    assert new_files(uri) == 1
+    assert lance.dataset(uri).count_rows() == 7
+
+
+def test_a_deletion_file_that_was_merged_with_that_of_another_writer_is_removed(
+    snapshot: Snapshot, uri: str
+) -> None:
+    lance.dataset(uri).delete("i >= 8")
+    commit_deletion(snapshot)
+    assert new_files(uri) == 2  # that of the other writer, and the merged one
+    assert lance.dataset(uri).count_rows() == 5
+
+
+def test_a_deletion_file_of_a_fragment_that_is_gone_is_removed(
+    snapshot: Snapshot, uri: str
+) -> None:
+    lance.dataset(uri).delete("i >= 3")
+    assert len(commit_deletion(snapshot).manifest.fragments) == 0
+    assert new_files(uri) == 1  # that of the other writer
 
 
 def append(files: NewFiles) -> Transaction:

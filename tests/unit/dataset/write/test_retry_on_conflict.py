@@ -97,6 +97,16 @@ def test_no_attempt_begins_after_the_time_is_over(snapshot: Snapshot) -> None:
     assert len(seen) == 2
 
 
+@pytest.mark.parametrize(("timeout", "attempts"), [(15.0, 1), (15.5, 2)])
+def test_no_attempt_waits_until_the_time_is_over(
+    snapshot: Snapshot, timeout: float, attempts: int
+) -> None:
+    world, seen, retries = World(lasts=10.0), list[tuple[int, float]](), ConflictRetries(9, timeout)
+    with pytest.raises(RetryableCommitConflictError, match=f"{attempts} attempts"):
+        retry_on_conflict("update", snapshot, losing(world, 9, seen), retries, world.environment)
+    assert world.waits == [5.0] * (attempts - 1)
+
+
 @pytest.mark.parametrize(
     "error", [CommitConflictError("never"), CommitUnknownError("lost", "uuid", 2), ValueError("x")]
 )
@@ -121,3 +131,4 @@ def test_limits_that_make_no_sense_are_refused(retries: int, timeout: timedelta 
 
 def test_the_default_timeout_is_that_of_none() -> None:
     assert ConflictRetries.of(3, None) == ConflictRetries(3, 30.0)
+    assert ConflictRetries.of(0, timedelta(0)) == ConflictRetries(0, 0.0)

@@ -136,6 +136,11 @@ BAD: list[tuple[list[pa.RecordBatch], type[Exception], str]] = [
     ([batch((8, UPDATE_I, 1, ""))], InvalidInputError, "fragment 0"),
     ([batch((8, DELETE, 1, ""))], InvalidInputError, "fragment 0"),
     ([batch((990, DELETE, 1, ""))], InvalidInputError, "99"),
+    (
+        [batch((3, DELETE, 1, "")).set_column(0, "_rowaddr", pa.array([10]))],
+        InvalidInputError,
+        "no row at an address",
+    ),
     ([batch((3, UPDATE_I, 1, "")).drop_columns(["i"])], InvalidInputError, "'i'"),
     (
         [batch((3, UPDATE_I, 1, "")).set_column(2, "i", pa.array(["x"]))],
@@ -325,6 +330,22 @@ def test_primary_keys_of_new_rows_are_listed_as_by_a_merge(tmp_path: Path) -> No
         [batch((0, DELETE, 0, ""))], ACTIONS
     )
     assert changes.inserted_keys == b""
+
+
+@pytest.mark.parametrize(
+    ("modified", "expected"),
+    [(None, (0, 1, 2, 3)), (("s",), (1,)), (("l", "i"), (0, 2, 3)), ((), ())],
+)
+def test_the_fields_with_new_values_are_recorded_for_the_indices_of_the_others(
+    tmp_path: Path, modified: tuple[str, ...] | None, expected: tuple[int, ...]
+) -> None:
+    table = table_of(tmp_path / "t.lance")
+    table.change_rows(work(ONE), RowChangeCommit(modified=modified))
+    stored = table.snapshot.file.transaction
+    assert stored is not None
+    operation = Transaction.from_bytes(stored).operation
+    assert isinstance(operation, Update)
+    assert operation.fields_for_preserving_frag_bitmap == expected
 
 
 def test_dense_updates_of_many_rows_keep_the_order(tmp_path: Path) -> None:

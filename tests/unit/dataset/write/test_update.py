@@ -294,6 +294,22 @@ def test_dictionaries_and_nested_columns_keep_their_values(uri: str, version: st
     assert dataset.to_table()["d"].to_pylist() == ["x", "y", "y", "y"]
 
 
+@pytest.mark.parametrize(
+    ("version", "match"),
+    [("0.1", "'d'.*not in the dictionary"), ("2.2", "'d'.*more different values.*int8")],
+)
+def test_more_new_values_than_a_dictionary_has_keys_are_refused(
+    uri: str, version: str, match: str
+) -> None:
+    kind = pa.dictionary(pa.int8(), pa.string())
+    rows = pa.table({"i": range(300), "d": pa.array(["x"] * 300, kind)})
+    dataset = lance.write_dataset(rows, uri, data_storage_version=version)
+    before = files_of(uri)
+    with pytest.raises(SchemaMismatchError, match=match):
+        dataset.update({"d": "CAST(i AS VARCHAR)"})
+    assert files_of(uri) == before
+
+
 def test_a_dictionary_of_0_1_files_gets_no_new_values(uri: str) -> None:
     rows = pa.table({"i": range(2), "d": pa.array(["x", "y"]).dictionary_encode()})
     dataset = lance.write_dataset(rows, uri, data_storage_version="0.1")

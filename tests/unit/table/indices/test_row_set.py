@@ -80,6 +80,13 @@ def test_large_sets_have_the_numbers_that_they_were_made_of() -> None:
             )
 
 
+def test_chunks_with_as_many_numbers_as_an_array_may_have_are_read_back() -> None:
+    for count in (4095, 4096, 4097):
+        numbers = np.concatenate([np.arange(0, 16 * count, 16), np.arange(1 << 16, 3 << 16)])
+        found = RowSet.of(numbers.astype(np.uint64))
+        assert np.array_equal(found.numbers(), np.unique(numbers))
+
+
 def test_a_fragment_with_all_rows_has_those_of_the_other_set_in_common() -> None:
     whole, some = RowSet({1: None}), RowSet.of(np.array([3, (1 << 32) + 5], np.uint64))
     both = np.array([3, (1 << 32) + 5, (1 << 32) + 6], np.uint64)

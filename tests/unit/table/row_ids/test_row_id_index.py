@@ -84,6 +84,16 @@ def test_many_updates_of_scattered_rows_need_few_layers() -> None:
     assert found.tolist() == [place(41, 0), place(41, 1)]
 
 
+def test_many_layers_are_merged_range_by_range() -> None:
+    parts = [sequence([0, 100]), sequence([1, 99]), sequence([2, 98]), sequence([3, 97])]
+    with mock.patch.object(row_id_index, "MAX_LAYERS", 0):
+        index = LayeredIndex.of(parts)
+    assert len(index.layers) == 1
+    assert found(index.layers[0], [100, 2, 98, 3, 50]) == [
+        *(place(0, 1), place(2, 0), place(2, 1), place(3, 0), -1)
+    ]
+
+
 @given(st.permutations(range(40)), st.sets(st.integers(0, 39)), st.booleans())
 def test_rows_can_be_left_out(ids: list[int], excluded: set[int], sort: bool) -> None:
     ids = sorted(ids) if sort else ids

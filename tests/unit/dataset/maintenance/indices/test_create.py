@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.dataset.maintenance.indices.create import reported
 from lance_core.dataset.read.stored_indices import indices_of
 from lance_core.errors import (
     ColumnNotFoundError,
@@ -35,6 +36,23 @@ from tests.unit.dataset.maintenance.indices.index_tables import (
     numbers,
     stored,
 )
+
+
+def test_each_stage_of_a_type_is_reported_from_its_start_to_its_end() -> None:
+    events: list[IndexProgress] = []
+    with reported(events.append, 7) as progress:
+        for stage, done in (("read", 2), ("read", 4), ("sort", 0), ("sort", 4)):
+            progress(stage, done, 4)
+    assert [(one.event, one.stage, one.completed, one.total) for one in events] == [
+        ("start", "read", 0, 4),
+        ("progress", "read", 2, 4),
+        ("progress", "read", 4, 4),
+        ("complete", "read", 4, 4),
+        ("start", "sort", 0, 4),
+        ("progress", "sort", 0, 4),
+        ("progress", "sort", 4, 4),
+        ("complete", "sort", 4, 4),
+    ]
 
 
 def test_an_index_has_the_live_rows_of_all_fragments(uri: str) -> None:
