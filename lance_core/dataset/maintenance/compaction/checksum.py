@@ -74,12 +74,11 @@ def _bounds(array: pa.MapArray) -> tuple[int, int]:
 
 def _binary_bounds(array: pa.Array) -> tuple[int, int]:
     """The first and end position of the values in the buffer of values."""
-    is_large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    offsets = array.buffers()[1]
-    if offsets is None or not len(array):
+    if not len(array):
         return 0, 0
-    all_ = np.frombuffer(offsets, np.int64 if is_large else np.int32)
-    return int(all_[array.offset]), int(all_[array.offset + len(array)])
+    is_large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    offsets = np.frombuffer(array.buffers()[1], np.int64 if is_large else np.int32)
+    return int(offsets[array.offset]), int(offsets[array.offset + len(array)])
 
 
 def _add(digest: hashlib.blake2b, numbers: np.ndarray) -> None:
