@@ -50,5 +50,28 @@ EQUIVALENT: dict[str, str] = {
     "lance_core.dataset.write.merge_insert.key_pairs:key_pairs: 0 -> 1": (
         "without pairs, the one number is broadcast to none"
     ),
+    "lance_core.dataset.maintenance.compaction.binary_copy:copy_fragments: load(Part.FILES) -> "
+    "pass": "modules that are not loaded together are loaded one by one when they are used",
+    "lance_core.dataset.maintenance.compaction.remap:moved_rows: one.physical_rows or 0 -> "
+    "one.physical_rows": "new fragments have a number of rows, and never none of them",
+    "lance_core.dataset.maintenance.compaction.copy_inputs:_places: 1 -> 2 #1": (
+        "for numpy every negative size of a dimension is one to compute"
+    ),
+    "lance_core.datafile.binary_copy.file_copy:FileCopy.write: True -> False": (
+        "there are as many pieces as layouts: both are made from the fields of the schema"
+    ),
+    "lance_core.datafile.binary_copy.file_bytes:FileBytes.__init__: 0 -> 1": (
+        "one byte is less than half of the data of any file with a page that merges"
+    ),
+    "lance_core.datafile.binary_copy.merge_groups:_have_buffers: 0 -> 1": (
+        "without forms there are no pages, so that the first buffer of each is that of none"
+    ),
+    "lance_core.datafile.binary_copy.merge_groups:_ParsedEncodings._parsed: 1 -> 2 #1": (
+        "every negative number stands for a page that does not merge"
+    ),
+    "lance_core.datafile.binary_copy.merge_groups:_may_merge: sizes < MAX_PAGE_BYTES -> "
+    "sizes <= MAX_PAGE_BYTES": (
+        "pages of exactly the maximum have the same rows, merged or not; the limit is one of speed"
+    ),
 }
 """By key, the reason."""

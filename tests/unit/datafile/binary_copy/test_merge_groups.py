@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 
 from lance_core.datafile.binary_copy.merge_groups import (
     MAX_NULLABLE_ROWS,
     MAX_NUMBER_BYTES,
+    MIN_READ_BYTES,
     _is_small,
     _parts,
+    _ranges,
     _runs,
 )
-from lance_core.encodings.mergeable_pages import CodeForm, NumberForm
+from lance_core.encodings.mergeable_pages import AnyForm, CodeForm, NumberForm, PageForm
 from lance_core.encodings.v2_1.pages.mini_block.number_pages import NumberCodec
+from lance_core.store.base import ByteRange
 from tests.each_case import each_case
 
 
@@ -55,3 +61,33 @@ def test_only_neighbours_of_one_form_and_column_merge() -> None:
     places = np.array([0, 1, 2, 4, 5, 6, 7, 8, 9])
     keys = np.array([0, 0, 0, 0, 1, 1, 1, 1, 0])
     assert list(_runs(places, keys, [0, 7])) == [(0, 3), (4, 6), (6, 8)]
+
+
+LARGE = MIN_READ_BYTES // 8
+
+
+@each_case(
+    "form, rows, is_copied",
+    [
+        (PageForm(b"", (64,), 0), [LARGE, LARGE + 5], True),
+        (PageForm(b"", (64,), 0), [LARGE, LARGE - 1], False),
+        (PageForm(b"", (64, 64), 0), [LARGE, LARGE], False),
+        (PageForm(b"", (64,), 7), [LARGE, LARGE], False),
+        (PageForm(b"", (1,), 0), [64 * LARGE, 64 * LARGE + 3], True),
+        (PageForm(b"", (1,), 0), [64 * LARGE + 3, 64 * LARGE], False),
+        (CodeForm(b"", b""), [LARGE, LARGE], False),
+    ],
+)
+def test_only_large_single_buffers_of_whole_bytes_are_copied_by_the_store(
+    form: AnyForm, rows: list[int], is_copied: bool
+) -> None:
+    table: Any = SimpleNamespace(
+        rows=np.array(rows), first_buffer=np.array([0, 1]), offsets=np.array([10, 5000])
+    )
+    found = _ranges(table, np.array([0, 1]), [form, form])
+    assert (found is not None) == is_copied
+    if found is not None:
+        assert isinstance(form, PageForm)
+        sizes = [(count * (form.bits[0] or 0) + 7) // 8 for count in rows]
+        expected = [ByteRange(10, 10 + sizes[0]), ByteRange(5000, 5000 + sizes[1])]
+        assert list(found) == expected
