@@ -8,8 +8,12 @@ lives in the other modules of this package.
 `CommitHandler.commit` ends like every conditional call of a store. Returning means *applied*.
 `ObjectExistsError` means that this version exists, written either by another writer or by an
 earlier request for the same candidate. Any other `StoreError` except `OutcomeUnknownError` means
-*not applied*. Every other exception means *unknown*; the caller then finds out the outcome, see
-`lance_core.commits.outcome`.
+*not applied*. Every other exception, and every value that is not the location of this version,
+means *unknown*.
+
+The caller believes none of these alone: it reads the manifest of the version, whose content shows
+who has committed, and says *not committed* only if the table does not have the candidate, see
+`lance_core.commits.outcome`. So a handler that errs after it has applied a candidate costs no row.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
@@ -46,6 +46,16 @@ def check_bytes(got: pa.Buffer | bytes, wanted: bytes, doing: str) -> None:
     raise AssertionError(
         f"{doing} gave {len(found)} bytes, must give {len(wanted)}; they differ from byte {first} "
         f"on: {found[first : first + _SHOWN]!r}, must be {wanted[first : first + _SHOWN]!r}"
+    )
+
+
+def check_returns_nothing(name: str, call: Callable[[], object]) -> None:
+    """Call ``call``; raise `AssertionError` if it returns anything. ``name`` names the method."""
+    __tracebackhide__ = True
+    returned = call()
+    assert returned is None, (
+        f"{name} returned {returned!r}; it must return None when it has done what it is asked for, "
+        "and raise otherwise: whether a write that returns a value was applied is unknown"
     )
 
 

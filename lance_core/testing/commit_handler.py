@@ -20,19 +20,20 @@ import pytest
 
 from lance_core.commits.base import CommitHandler
 from lance_core.store.base import ObjectStore
+from lance_core.testing.commit_handler_etags import EtagTests
 from lance_core.testing.commit_handler_faults import FaultTests
 from lance_core.testing.commit_handler_outages import OutageTests
 from lance_core.testing.commit_handler_races import MakeHandler, OpenTable, RaceTests
 from lance_core.testing.commit_handler_versions import MakeOther, VersionTests
 from lance_core.testing.object_store_instances import OpenStore
 from lance_core.testing.processes import portable
-from lance_core.testing.service import FaultyService
+from lance_core.testing.service import FaultyService, service_or_reason
 
 __all__ = ["CommitHandlerTests", "MakeHandler", "MakeOther"]
 
 
-class CommitHandlerTests(VersionTests, RaceTests, FaultTests, OutageTests):
-    """The contract of a commit handler. Subclass it and provide two fixtures.
+class CommitHandlerTests(VersionTests, EtagTests, RaceTests, FaultTests, OutageTests):
+    """The contract of a commit handler. Subclass it and provide four fixtures.
 
     ``open_store``: each call returns a new instance of a store; all instances of a test are rooted
     at the same table, which has no objects when the test starts.
@@ -43,14 +44,24 @@ class CommitHandlerTests(VersionTests, RaceTests, FaultTests, OutageTests):
     ``store`` in place of ``open_store``, and set ``in_process_only``.
 
     ``store``: the instance that most tests use, by default what ``open_store`` makes.
-    ``service``: the `FaultyService` that the handler talks to, None (the default) if it uses only
-    the store.
+    ``service``: the `FaultyService` that the handler talks to. If it has none, say so in
+    ``without_service``.
     ``make_other``: returns the store and the handler of a second table, which shares with the first
-    everything that tables may share, such as a service; None (the default) if tables share nothing.
+    everything that tables may share, such as a service. If they can share nothing, say so in
+    ``tables_share_nothing``.
+
+    The tests that need a missing fixture fail; they are skipped only for a reason that is given.
     """
 
     in_process_only: ClassVar[str] = ""
     """The reason why no other process can commit; tests with several processes are then skipped."""
+
+    without_service: ClassVar[str] = ""
+    """The reason why no service of the handler can be made to fail; tests of lost answers of a
+    service are then skipped."""
+
+    tables_share_nothing: ClassVar[str] = ""
+    """The reason why no second table can affect the first one; its test is then skipped."""
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
@@ -87,11 +98,15 @@ class CommitHandlerTests(VersionTests, RaceTests, FaultTests, OutageTests):
 
     @pytest.fixture
     def failing(self, service: FaultyService | None) -> FaultyService:
-        """``service``; skips the test if it is None."""
-        if service is None:
-            pytest.skip("the fixture `service` is None: the handler talks to the store alone")
-        return service
+        """``service``; without one, skips the test if ``without_service`` says why."""
+        return service_or_reason(service, self.without_service)
 
     @pytest.fixture
-    def make_other(self) -> MakeOther | None:
-        return None
+    def make_other(self) -> MakeOther:
+        if self.tables_share_nothing:
+            pytest.skip(f"tables share nothing: {self.tables_share_nothing}")
+        raise NotImplementedError(
+            "provide the fixture `make_other`: a function that makes the store and the handler of "
+            "a second table beside that of the test, with the same service; or say in "
+            "`tables_share_nothing` why no table can affect another one"
+        )

@@ -158,6 +158,14 @@ class FaultTests:
             what = f"{type(fault).__name__} of write {nth} of each kind"
             check_ending(ending, make_handler(store), store, candidate, what)
 
+    def test_a_commit_of_which_nothing_was_applied_is_not_called_unknown(
+        self, store: ObjectStore, make_handler: MakeHandler
+    ) -> None:
+        refusing = FaultyStore(store, [FaultRule(Refused(), method) for method in WRITES])
+        candidate = first_candidate()
+        ending = ending_of(make_handler(refusing), candidate)
+        check_told_as_refused(ending, make_handler(store), candidate, "the store refused it")
+
 
 class _GoesBlind(FaultyStore):
     """Applies ``later`` rules from the first write on, which does not write a manifest."""
@@ -212,6 +220,20 @@ def check_ending(
         reader.commit(candidate)
         doing = f"{what}: the manifest of version {version}, committed again without faults,"
         check_bytes(store.get(reader.locate(version).path), candidate.data, doing)
+
+
+def check_told_as_refused(
+    ending: Exception | None, reader: CommitHandler, candidate: Candidate, what: str
+) -> None:
+    """Raise `AssertionError` if a commit without any effect ended as one that may have had some."""
+    try:
+        reader.locate(candidate.version)
+    except DatasetNotFoundError:
+        is_definite = isinstance(ending, LanceError) and not isinstance(ending, OutcomeUnknownError)
+        assert is_definite, (
+            f"{what}, and commit ended so: {ending!r}. It must raise a StoreError other than "
+            "OutcomeUnknownError: the caller would keep all files of a change that was never made"
+        )
 
 
 def _check_outcome(

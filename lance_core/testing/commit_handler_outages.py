@@ -16,7 +16,12 @@ from lance_core.commits.loop import commit_transaction
 from lance_core.errors import DatasetNotFoundError, LanceError, OutcomeUnknownError, StoreError
 from lance_core.store.base import ObjectStore
 from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
-from lance_core.testing.commit_handler_faults import check_ending, check_outcome, ending_of
+from lance_core.testing.commit_handler_faults import (
+    check_ending,
+    check_outcome,
+    check_told_as_refused,
+    ending_of,
+)
 from lance_core.testing.commit_handler_races import MakeHandler
 from lance_core.testing.sample_transactions import (
     IMPATIENT,
@@ -102,6 +107,18 @@ class OutageTests:
         _check_reads(make_handler(store), "the service refuses everything")
         failing.heal()
         _check_reads(make_handler(store), "the service answers again")
+
+    def test_a_commit_that_the_service_refuses_is_not_called_unknown(
+        self, store: ObjectStore, make_handler: MakeHandler, failing: FaultyService
+    ) -> None:
+        if not failing.refusals_are_known:
+            return
+        candidate, handler = first_candidate(), make_handler(store)
+        failing.fail(ServiceFault.REFUSED, is_lasting=True)
+        ending = ending_of(handler, candidate)
+        failing.heal()
+        what = "the service refused every connection"
+        check_told_as_refused(ending, make_handler(store), candidate, what)
 
 
 class _Outage(StoreWrapper):

@@ -69,7 +69,7 @@ class RaceTests:
             ours, theirs = first_candidate(version=version), first_candidate(version=version)
             with ThreadPoolExecutor(1) as pool:
                 start_rival = partial(pool.submit, _sent, make_handler(store), theirs)
-                overtaken = _Overtaken(store, version, start_rival)
+                overtaken = Overtaken(store, version, start_rival)
                 won = _sent(make_handler(overtaken), ours)
                 rival = overtaken.rival
                 lost = rival is not None and rival.result()
@@ -208,7 +208,7 @@ class _Appending:
         return made
 
 
-class _Overtaken(StoreWrapper):
+class Overtaken(StoreWrapper):
     """Starts a rival right before the nth call, counted from 1, and lets it run first."""
 
     def __init__(

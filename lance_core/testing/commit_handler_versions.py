@@ -49,6 +49,10 @@ class VersionTests:
     ) -> None:
         candidate = first_candidate(naming)
         committed = handler.commit(candidate)
+        assert isinstance(committed, ManifestLocation), (
+            f"commit returned {committed!r}; it must return the ManifestLocation of what it has "
+            "committed, such as `candidate.location`"
+        )
         latest = handler.latest()
         assert latest is not None, "latest gave None after version 1 was committed"
         for found in (committed, latest, handler.locate(1), *handler.list_versions()):
@@ -155,10 +159,12 @@ class VersionTests:
         _check_latest(handler, 2)
 
     def test_tables_do_not_see_each_others_versions(
-        self, store: ObjectStore, handler: CommitHandler, make_other: MakeOther | None
+        self, store: ObjectStore, handler: CommitHandler, make_other: MakeOther
     ) -> None:
-        if make_other is None:
-            pytest.skip("the fixture `make_other` is None: tables share nothing")
+        assert make_other is not None, (
+            "the fixture `make_other` is None; if tables can share nothing, say why in "
+            "`tables_share_nothing`"
+        )
         other_store, other = make_other()
         mine, theirs = creation(), creation()
         commit_transaction(handler, store, mine)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import pytest
@@ -20,11 +21,11 @@ import pytest
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import LanceError, ObjectExistsError, ObjectNotFoundError
 from lance_core.table.paths import DETACHED, manifest_path
-from lance_core.testing.assertions import must_raise
+from lance_core.testing.assertions import check_returns_nothing, must_raise
 from lance_core.testing.external_manifest_store_faults import RowFaultTests
 from lance_core.testing.external_manifest_store_races import MakeRows, RowRaceTests
 from lance_core.testing.processes import portable
-from lance_core.testing.service import FaultyService
+from lance_core.testing.service import FaultyService, service_or_reason
 
 __all__ = ["ExternalManifestStoreTests", "MakeRows"]
 
@@ -55,12 +56,16 @@ class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
     rows, which no other test sees. Other processes call it, so it must be picklable: a module-level
     function, a class or a `functools.partial` of one. If only one process can use the rows, set
     ``in_process_only``.
-    ``service``: the `FaultyService` that stores the rows, or None (the default) if faults cannot be
-    injected.
+    ``service``: the `FaultyService` that stores the rows. If faults cannot be injected, say why in
+    ``without_service``: the tests of lost answers are skipped only for a reason that is given.
     """
 
     in_process_only: ClassVar[str] = ""
     """The reason why no other process sees the rows; tests with several processes are then
+    skipped."""
+
+    without_service: ClassVar[str] = ""
+    """The reason why the service of the rows cannot be made to fail; tests of lost answers are then
     skipped."""
 
     keeps_etags: ClassVar[bool] = True
@@ -87,10 +92,8 @@ class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
 
     @pytest.fixture
     def failing(self, service: FaultyService | None) -> FaultyService:
-        """``service``; skips the test if it is None."""
-        if service is None:
-            pytest.skip("the fixture `service` is None: nothing can be made to fail")
-        return service
+        """``service``; without one, skips the test if ``without_service`` says why."""
+        return service_or_reason(service, self.without_service)
 
     @pytest.fixture
     def base_uri(self) -> str:
@@ -102,7 +105,7 @@ class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
     ) -> None:
         found = (rows.get(base_uri, 1), rows.get_latest(base_uri))
         assert found == (None, None), "get and get_latest of a table without rows must give None"
-        rows.delete(base_uri)
+        check_returns_nothing("delete", partial(rows.delete, base_uri))
 
     def test_a_row_is_found_as_it_was_added(
         self, rows: ExternalManifestStore, make_rows: MakeRows, base_uri: str
@@ -115,7 +118,9 @@ class ExternalManifestStoreTests(RowRaceTests, RowFaultTests):
             ManifestEntry(5, f"{base_uri}/_versions/5.manifest", None, "0x8DD"),
         ]
         for entry in added:
-            rows.put_if_absent(base_uri, entry)
+            check_returns_nothing("put_if_absent", partial(rows.put_if_absent, base_uri, entry))
+        replaced = partial(rows.put_if_present, base_uri, added[-1])
+        check_returns_nothing("put_if_present", replaced)
         for reader in (rows, make_rows()):
             for entry in added:
                 _check_row(reader, base_uri, entry.version, self._as_kept(entry))

@@ -45,6 +45,26 @@ class RowFaultTests:
                 if name == "put_if_absent" and after is None:
                     rows.put_if_absent(base_uri, entry)
 
+    def test_a_write_that_the_service_refuses_is_not_called_unknown(
+        self, rows: ExternalManifestStore, failing: FaultyService, base_uri: str
+    ) -> None:
+        if not failing.refusals_are_known:
+            return
+        first = _entry(base_uri, 1, "first")
+        rows.put_if_absent(base_uri, first)
+        for name, call, version in (
+            ("put_if_absent", rows.put_if_absent, 2),
+            ("put_if_present", rows.put_if_present, 1),
+        ):
+            failing.fail(ServiceFault.REFUSED, is_lasting=True)
+            with must_raise(StoreError, f"{name} while every connection is refused") as caught:
+                call(base_uri, _entry(base_uri, version, "second"))
+            failing.heal()
+            assert not isinstance(caught.error, OutcomeUnknownError), (
+                f"{name} raised {caught.error!r} though every connection was refused; it must "
+                "raise a StoreError that says that nothing was applied"
+            )
+
     def test_an_outage_is_an_error_and_no_answer(
         self, rows: ExternalManifestStore, failing: FaultyService, base_uri: str
     ) -> None:

@@ -36,6 +36,9 @@ FRAGMENTS = {0: 0.4, 1: 0.2, 5: 0.2, 6: 0.2}
 GAP = 7
 """One offset in `GAP` has no live row."""
 
+REPEATED_ROWS = 16_384
+"""Least number of rows in a batch of `RepeatedRows`."""
+
 _ARRAYS = ("1023 of any bits", "runs", "special floats")
 _MAX_VALUES = 150
 _LISTS = (pa.list_(pa.string()), pa.large_list(pa.int64()), pa.list_(pa.float64()))
@@ -72,6 +75,42 @@ class SampleRows:
     def of_fragments(self, *ids: int) -> SampleRows:
         """The rows of some fragments."""
         return self.where(np.isin(self.rows >> np.uint64(32), ids))
+
+
+class RepeatedRows:
+    """Rows of one fragment with the values of a sample again and again, made batch by batch.
+
+    No batch is held here. ``nbytes``: the bytes of all values and row numbers.
+    """
+
+    _batch_rows: int
+    _batches: int
+
+    def __init__(self, values: pa.Array, nbytes: int) -> None:
+        """``nbytes``: the least number of bytes of all rows."""
+        repeats = -(-REPEATED_ROWS // len(values))
+        self._batch = pa.concat_arrays([values] * repeats)
+        size = self._batch.nbytes + 8 * len(self._batch)
+        self._batch_rows = len(self._batch)
+        self._batches = -(-nbytes // size)
+        self.nbytes: int = self._batches * size
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the values."""
+        return self._batch.type
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self._batches * self._batch_rows
+
+    def batches(self) -> Iterator[IndexBatch]:
+        """New copies of the same values."""
+        count = self._batch_rows
+        for number in range(self._batches):
+            values = pa.concat_arrays([self._batch.slice(0, 1), self._batch.slice(1)])
+            yield IndexBatch(values, np.arange(count, dtype=np.uint64) + np.uint64(number * count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

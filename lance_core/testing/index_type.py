@@ -10,13 +10,16 @@ Every query that an index says it answers is compared with a plain evaluation of
 
 from __future__ import annotations
 
+import itertools
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from lance_core.encodings.version import FileVersion
@@ -34,11 +37,13 @@ from lance_core.index.files import IndexFolder, IndexOutput
 from lance_core.index.queries import IndexQuery, IsNull, PlainQuery
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.plugins import get_manager
+from lance_core.store.local import LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.spec import resolve_factory
 from lance_core.testing.index_samples import (
     GAP,
     Mask,
+    RepeatedRows,
     SampleMap,
     SampleRows,
     concatenated,
@@ -47,12 +52,15 @@ from lance_core.testing.index_samples import (
     sample_arrays,
     sample_rows,
 )
-from lance_core.testing.memory_bound import bounded_memory
+from lance_core.testing.memory_bound import bounded_memory, measured_memory
 from lance_core.testing.mutants import mutants
 from lance_core.testing.threads import race_threads
 
 MUTANTS = 6
 """Number of damaged copies of each file of an index."""
+
+EXACT_QUERIES = 12
+"""Number of queries whose complement is compared for each distribution of nulls."""
 
 _FOLDER = "_indices/1"
 _HIGH_BITS = np.uint64(32)
@@ -73,12 +81,20 @@ class IndexTypeTests:
 
     ``samples`` returns the columns to index, by name: by default those of
     `lance_core.testing.index_samples` whose types are accepted. ``parameters``: those of all built
-    indices; small pages or zones make the tests thorough. If the index stores values that it
+    indices; small pages or zones make the tests thorough. ``max_build_bytes``: memory of a build
+    of ``build_bytes``, whatever the number of rows. If the index stores values that it
     derives from those of the column, override `indexed` and `query`.
     """
 
     spec: IndexTypeSpec
     parameters: ClassVar[Mapping[str, Any]] = {}
+
+    build_bytes: ClassVar[int] = 64 << 20
+    """Bytes of the values and row numbers of an index whose building is measured."""
+
+    max_build_bytes: ClassVar[int] = 48 << 20
+    """Maximum bytes of memory while it is built. Raise both if the type has a larger budget that
+    does not depend on the number of rows."""
 
     def samples(self) -> Mapping[str, pa.Array]:
         """Columns of accepted types, with nulls, by name."""
@@ -158,6 +174,20 @@ class IndexTypeTests:
             assert dict(self._open(built).parameters) == parameters, name
             self._check(name, self._open(built), built.details, rows)
 
+    def test_building_an_index_takes_bounded_memory(self) -> None:
+        name, values = next(iter(self.samples().items()))
+        rows = RepeatedRows(values, self.build_bytes)
+        with tempfile.TemporaryDirectory() as folder, measured_memory() as measured:
+            store, registry, paths = LocalStore(folder), get_manager().encodings, list[str]()
+            with IndexOutput(store, _FOLDER, registry, FileVersion.V2_1, paths) as output:
+                self._type().build(rows, self.parameters, output)
+        assert measured.peak <= self.max_build_bytes, (
+            f"{name}: `build` took {measured.peak} bytes of memory for {rows.nbytes} bytes of "
+            f"values and row numbers; it may take {self.max_build_bytes} for any number of rows. "
+            "Write what is finished while batches come, or sort in parts; if the type has a larger "
+            "budget of its own, raise `max_build_bytes` and `build_bytes`"
+        )
+
     def test_damaged_files_raise_an_error_of_the_library(self) -> None:
         name, rows = next(self._rows())
         built = self._build(rows)
@@ -192,6 +222,58 @@ class IndexTypeTests:
             text = json.dumps(dict(opened.statistics()))
             assert text == json.dumps(dict(opened.statistics())), name
             opened.prewarm()
+
+    def test_given_parameters_are_reported(self) -> None:
+        for name, rows in self._rows():
+            built = self._build(rows)
+            nothing = SampleMap(rows.rows[:0], rows.rows[:0])
+            for one in (built, self._merge([built], [nothing], rows)):
+                opened = self._open(one)
+                statistics, reported = opened.statistics(), opened.parameters
+                for key, value in self.parameters.items():
+                    assert _has_value(reported.get(key), value), (
+                        f"{name}: `parameters` gives {key}={reported.get(key)!r} of an index that "
+                        f"was built with {value!r}; it must give what was used"
+                    )
+                for key in reported.keys() & statistics.keys():
+                    assert statistics[key] == reported[key], (
+                        f"{name}: `statistics` gives {key}={statistics[key]!r}, and `parameters` "
+                        f"{reported[key]!r}"
+                    )
+
+    def test_exact_answers_tell_true_false_and_null_apart(self) -> None:
+        """Rows that NOT finds are those that are neither found nor null, wherever nulls are."""
+        name, whole = next(self._rows())
+        rows = whole.where(np.asarray(whole.values.is_valid()))
+        positions, middle = np.arange(rows.num_rows), rows.batch_rows
+        for what, is_null in (
+            ("the first row is null", positions == 0),
+            ("the last row is null", positions == rows.num_rows - 1),
+            ("a whole batch is null", (positions >= middle) & (positions < 2 * middle)),
+            ("a fragment is null", (rows.rows >> _HIGH_BITS) == 5),
+            ("every other row is null", positions % 2 == 1),
+        ):
+            values = pc.if_else(pa.array(is_null), pa.scalar(None, rows.type), rows.values)
+            some = SampleRows(values, rows.rows, rows.batch_rows)
+            built = self._build(some)
+            opened = self._open(built)
+            for plain in itertools.islice(queries_for(self.indexed(values)), EXACT_QUERIES):
+                self._check_complement(f"{name}, {what}", opened, built.details, some, plain)
+
+    def _check_complement(
+        self, what: str, opened: OpenIndex, details: bytes, rows: SampleRows, plain: PlainQuery
+    ) -> None:
+        """Check the rows for which NOT ``plain`` is true, if the index answers exactly."""
+        values = self.indexed(rows.values)
+        query = self.query(plain, values.type)
+        if self._type().precision(query, rows.type, details) is not Precision.EXACT:
+            return
+        found = opened.search(query, with_nulls=True)
+        nulls = () if found.nulls is None else found.nulls.numbers()
+        others = np.setdiff1d(np.setdiff1d(rows.rows, found.rows.numbers()), nulls)
+        is_valid = np.asarray(values.is_valid()) | isinstance(plain, IsNull)
+        wanted = rows.rows[~matches(plain, values) & is_valid]
+        _check_equal(f"{what}: NOT {_shown(plain)}", others, wanted)
 
     def test_unknown_parameters_are_refused(self) -> None:
         with pytest.raises(InvalidInputError, match="no_such_parameter"):
@@ -293,6 +375,17 @@ class IndexTypeTests:
             pass
         except Exception as error:
             raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def _has_value(reported: object, value: object) -> bool:
+    """True if a parameter is reported as it was given.
+
+    A mapping may be reported as a text of JSON, with the values that were not given as well.
+    """
+    if not isinstance(value, Mapping):
+        return reported == value
+    known = json.loads(reported) if isinstance(reported, str) else reported or {}
+    return isinstance(known, Mapping) and value.items() <= known.items()
 
 
 def _shown(query: PlainQuery) -> str:

@@ -23,6 +23,7 @@ from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.probe import probe
 from lance_core.testing.assertions import must_raise
 from lance_core.testing.object_store_exclusive import ExclusiveWriteTests
+from lance_core.testing.object_store_forks import ForkTests
 from lance_core.testing.object_store_instances import InstanceTests, OpenStore
 from lance_core.testing.object_store_listing import ListingTests
 from lance_core.testing.object_store_paths import PathTests
@@ -34,7 +35,7 @@ TRIED = ("put_if_absent", "rename_if_absent", "copy_if_absent")
 
 
 class ObjectStoreTests(
-    ReadTests, WriteTests, ExclusiveWriteTests, ListingTests, PathTests, InstanceTests
+    ReadTests, WriteTests, ExclusiveWriteTests, ListingTests, PathTests, InstanceTests, ForkTests
 ):
     """The contract of a store. Subclass it and provide the fixture ``open_store``.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from lance_core.errors import ObjectNotFoundError
-from lance_core.store.base import Guarantee, ObjectStore
+from lance_core.store.base import ByteRange, Guarantee, ObjectStore
 from lance_core.store.functions import list_paths
 from lance_core.testing.assertions import check_bytes, must_raise
 
@@ -54,6 +54,24 @@ NAMES = [
     "e\u0301",
     "n" * 200,
 ]
+ESCAPES_AND_LONG_NAMES = [
+    *(
+        "#1",
+        "object#1",
+        "%20",
+        "a%20b",
+        "a b",
+        "a%2520b",
+        "a%2Fb",
+        "object",
+        "\u00e9t\u00e9 \u65e5",
+    ),
+    "n" * 255,
+    "\u00e9" * 127 + "n",  # 255 bytes of UTF-8 in 128 characters
+    "\u65e5" * 85,
+    "\U0001f600" * 63 + "%20",
+]
+"""Names that a store confuses which decodes names, appends to them or counts characters."""
 STARTS = [
     *("", "data", "data.lance", "data/", "data/1.lance", "data/deep", "data/deep/"),
     *("data/deep/er/1", "data/deep/er/2.lance", "data/zzz", "data/1.lance/below"),
@@ -152,6 +170,35 @@ class ListingTests:
             store.delete(path)
             _check_same(list_paths(store), [copy], f"list after copy to {copy!r} and delete")
             store.delete(copy)
+
+    def test_escapes_and_names_of_255_bytes_are_kept_by_every_method(
+        self, store: ObjectStore
+    ) -> None:
+        has_rename = store.capabilities.rename_if_absent is Guarantee.YES
+        for name in ESCAPES_AND_LONG_NAMES:
+            content = f"content of {name}".encode()
+            store.put(f"put/{name}", content)
+            with store.open_writer(f"{name}/written") as writer:
+                writer.write(content)
+            store.copy(f"put/{name}", f"copied/{name}")
+            if has_rename:
+                store.rename_if_absent(f"copied/{name}", f"renamed/{name}")
+            _check_same(list_paths(store, name), [f"{name}/written"], f"list of {name!r}")
+            after = list_paths(store, "put", f"put/{name}")
+            assert f"put/{name}" not in after, f"list gives {name!r}, after which it must start"
+        folders = ["put", "renamed" if has_rename else "copied"]
+        for folder in folders:
+            _check_same(list(store.list_names(folder)), ESCAPES_AND_LONG_NAMES, f"list of {folder}")
+        for name in ESCAPES_AND_LONG_NAMES:
+            content = f"content of {name}".encode()
+            for path in (f"{name}/written", *(f"{folder}/{name}" for folder in folders)):
+                check_bytes(store.get(path), content, f"get of {path!r} beside names like it")
+                (part,) = store.get_ranges(path, [ByteRange(8, len(content))])
+                check_bytes(part, content[8:], f"get_ranges of {path!r}")
+                told = store.head(path).path
+                assert told == path, f"head of {path!r} names {told!r}"
+                store.delete(path)
+        _check_same(list_paths(store), [], "list after every object was deleted")
 
     def test_paths_that_look_alike_are_told_apart(self, store: ObjectStore) -> None:
         for number, path in enumerate(ALIKE):

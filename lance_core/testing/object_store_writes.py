@@ -6,6 +6,7 @@ import array
 import contextlib
 import gc
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pytest
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError, ObjectNotFoundError
 from lance_core.store.base import Buffers, ByteRange, ObjectStore
 from lance_core.store.functions import list_paths
-from lance_core.testing.assertions import check_bytes, must_raise
+from lance_core.testing.assertions import check_bytes, check_returns_nothing, must_raise
 from lance_core.testing.threads import meanwhile
 
 PARTS = [
@@ -55,6 +56,21 @@ class WriteTests:
         for number, (kind, (data, content)) in enumerate(ACCEPTED.items()):
             store.put(f"folder/{number}", data)
             check_bytes(store.get(f"folder/{number}"), content, f"get after put of {kind}")
+
+    def test_writes_return_nothing(self, store: ObjectStore) -> None:
+        writer, dropped = store.open_writer("written"), store.open_writer("aborted")
+        calls: dict[str, Callable[[], object]] = {
+            "put": lambda: store.put("put", b"content"),
+            "write of a writer": lambda: writer.write(b"content"),
+            "close of a writer": writer.close,
+            "abort of a writer": dropped.abort,
+            "copy": lambda: store.copy("put", "copy"),
+            "delete": lambda: store.delete("copy"),
+        }
+        for name, call in calls.items():
+            check_returns_nothing(name, call)
+        paths = sorted(list_paths(store))
+        assert paths == ["put", "written"], "what returned None must have been applied"
 
     def test_what_has_no_bytes_is_refused(self, store: ObjectStore) -> None:
         for kind, data in REFUSED.items():

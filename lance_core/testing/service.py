@@ -10,7 +10,9 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
+
+import pytest
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.testing.network import FaultProxy, Reset, Rule
@@ -32,6 +34,9 @@ class ServiceFault(enum.Enum):
 class FaultyService(ABC):
     """A service into which tests inject faults."""
 
+    refusals_are_known: ClassVar[bool] = True
+    """False if clients cannot distinguish `ServiceFault.REFUSED` from a lost request."""
+
     @abstractmethod
     def fail(self, fault: ServiceFault, nth: int = 1, is_lasting: bool = False) -> None:
         """Apply ``fault`` to the ``nth`` request from now on, counted from 1.
@@ -47,13 +52,17 @@ class FaultyService(ABC):
 class InProcessService(FaultyService):
     """Forwards requests that are functions.
 
-    ``struck``: number of requests with a fault.
+    ``struck``: number of requests with a fault. Pickled for another process, it is a new service
+    without faults.
     """
 
     def __init__(self) -> None:
         self._lock = ForkSafeLock()
         self.struck = 0
         self.heal()
+
+    def __reduce__(self) -> tuple[type[InProcessService], tuple[()]]:
+        return InProcessService, ()
 
     def fail(self, fault: ServiceFault, nth: int = 1, is_lasting: bool = False) -> None:
         with self._lock:
@@ -98,6 +107,8 @@ class ProxiedService(FaultyService):
     The client cannot distinguish refused connections from lost requests: both reset the connection.
     """
 
+    refusals_are_known = False
+
     def __init__(self, proxy: FaultProxy) -> None:
         self.proxy = proxy
 
@@ -109,3 +120,16 @@ class ProxiedService(FaultyService):
 
     def heal(self) -> None:
         self.proxy.set_rules(())
+
+
+def service_or_reason(service: FaultyService | None, reason: str) -> FaultyService:
+    """Return ``service``; without one, skip the test if ``reason`` says why, and fail otherwise."""
+    if service is not None:
+        return service
+    if reason:
+        pytest.skip(f"no service can be made to fail: {reason}")
+    raise NotImplementedError(
+        "provide the fixture `service`: a FaultyService (lance_core.testing.service) through which "
+        "all requests go, a ProxiedService for HTTP or an InProcessService for functions, so that "
+        "the tests can lose answers; or say in `without_service` why nothing can be made to fail"
+    )

@@ -23,6 +23,9 @@ from lance_core_lease.store_leases import StoreLeases
 
 
 class TestPutIfAbsentOnLocalFiles(CommitHandlerTests):
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
+
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return partial(LocalStore, tmp_path / "table", Durability.fast)
@@ -34,6 +37,8 @@ class TestPutIfAbsentOnLocalFiles(CommitHandlerTests):
 
 class TestPutIfAbsentInMemory(CommitHandlerTests):
     in_process_only = "objects live in the memory of one process"
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
 
     @pytest.fixture
     def store(self) -> ObjectStore:
@@ -45,6 +50,9 @@ class TestPutIfAbsentInMemory(CommitHandlerTests):
 
 
 class TestRenameOnLocalFiles(CommitHandlerTests):
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
+
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return partial(LocalStore, tmp_path / "table", Durability.fast)
@@ -56,6 +64,8 @@ class TestRenameOnLocalFiles(CommitHandlerTests):
 
 class TestRenameInMemory(CommitHandlerTests):
     in_process_only = "objects live in the memory of one process"
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
 
     @pytest.fixture
     def store(self) -> ObjectStore:
@@ -73,6 +83,8 @@ class TestLockInMemory(CommitHandlerTests):
     """With conditional writes, whatever the lock does."""
 
     in_process_only = "the lock is one between threads"
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
 
     @pytest.fixture
     def store(self) -> ObjectStore:
@@ -88,6 +100,8 @@ class TestLockWithoutConditions(CommitHandlerTests):
     """Where nothing but the lock keeps writers apart."""
 
     in_process_only = "the lock is one between threads"
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
 
     @pytest.fixture
     def store(self) -> ObjectStore:
@@ -110,6 +124,9 @@ def leased(leases: ObjectStore, store: ObjectStore) -> LeaseCommitHandler:
 class TestLeaseInTheTable(CommitHandlerTests):
     """Leases beside the data, which is on a store that could do without."""
 
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
+
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return partial(LocalStore, tmp_path / "table", Durability.fast)
@@ -123,6 +140,8 @@ class TestLeaseWithoutConditions(CommitHandlerTests):
     """Where nothing but the lease keeps writers apart."""
 
     in_process_only = "objects and leases live in the memory of one process"
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
 
     @pytest.fixture
     def store(self) -> ObjectStore:

@@ -28,6 +28,9 @@ class TestVaultStore(ObjectStoreTests):
 
 
 class TestPutIfAbsentInAVault(CommitHandlerTests):
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
+
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return partial(VaultStore, tmp_path / "table.vault", timeout=30)
@@ -38,6 +41,8 @@ class TestPutIfAbsentInAVault(CommitHandlerTests):
 
 
 class TestLedger(CommitHandlerTests):
+    without_service = "the ledger is a file"
+
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return partial(LocalStore, tmp_path / "table", Durability.fast)

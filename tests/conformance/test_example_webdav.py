@@ -65,6 +65,9 @@ class TestWebdav(ObjectStoreTests):
 
 
 class TestCommitsOnWebdav(CommitHandlerTests):
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
+
     @pytest.fixture
     def open_store(self, server: str) -> OpenStore:
         return partial(opened, f"webdav://{server}/{uuid.uuid4()}/table")

@@ -38,8 +38,14 @@ def failed(kit: object, defects: Iterable[Defect], fixtures: Fixtures, good: obj
     return [f"{test}: {text}" for test, text in zip(tests, told, strict=True) if text]
 
 
+class QuickStoreTests(ObjectStoreTests):
+    """The tests of stores, which give up soon on a child that hangs."""
+
+    fork_seconds = 1.0
+
+
 def test_every_planted_defect_of_a_store_is_caught(tmp_path: Path) -> None:
-    kit, on_disk = ObjectStoreTests(), partial(stores.fixtures_on_disk, folder=tmp_path)
+    kit, on_disk = QuickStoreTests(), partial(stores.fixtures_on_disk, folder=tmp_path)
     assert missed(kit, stores.IN_MEMORY, stores.fixtures) == []
     assert missed(kit, stores.ON_DISK, on_disk) == []
     assert failed(kit, stores.IN_MEMORY, stores.fixtures, MemoryStore) == []
@@ -77,6 +83,9 @@ def test_every_planted_defect_of_an_encoding_is_caught() -> None:
 def test_every_planted_defect_of_an_index_type_is_caught() -> None:
     tests = sorted({test for one in index_types.ALL for test in one.tests})
     assert [failure_of(index_types.Good(), test, dict) for test in tests] == [None] * len(tests)
+    for kind in (index_types.Sized, index_types.Exact):
+        told = [failure_of(index_types.tested(kind), test, dict) for test in index_types.OF_RESULTS]
+        assert told == [None] * len(told)
     missed = [
         one.name
         for one in index_types.ALL

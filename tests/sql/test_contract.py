@@ -22,6 +22,8 @@ from lance_core_sql.options import SqlSettings
 from lance_core_sql.store import SqlManifestStore
 from tests.sql.conftest import Server
 
+NO_FAULTS = "drivers of SQL talk to the database; other tests break their connections"
+
 
 def settings_of(url: str, password: str | None = None, bucket: str = "") -> SqlSettings:
     """Rows of one test: each has a bucket of its own."""
@@ -56,6 +58,8 @@ def maria(mysql: Server) -> tuple[str, ...]:
 class HandlerTests(CommitHandlerTests):
     """``place``: the arguments of `rows_of`."""
 
+    without_service = NO_FAULTS
+
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return partial(LocalStore, tmp_path / "table", Durability.fast)
@@ -71,6 +75,8 @@ class HandlerTests(CommitHandlerTests):
 
 
 class TestSqlite(ExternalManifestStoreTests):
+    without_service = NO_FAULTS
+
     @pytest.fixture
     def make_rows(self, sqlite: tuple[str, ...]) -> MakeRows:
         return partial(rows_of, *sqlite)
@@ -83,6 +89,8 @@ class TestCommitsThroughSqlite(HandlerTests):
 
 
 class TestPostgresql(ExternalManifestStoreTests):
+    without_service = NO_FAULTS
+
     @pytest.fixture
     def make_rows(self, postgres: tuple[str, ...]) -> MakeRows:
         return partial(rows_of, *postgres)
@@ -95,6 +103,8 @@ class TestCommitsThroughPostgresql(HandlerTests):
 
 
 class TestMysql(ExternalManifestStoreTests):
+    without_service = NO_FAULTS
+
     @pytest.fixture
     def make_rows(self, maria: tuple[str, ...]) -> MakeRows:
         return partial(rows_of, *maria)

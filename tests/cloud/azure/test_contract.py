@@ -80,6 +80,9 @@ class TestAzureStore(ObjectStoreTests):
 
 
 class TestCommits(CommitHandlerTests):
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
+
     @pytest.fixture
     def root(self) -> str:
         return f"table {uuid.uuid4()}"

@@ -16,12 +16,14 @@ from fsspec.implementations.local import LocalFileSystem
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import Guarantee, ObjectStore
+from lance_core.store.memory import MemoryStore
 from lance_core.store.probe import probe
 from lance_core.store.uri import parse_uri
-from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler, MakeOther
 from lance_core.testing.memory_manifest_store import MemoryManifestStore
 from lance_core.testing.object_store import ObjectStoreTests
 from lance_core.testing.object_store_instances import OpenStore
+from lance_core.testing.service import InProcessService
 from lance_core_fsspec import register_file_system, unregister_file_system
 from lance_core_fsspec.store import open_store
 from tests.cloud.fsspec.s3 import s3_file_system
@@ -74,6 +76,8 @@ class TestMemory(ObjectStoreTests):
 class TestLocal(ObjectStoreTests):
     """Writes are renamed into place; a listing comes from the operating system."""
 
+    not_after_fork = "file systems are registered in one process"
+
     @pytest.fixture
     def open_store(self, called: str, tmp_path: Path) -> OpenStore:
         return partial(open_files, called, f"{tmp_path}/root")
@@ -81,6 +85,8 @@ class TestLocal(ObjectStoreTests):
 
 class TestFolder(ObjectStoreTests):
     """A view of a folder is what it is a view of."""
+
+    not_after_fork = "file systems are registered in one process"
 
     @pytest.fixture
     def open_store(self, called: str, tmp_path: Path) -> OpenStore:
@@ -97,6 +103,8 @@ def s3(moto: Moto) -> Iterator[str]:
 
 class TestS3(ObjectStoreTests):
     """An asynchronous file system, on moto's server."""
+
+    not_after_fork = "file systems are registered in one process"
 
     @pytest.fixture
     def open_store(self, moto: Moto, s3: str) -> OpenStore:
@@ -122,6 +130,18 @@ class TestCommitsThroughRows(CommitHandlerTests):
         return store_of(f"{url}/t.lance")
 
     @pytest.fixture
-    def make_handler(self) -> MakeHandler:
-        rows = MemoryManifestStore()
+    def service(self) -> InProcessService:
+        return InProcessService()
+
+    @pytest.fixture
+    def rows(self, service: InProcessService) -> MemoryManifestStore:
+        return MemoryManifestStore(service)
+
+    @pytest.fixture
+    def make_handler(self, rows: MemoryManifestStore) -> MakeHandler:
         return lambda store: ExternalManifestCommitHandler(store, rows, "t.lance")
+
+    @pytest.fixture
+    def make_other(self, rows: MemoryManifestStore) -> MakeOther:
+        store = MemoryStore()
+        return lambda: (store, ExternalManifestCommitHandler(store, rows, "other.lance"))

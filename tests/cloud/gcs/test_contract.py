@@ -64,6 +64,9 @@ class TestGcsStoreOfManySmallRequests(ObjectStoreTests):
 
 
 class TestCommitsToGcs(CommitHandlerTests):
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
+
     @pytest.fixture
     def open_store(self, gcs: GcsServer, bucket: str) -> OpenStore:
         settings = replace(RemoteSettings(), retry_timeout=20)

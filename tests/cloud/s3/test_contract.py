@@ -49,6 +49,9 @@ class TestS3Store(ObjectStoreTests):
 
 
 class TestCommits(CommitHandlerTests):
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
+
     @pytest.fixture
     def root(self) -> str:
         return f"table {uuid.uuid4()}"

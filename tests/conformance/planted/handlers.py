@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import uuid
@@ -216,6 +217,105 @@ class OneNamingOnly(PutIfAbsentCommitHandler):
         return super().commit(replace(candidate, naming=next(iter(_NAMINGS))))
 
 
+class ReturnsNothing(PutIfAbsentCommitHandler):
+    """Forgets its ``return``."""
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        super().commit(candidate)
+        return None  # type: ignore[return-value]
+
+
+class ReturnsTrue(PutIfAbsentCommitHandler):
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        super().commit(candidate)
+        return True  # type: ignore[return-value]
+
+
+class RefusedIsUnknown(PutIfAbsentCommitHandler):
+    """Calls every failure of the store unknown."""
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        try:
+            return super().commit(candidate)
+        except ObjectExistsError:
+            raise
+        except StoreError as error:
+            raise OutcomeUnknownError(str(error)) from error
+
+
+class RefusedIsUntyped(PutIfAbsentCommitHandler):
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        try:
+            return super().commit(candidate)
+        except ObjectExistsError:
+            raise
+        except StoreError as error:
+            raise TimeoutError(str(error)) from error
+
+
+class ExistsIsUnknown(PutIfAbsentCommitHandler):
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        try:
+            return super().commit(candidate)
+        except ObjectExistsError as error:
+            raise OutcomeUnknownError(str(error)) from error
+
+
+class EtagOfTheStagedFile(PutIfAbsentCommitHandler):
+    """Tells the etag of another object."""
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        self.store.put("_staged", candidate.data)
+        etag = self.store.head("_staged").etag
+        self.store.delete("_staged")
+        return replace(super().commit(candidate), etag=etag)
+
+
+class EtagOfTheTransaction(PutIfAbsentCommitHandler):
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        return replace(super().commit(candidate), etag=candidate.transaction_uuid)
+
+
+class EtagsOfDroppedTables(PutIfAbsentCommitHandler):
+    """Keeps what it has once learnt of a path."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        super().__init__(store)
+        self.known: dict[str, str | None] = {}
+
+    def latest(self) -> ManifestLocation | None:
+        found = super().latest()
+        if found is None:
+            return None
+        return replace(found, etag=self.known.setdefault(found.path, found.etag))
+
+
+class EtagsOfReplacedManifests(PutIfAbsentCommitHandler):
+    """Readers put a manifest in place that its writer puts in place again."""
+
+    def latest(self) -> ManifestLocation | None:
+        for staged in list(self.store.list("_staged")):
+            final = staged.path.removeprefix("_staged/")
+            if not exists(self.store, final):
+                self._put_in_place(final)
+        found = super().latest()
+        if found is None:
+            return None
+        return replace(found, etag=bytes(self.store.get(f"_etags/{found.path}")).decode())
+
+    def commit(self, candidate: Candidate) -> ManifestLocation:
+        path = candidate.path
+        self.store.put(f"_staged/{path}", candidate.data, PutMode.create)
+        self._put_in_place(path)
+        return candidate.location
+
+    def _put_in_place(self, path: str) -> None:
+        self.store.copy(f"_staged/{path}", path)
+        etag = str(self.store.head(path).etag).encode()
+        with contextlib.suppress(ObjectExistsError):
+            self.store.put(f"_etags/{path}", etag, PutMode.create)
+
+
 def _raised() -> ManifestLocation:
     raise DatasetNotFoundError("no table")
 
@@ -331,6 +431,11 @@ class LogAnswerLostIsExists(LogHandler):
         return ObjectExistsError("a version")
 
 
+class LogRefusesAndIsUnknown(LogHandler):
+    def refused(self, error: Exception) -> Exception:
+        return OutcomeUnknownError(str(error))
+
+
 class LogOutageIsEmpty(LogHandler):
     """Reads go on without the log while it is not there."""
 
@@ -440,6 +545,19 @@ IN_MEMORY: Sequence[Defect] = [
     *defects_of(
         "test_what_is_committed_is_found", WritesInParts, WrongSizeOfManifest, OneNamingOnly
     ),
+    *defects_of("test_what_is_committed_is_found", ReturnsNothing, ReturnsTrue),
+    *defects_of(
+        "test_a_commit_of_which_nothing_was_applied_is_not_called_unknown",
+        RefusedIsUnknown,
+        RefusedIsUntyped,
+    ),
+    *defects_of("test_a_version_is_never_replaced", ExistsIsUnknown),
+    *defects_of("test_an_etag_is_that_of_the_manifest", EtagOfTheStagedFile, EtagOfTheTransaction),
+    *defects_of(
+        "test_an_etag_is_that_of_the_manifest_though_readers_come_in_between",
+        EtagsOfReplacedManifests,
+    ),
+    *defects_of("test_the_etag_of_a_table_that_was_dropped_is_forgotten", EtagsOfDroppedTables),
     *defects_of("test_what_loses_leaves_nothing_visible", LeavesStaging),
     *defects_of("test_an_outage_of_the_store_is_an_error_and_no_answer", OutageIsNoTable),
     *defects_of("test_an_outage_of_the_store_is_an_error_and_no_answer", OutageIsNoVersion),
@@ -463,6 +581,9 @@ OF_LOG: Sequence[Defect] = [
         "LogAnswerLostIsRefused, then an outage",
         LogAnswerLostIsRefused,  # type: ignore[arg-type]
         ["test_a_fault_of_the_service_never_breaks_the_outcome"],
+    ),
+    *defects_of(
+        "test_a_commit_that_the_service_refuses_is_not_called_unknown", LogRefusesAndIsUnknown
     ),
     *defects_of("test_an_outage_of_the_service_is_an_error_and_no_answer", LogOutageIsEmpty),
     *defects_of("test_a_fault_of_the_service_never_breaks_the_outcome", LogStaysBroken),

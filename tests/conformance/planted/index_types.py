@@ -35,6 +35,7 @@ def tested(kind: type[IndexType]) -> IndexTypeTests:
     """The tests of a defective type."""
     kit = Good()
     kit.spec = dataclasses.replace(SPEC, factory=kind)
+    kit.parameters = getattr(kind, "given", {})  # type: ignore[misc]
     return kit
 
 
@@ -133,6 +134,135 @@ class OtherParameters(SortedHash):
         return opened
 
 
+class HoldsAllRows(SortedHash):
+    """Sorts all rows at once."""
+
+    def build(self, rows: Any, parameters: Any, output: Any) -> bytes:
+        batches = list(rows.batches())
+        values = pa.concat_arrays([batch.values for batch in batches])
+        numbers = np.concatenate([batch.rows for batch in batches])
+        return super().build(SampleRows(values, numbers, len(numbers)), parameters, output)
+
+
+class HoldsAllRuns(SortedHash):
+    """Makes every run before it writes the first."""
+
+    def build(self, rows: Any, parameters: Any, output: Any) -> bytes:
+        batches = [batch for batch in rows.batches() if len(batch.rows)]
+
+        class Held:
+            type = rows.type
+            num_rows = rows.num_rows
+
+            def batches(self) -> Any:
+                return iter(batches)
+
+        return super().build(Held(), parameters, output)
+
+
+class Sized(SortedHash):
+    """Without a defect, and with a parameter."""
+
+    given: Mapping[str, Any] = {"size": 3}
+
+    def check_parameters(self, parameters: Mapping[str, Any]) -> None:
+        super().check_parameters({name: 0 for name in parameters if name != "size"})
+
+    def build(self, rows: Any, parameters: Any, output: Any) -> bytes:
+        super().build(rows, {}, output)
+        return str(parameters.get("size", 1)).encode()
+
+    def merge(self, parts: Any, rows: Any, output: Any) -> bytes:
+        super().merge(parts, rows, output)
+        return str(parts[0].source.parameters["size"]).encode() if parts else b""
+
+    def open(self, folder: Any, details: bytes) -> Any:
+        opened = super().open(folder, b"")
+        reported, statistics = self.reported(details), self.statistics(details)
+
+        class Opened(OpenSortedHash):
+            parameters = reported
+
+        opened.__class__ = Opened
+        opened.statistics = lambda: {**statistics}
+        return opened
+
+    def reported(self, details: bytes) -> Mapping[str, Any]:
+        return {"size": int(details)}
+
+    def statistics(self, details: bytes) -> Mapping[str, Any]:
+        return {"size": int(details)}
+
+
+class ReportsTheDefault(Sized):
+    def reported(self, details: bytes) -> Mapping[str, Any]:
+        return {"size": 1}
+
+
+class ReportsNoParameter(Sized):
+    def reported(self, details: bytes) -> Mapping[str, Any]:
+        return {}
+
+
+class ReportsATextOfTheParameter(Sized):
+    def reported(self, details: bytes) -> Mapping[str, Any]:
+        return {"size": details.decode()}
+
+
+class StatisticsOfTheDefault(Sized):
+    def statistics(self, details: bytes) -> Mapping[str, Any]:
+        return {"size": 1}
+
+
+class Exact(SortedHash):
+    """Without a defect: no two samples have equal hashes."""
+
+    def precision(self, query: Any, kind: pa.DataType, details: bytes) -> Precision | None:
+        return None if super().precision(query, kind, details) is None else Precision.EXACT
+
+    def open(self, folder: Any, details: bytes) -> Any:
+        opened = super().open(folder, details)
+        search = opened.search
+
+        def exact(query: Any, *, with_nulls: bool = False) -> SearchResult:
+            found = search(query, with_nulls=with_nulls)
+            is_open = with_nulls and isinstance(query, IsIn)
+            return SearchResult(found.rows, self.nulls_of(opened.nulls)) if is_open else found
+
+        opened.search = exact
+        return opened
+
+    def nulls_of(self, nulls: Any) -> Any:
+        return nulls
+
+
+class NotIsTwoValued(Exact):
+    def nulls_of(self, nulls: Any) -> Any:
+        return EMPTY
+
+
+class NullsOfTheFirstFragment(Exact):
+    def nulls_of(self, nulls: Any) -> Any:
+        numbers = nulls.numbers()
+        return type(nulls).of(numbers[numbers < 1 << 32])
+
+
+class LosesNullBatches(Exact):
+    """Skips a batch without hashes, and with it its nulls."""
+
+    def build(self, rows: Any, parameters: Any, output: Any) -> bytes:
+        values = rows.values
+        chosen = [
+            np.arange(start, min(start + rows.batch_rows, len(values)))
+            for start in range(0, len(values), rows.batch_rows)
+            if values.slice(start, rows.batch_rows).null_count < rows.batch_rows
+        ]
+        mask = np.zeros(len(values), np.bool_)
+        for part in chosen:
+            mask[part] = True
+        return super().build(rows.where(mask), parameters, output)
+
+
 class AnyParameter(SortedHash):
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
         pass
@@ -192,6 +322,16 @@ ALL: list[Defect] = [
         ParametersAreLost,
     ),
     *defects_of("test_an_index_is_built_with_the_parameters_of_another", OtherParameters),
+    *defects_of("test_building_an_index_takes_bounded_memory", HoldsAllRows, HoldsAllRuns),
+    *defects_of(
+        "test_given_parameters_are_reported",
+        *(ReportsTheDefault, ReportsNoParameter, ReportsATextOfTheParameter),
+        StatisticsOfTheDefault,
+    ),
+    *defects_of(
+        "test_exact_answers_tell_true_false_and_null_apart",
+        *(NotIsTwoValued, NullsOfTheFirstFragment, LosesNullBatches),
+    ),
     *defects_of("test_damaged_files_raise_an_error_of_the_library", ErrorsOfItsOwn),
     *defects_of("test_threads_may_search_at_the_same_time", SharedState),
     *defects_of(
@@ -199,3 +339,10 @@ ALL: list[Defect] = [
     ),
     *defects_of("test_unknown_parameters_are_refused", AnyParameter),
 ]
+
+OF_RESULTS = (
+    "test_queries_find_what_a_plain_evaluation_finds",
+    "test_given_parameters_are_reported",
+    "test_exact_answers_tell_true_false_and_null_apart",
+)
+"""Tests that catch wrong parameters and nulls, which the types without a defect must pass."""

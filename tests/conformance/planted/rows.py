@@ -177,6 +177,58 @@ class LostIsRefused(Rows):
             raise StoreError(str(error)) from error
 
 
+class RefusedIsUnknown(Rows):
+    def put_if_absent(self, base_uri: str, entry: ManifestEntry) -> None:
+        try:
+            super().put_if_absent(base_uri, entry)
+        except StoreError as error:
+            raise OutcomeUnknownError(str(error)) from error
+
+
+class RefusedReplacementIsUnknown(Rows):
+    def put_if_present(self, base_uri: str, entry: ManifestEntry) -> None:
+        try:
+            super().put_if_present(base_uri, entry)
+        except StoreError as error:
+            raise OutcomeUnknownError(str(error)) from error
+
+
+class ExistsIsUnknown(Rows):
+    def put_if_absent(self, base_uri: str, entry: ManifestEntry) -> None:
+        try:
+            super().put_if_absent(base_uri, entry)
+        except ObjectExistsError as error:
+            raise OutcomeUnknownError(str(error)) from error
+
+
+class MissingIsUnknown(Rows):
+    def put_if_present(self, base_uri: str, entry: ManifestEntry) -> None:
+        try:
+            super().put_if_present(base_uri, entry)
+        except ObjectNotFoundError as error:
+            raise OutcomeUnknownError(str(error)) from error
+
+
+class ReturnsTrue(Rows):
+    """True: added. A caller that does not look would take False for the same."""
+
+    def put_if_absent(self, base_uri: str, entry: ManifestEntry) -> None:
+        super().put_if_absent(base_uri, entry)
+        return True  # type: ignore[return-value]
+
+
+class ReturnsTheRow(Rows):
+    def put_if_present(self, base_uri: str, entry: ManifestEntry) -> None:
+        super().put_if_present(base_uri, entry)
+        return entry  # type: ignore[return-value]
+
+
+class CountsDeleted(Rows):
+    def delete(self, base_uri: str) -> None:
+        super().delete(base_uri)
+        return 0  # type: ignore[return-value]
+
+
 class LostReplacementIsRefused(Rows):
     def put_if_present(self, base_uri: str, entry: ManifestEntry) -> None:
         try:
@@ -265,7 +317,10 @@ ALL: Sequence[Defect] = [
         "test_only_a_row_that_is_there_is_replaced", ReplacesWhatIsMissing, MissingIsAnyError
     ),
     *defects_of("test_a_row_is_replaced_as_a_whole", MergesRows),
+    *defects_of("test_a_row_is_not_added_twice", ExistsIsUnknown),
+    *defects_of("test_only_a_row_that_is_there_is_replaced", MissingIsUnknown),
     *defects_of(_KEPT, DropsTheEtag, DropsTheSizeZero, CutsSizes, DropsTheHighBit),
+    *defects_of(_KEPT, ReturnsTrue, ReturnsTheRow),
     *defects_of(
         "test_the_latest_row_is_that_of_the_highest_number", SortsAsText, LatestIsTheLastAdded
     ),
@@ -274,6 +329,12 @@ ALL: Sequence[Defect] = [
     *defects_of("test_tables_do_not_see_each_others_rows", DeletesByPrefix),
     *defects_of("test_deleting_removes_all_rows_however_many", DeletesAPage, LeavesMarks),
     *defects_of("test_a_table_without_rows_has_none", DeletesOnlyWhatIsThere),
+    *defects_of("test_a_table_without_rows_has_none", CountsDeleted),
+    *defects_of(
+        "test_a_write_that_the_service_refuses_is_not_called_unknown",
+        RefusedIsUnknown,
+        RefusedReplacementIsUnknown,
+    ),
     *defects_of(_UNTRUE, LostIsRefused, LostReplacementIsRefused, LostIsApplied),
     *defects_of(_OUTAGE, OutageIsNoRow, OutageIsNoTable, OutageIsUntyped, OutageIsExists),
     *defects_of("test_of_racing_writers_exactly_one_adds_the_row", CachesTheLatest),

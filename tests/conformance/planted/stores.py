@@ -34,6 +34,7 @@ from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from tests.conformance.planted.reading_stores import READING
 from tests.conformance.planted.runner import Defect, defects_of
+from tests.conformance.planted.writing_stores import FORKED, WRITING
 
 MIB = 1 << 20
 SECRET = "canary-4c1d"
@@ -543,6 +544,7 @@ def _by_writers(tests: str, *writers: type[Writer]) -> list[Defect]:
 
 IN_MEMORY: Sequence[Defect] = [
     *READING,
+    *WRITING,
     *defects_of("test_unusual_names_are_kept_as_they_are", DecodesPaths),
     *defects_of("test_of_racing_puts_exactly_one_wins", ChecksThenWrites),
     *defects_of("test_of_racing_renames_exactly_one_wins", ChecksThenRenames),
@@ -584,6 +586,7 @@ IN_MEMORY: Sequence[Defect] = [
 ]
 
 ON_DISK: Sequence[Defect] = [
+    *FORKED,
     *defects_of("test_of_racing_processes_exactly_one_creates_an_object", AtomicBetweenThreads),
     *defects_of("test_another_process_sees_the_same_objects", in_one_process),
     *defects_of("test_no_instance_keeps_what_another_has_changed", CachesContents, CachesSizes),

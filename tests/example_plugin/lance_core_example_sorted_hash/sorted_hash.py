@@ -6,6 +6,7 @@ the rows of each run, and a global buffer has the rows with nulls.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -66,7 +67,7 @@ class SortedHash(IndexType):
     ) -> bytes:
         nulls, runs = [EMPTY], []
         with output.create(FILE, _SCHEMA) as file:
-            for hashes, numbers, null_rows in (*_kept(parts), *_added(rows)):
+            for hashes, numbers, null_rows in itertools.chain(_kept(parts), _added(rows)):
                 nulls.append(RowSet.of(null_rows))
                 if len(hashes):
                     file.write(pa.table([pa.array(hashes), pa.array(numbers)], schema=_SCHEMA))

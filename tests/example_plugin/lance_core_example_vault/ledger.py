@@ -95,6 +95,10 @@ class LedgerCommitHandler(DirectoryCommitHandler):
     def discard(self, candidate: Candidate) -> None:
         self.store.delete(_staging_path(candidate))
 
+    def forget(self, folder: str = "") -> None:
+        ledger = self._file.with_suffix("") / f"{folder}.ledger" if folder else self._file
+        ledger.unlink(missing_ok=True)
+
     def _finish(self) -> None:
         """Put every manifest in place that is in the ledger only."""
         if not self._file.exists():

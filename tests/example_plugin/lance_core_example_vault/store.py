@@ -1,13 +1,16 @@
 """A store in one SQLite file: a table of paths and bytes.
 
 SQLite has what commits need: a unique key, transactions, and locks between processes. Every call
-opens the file anew, so a store can be used from many threads and survives a fork.
+opens the file anew, so a store can be used from many threads and survives a fork, which waits for
+the calls of other threads.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -43,6 +46,13 @@ INSERT = {
     PutMode.create: "insert into objects (path, data, written)",
     PutMode.overwrite: "insert or replace into objects (path, data, written)",
 }
+
+# SQLite has locks of its own, which a forked child inherits as they are: fork between calls only.
+_CALLS = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_CALLS.acquire, after_in_parent=_CALLS.release, after_in_child=_CALLS.release
+    )
 
 
 def open_vault(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:
@@ -129,16 +139,18 @@ class VaultStore(ObjectStore):
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
-            connection = sqlite3.connect(
-                self._file, timeout=self._timeout, isolation_level=None, check_same_thread=False
-            )
-            with contextlib.closing(connection):
+            with _CALLS, contextlib.closing(self._connect()) as connection:
                 connection.execute(CREATE)
                 yield connection
         except sqlite3.OperationalError as error:
             busy = error.sqlite_errorname.startswith("SQLITE_BUSY")
             kind = StoreError if busy else OutcomeUnknownError
             raise kind(f"{self._file}: {error}") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self._file, timeout=self._timeout, isolation_level=None, check_same_thread=False
+        )
 
 
 class VaultWriter(ObjectWriter):

@@ -31,6 +31,9 @@ class SomeTypes(IndexTypeTests):
     """The contract with columns of the types ``few`` only, unless all cases are wanted."""
 
     few: tuple[str, ...] = ()
+    # Some types sort or group within budgets of up to 256 MiB; other tests measure these.
+    build_bytes = 4 << 20
+    max_build_bytes = 64 << 20
 
     def samples(self) -> Mapping[str, pa.Array]:
         found = super().samples()
@@ -40,6 +43,8 @@ class SomeTypes(IndexTypeTests):
 
 
 class TestSortedHash(SomeTypes):
+    build_bytes = 64 << 20
+    max_build_bytes = 48 << 20
     few = ("int16",)
     spec = lance_core_example_sorted_hash.SPEC
 
@@ -61,12 +66,16 @@ class TestLabelList(SomeTypes):
 
 
 class TestZoneMap(SomeTypes):
+    build_bytes = 64 << 20
+    max_build_bytes = 48 << 20
     few = ("float", "string")
     spec = _SPECS["zonemap"]
     parameters: ClassVar = {"rows_per_zone": 50}
 
 
 class TestBloomFilter(SomeTypes):
+    build_bytes = 64 << 20
+    max_build_bytes = 48 << 20
     few = ("int32",)
     spec = _SPECS["bloomfilter"]
     parameters: ClassVar = {"number_of_items": 50}
