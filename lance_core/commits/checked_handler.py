@@ -45,6 +45,13 @@ def unchecked(handler: CommitHandler) -> CommitHandler:
     return handler.inner if isinstance(handler, CheckedCommitHandler) else handler
 
 
+def name_of(handler: CommitHandler) -> str:
+    """A handler for messages: its name and its plugin, or its class."""
+    if isinstance(handler, CheckedCommitHandler):
+        return handler.name
+    return f"commit handler {class_of(handler)}"
+
+
 class CheckedCommitHandler(CommitHandler):
     """Forwards to ``inner``, the handler of a plugin, and checks how each call ends."""
 
@@ -53,7 +60,7 @@ class CheckedCommitHandler(CommitHandler):
     def __init__(self, inner: CommitHandler, store: ObjectStore, plugin: str) -> None:
         self.inner = inner
         self._store = store
-        self._plugin = plugin
+        self.name = plugin
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.inner!r})"
@@ -98,14 +105,14 @@ class CheckedCommitHandler(CommitHandler):
         except (LanceError, MemoryError):
             raise
         except Exception as error:
-            _LOG.warning("%s", text := failed_call(self._plugin, "commit", error))
+            _LOG.warning("%s", text := failed_call(self.name, "commit", error))
             raise OutcomeUnknownError(text) from error
         problem = _problem(answer) or _difference(answer, candidate) or self._absence(candidate)
         if problem is None:
             assert isinstance(answer, ManifestLocation)  # `_problem` checks it
             return answer
         text = (
-            f"{self._plugin}: commit returned {problem}; it must return the ManifestLocation of "
+            f"{self.name}: commit returned {problem}; it must return the ManifestLocation of "
             f"version {candidate.version} after the manifest is in place"
         )
         _LOG.warning("%s", text)  # the commit may succeed, so its author may see nothing else
@@ -148,10 +155,10 @@ class CheckedCommitHandler(CommitHandler):
         except (LanceError, MemoryError):
             raise
         except Exception as error:
-            raise StoreError(failed_call(self._plugin, method, error)) from error
+            raise StoreError(failed_call(self.name, method, error)) from error
 
     def _wrong(self, method: str, problem: str) -> StoreError:
-        return StoreError(f"{self._plugin}: {method} returned {problem}")
+        return StoreError(f"{self.name}: {method} returned {problem}")
 
 
 def _problem(answer: object) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from lance_core.commits.ancestry import Doubt, is_in_history
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
 from lance_core.commits.catch_up import CatchUp
-from lance_core.commits.checked_handler import checked
+from lance_core.commits.checked_handler import checked, name_of
 from lance_core.commits.cleanup.pins import pinned
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.history import Version, check_number, read_version
@@ -56,6 +56,10 @@ MAX_PAUSE = 5.0
 is the time that the attempt took, but at least ``MIN_PAUSE``; later limits grow to
 ``MAX_PAUSE``.
 """
+
+MAX_LOSSES = 3
+"""How often the same version may be lost to another writer. A table that is dropped and made again
+meanwhile explains one loss more; after that, the handler does not see versions that exist."""
 
 _CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
 """Errors that state the outcome of a commit themselves."""
@@ -110,6 +114,8 @@ class _Attempts:
         self._open_version: int | None = None
         """The version that may be this transaction: its manifest was sent, and neither another
         writer nor a refusal is known to have prevented it."""
+        self._lost_version, self._losses = 0, 0
+        """The version that was lost to another writer last, and how often in a row."""
         self._deadline_message = ""
         """The reason if an attempt exceeded the deadline."""
         self._source = options.facts.source
@@ -230,7 +236,22 @@ class _Attempts:
             raise
         if publication is None:
             self._open_version = None
+            self._count_loss(candidate.version)
         return publication
+
+    def _count_loss(self, version: int) -> None:
+        """Raise `CommitError` if ``latest`` does not see a version that others have made."""
+        self._losses = self._losses + 1 if version == self._lost_version else 1
+        self._lost_version = version
+        if self._losses < MAX_LOSSES:
+            return
+        self._remove_file()
+        older = f"version {version - 1}" if version > 1 else "None, that there is no table"
+        raise CommitError(
+            f"not committed: version {version} exists, another writer made it, but `latest` of "
+            f"{name_of(self._handler)} gives {older}; it must see every version whose commit "
+            "has returned"
+        )
 
     def _is_still_right(
         self, file: ManifestFile, before: ManifestFile | None, is_slow: bool

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lance_core.commits.base import ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.history import read_version
 from lance_core.commits.loop import CommitOptions, commit_transaction
@@ -160,3 +161,42 @@ def test_nothing_but_the_surroundings_tells_the_time(store: ObjectStore) -> None
     world = replace(IMPATIENT, clock=lambda: 1_700_000_000_000_000_123)
     made = commit(store, Transaction(0, "u", Overwrite((), SCHEMA)), world=world)
     assert made.file.manifest.timestamp_ns == 1_700_000_000_000_000_123
+
+
+class SeesNothing(PutIfAbsentCommitHandler):
+    """Finds no version after ``last``, whoever makes one."""
+
+    last = 0
+
+    def latest(self) -> ManifestLocation | None:
+        newest = super().latest()
+        return newest if newest is None or newest.version <= self.last else self._older()
+
+    def _older(self) -> ManifestLocation | None:
+        return self.locate(self.last) if self.last else None
+
+
+class SeesTheFirst(SeesNothing):
+    last = 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "transaction", "seen"),
+    [
+        (SeesNothing, creation(), r"version 1 exists.* None, that there is no table"),
+        (SeesTheFirst, append(1), r"version 2 exists.* gives version 1"),
+    ],
+)
+def test_a_handler_whose_latest_misses_versions_is_blamed_at_once(
+    store: ObjectStore, kind: type[SeesNothing], transaction: Transaction, seen: str
+) -> None:
+    commit(store, creation())
+    commit(store, append(1))
+    pauses: list[float] = []
+    world = replace(IMPATIENT, sleep=pauses.append)
+    with pytest.raises(CommitError, match=rf"not committed: {seen}") as caught:
+        commit_transaction(kind(store), store, transaction, environment=world)
+    assert kind.__name__ in str(caught.value)
+    assert len(pauses) == 2
+    assert len(uuids(store)) == 2
+    assert not [path for path in list_paths(store) if transaction.uuid in path]
