@@ -157,9 +157,12 @@ class DatasetOptimizer:
         and an `IndexWarning`. All indices are committed at once; without anything to
         do nothing is committed.
 
+        Other writers may go on. Indices that meet a conflict are planned again on the newest
+        version, several times; an `IndexWarning` names those that are left without all rows.
+
         Raises `InvalidTypeError`, `InvalidInputError` for a negative number, `CorruptFileError` and
-        `ObjectNotFoundError` for damaged files, and `CommitConflictError` if another writer has
-        changed the same index.
+        `ObjectNotFoundError` for damaged files, and `RetryableCommitConflictError` if other writers
+        have changed all of the indices each time.
         """
         options = optimizing_indices.IndexOptimization(
             num_indices_to_merge=num_indices_to_merge, index_names=index_names, retrain=retrain

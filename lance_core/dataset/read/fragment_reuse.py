@@ -6,6 +6,7 @@ it and contain the addresses of rows before it. The fragment-reuse index has the
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lance_core.concurrency.lru_cache import LruCache
@@ -69,10 +70,14 @@ def fragment_reuse(snapshot: Snapshot) -> FragmentReuse:
 
 def reuse_index(snapshot: Snapshot) -> IndexMetadata | None:
     """The metadata of the fragment-reuse index of a version, None if it has none."""
-    for index in parse_index_section(snapshot.file.index_section):
-        if index.name == REUSE_INDEX:
-            return index
-    return None
+    return _reuse_entry(snapshot.file.index_section)
+
+
+@lru_cache(maxsize=4)
+def _reuse_entry(index_section: bytes | None) -> IndexMetadata | None:
+    """Cached, since each index of a version needs it, and a section may have 100,000 entries."""
+    entries = parse_index_section(index_section)
+    return next((index for index in entries if index.name == REUSE_INDEX), None)
 
 
 def _read(snapshot: Snapshot, index: IndexMetadata) -> FragmentReuse:

@@ -14,9 +14,9 @@ from lance_core.dataset.maintenance.indices.request import indexed_field
 from lance_core.dataset.maintenance.indices.segments import (
     SegmentWriter,
     covered_now,
-    field_files,
     index_parts,
     successor_draft,
+    unchanged_fragments,
 )
 from lance_core.dataset.read.stored_indices import index_type, indices_of, spec_of
 from lance_core.dataset.snapshot import open_table
@@ -166,7 +166,7 @@ def check_files(snapshot: Snapshot, segments: Sequence[IndexMetadata]) -> None:
 
 
 def _without_changed_fragments(snapshot: Snapshot, segment: IndexMetadata) -> IndexMetadata:
-    """``segment`` without fragments whose values were replaced after the segment was built."""
+    """``segment`` without fragments whose values or rows were replaced after it was built."""
     covered = segment.fragments
     if not covered or segment.dataset_version == snapshot.version:
         return segment
@@ -177,10 +177,5 @@ def _without_changed_fragments(snapshot: Snapshot, segment: IndexMetadata) -> In
             f"segment {segment.uuid} was built from version {segment.dataset_version}, which does "
             "not exist any more; build it again"
         ) from error
-    field_id = segment.fields[0]
-    same = [
-        id_
-        for id_ in covered
-        if field_files(snapshot, id_, field_id) == field_files(before, id_, field_id)
-    ]
-    return replace(segment, fragment_bitmap=encode_fragment_ids(fragment_bitmap(same)))
+    same = unchanged_fragments(before, snapshot, covered, segment.fields[0])
+    return replace(segment, fragment_bitmap=encode_fragment_ids(same))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import operator
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lance_core.commits.environment import SYSTEM, Environment
+from lance_core.commits.loop import MAX_PAUSE
 from lance_core.commits.options import CommitOptions
-from lance_core.dataset.maintenance.indices.create import RETRIES, by_name
+from lance_core.concurrency.backoff import backoff
+from lance_core.dataset.maintenance.indices.create import by_name
 from lance_core.dataset.maintenance.indices.segments import (
     SegmentWriter,
     covered_now,
@@ -19,28 +20,47 @@ from lance_core.dataset.maintenance.indices.segments import (
     successor_draft,
     uses_row_ids,
 )
-from lance_core.dataset.read.stored_indices import field_of, index_type, open_index, spec_of
+from lance_core.dataset.maintenance.indices.valid_segments import (
+    NewSegment,
+    commit_valid_segments,
+)
+from lance_core.dataset.read.stored_indices import (
+    field_of,
+    index_type,
+    indices_of,
+    open_index,
+    spec_of,
+)
+from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.progress_bar import progress_bar
-from lance_core.dataset.write.commit_change import new_transaction
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
-from lance_core.dataset.write.retry_on_conflict import retry_on_conflict
 from lance_core.errors import (
     CorruptFileError,
     IndexWarning,
     InvalidInputError,
     InvalidTypeError,
     ObjectNotFoundError,
+    RetryableCommitConflictError,
+    warn_caller,
 )
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.suggestions import hint, shortened
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
 from lance_core.table.manifest.feature_flags import check_writable
-from lance_core.table.transactions.operations import CreateIndex
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
+
+MAX_ROUNDS = 6
+"""Rounds of an optimization: after the first one, only indices that met a conflict are planned."""
+
+_ROUNDS_WITH_MERGES = 2
+"""Rounds in which the new rows are merged with the newest segment by default."""
+
+_FIRST_PAUSE = 0.01
+"""Seconds: the limit of the pause after the first round; later ones grow, see `backoff`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,22 +86,106 @@ class IndexOptimization:
 def optimize(
     snapshot: Snapshot, options: IndexOptimization, environment: Environment = SYSTEM
 ) -> Snapshot:
-    """Extend indices, and commit all of them at once; see `DatasetOptimizer.optimize_indices`."""
+    """Extend indices, and commit all of them at once; see `DatasetOptimizer.optimize_indices`.
+
+    After a conflict, each index whose new segment is still valid is committed without the others.
+    These are planned anew on the newest version and committed one by one, several times; an
+    `IndexWarning` names those that meet a conflict each time. Files that no version names are
+    removed.
+
+    Raises `RetryableCommitConflictError` if conflicts left all indices as they were, and the errors
+    of reading and of a commit.
+    """
     check_writable(snapshot.manifest.flags)
+    optimization = _Optimization(snapshot, options, environment)
+    optimization.run(list(_changes(snapshot, options)))
+    for number in range(1, MAX_ROUNDS):
+        if not optimization.left:
+            break
+        environment.sleep(backoff(number, _FIRST_PAUSE, MAX_PAUSE, environment.random))
+        optimization.run_again(number)
+    return optimization.outcome()
 
-    def attempt(base: Snapshot, commit_options: CommitOptions) -> Snapshot:
-        changes = list(_changes(base, options))
+
+class _Optimization:
+    """An optimization of indices in several rounds."""
+
+    def __init__(
+        self, snapshot: Snapshot, options: IndexOptimization, environment: Environment
+    ) -> None:
+        self.left: dict[str, str] = {}
+        """The indices that met a conflict, by name, and what it was."""
+        self._snapshot = snapshot
+        self._options = options
+        self._environment = environment
+        self._committed: set[str] = set()
+
+    def run(self, changes: Sequence[_Change]) -> None:
+        """Write the segments for the newest known version, and commit those that are valid."""
         if not changes:
-            return base
-        base.root.check_can_commit()
-        with discard_on_failure(base.root) as files:
-            writer = SegmentWriter(base, files, environment)
-            new = tuple(change.write(writer) for change in changes)
-            removed = tuple(one for change in changes for one in change.replaced)
-            transaction = new_transaction(base, CreateIndex(new, removed), environment)
-            return files.commit(base, transaction, commit_options)
+            return
+        snapshot, environment = self._snapshot, self._environment
+        snapshot.root.check_can_commit()
+        options = CommitOptions(age_of_files=environment.stopwatch())
+        with discard_on_failure(snapshot.root) as files:
+            writer = SegmentWriter(snapshot, files, environment)
+            new = [
+                NewSegment(change.write(writer), change.source, change.replaced, change.fragments)
+                for change in changes
+            ]
+            made = commit_valid_segments(snapshot, new, files, options, environment)
+        self._snapshot = made.snapshot
+        self._committed |= made.committed
+        self.left |= made.left
 
-    return retry_on_conflict("optimization of indices", snapshot, attempt, RETRIES, environment)
+    def run_again(self, number: int) -> None:
+        """Plan the indices that are left anew, each on the newest version, and commit it.
+
+        An index that has nothing to do any more, or does not exist, is not left.
+        """
+        left, self.left = self.left, {}
+        for name, reason in left.items():
+            self._snapshot = open_table.open_version(self._snapshot.root)
+            if any(index.name == name for index in indices_of(self._snapshot)):
+                self.left[name] = reason
+                changes = list(_changes(self._snapshot, self._options_again(name, number)))
+                del self.left[name]
+                self.run(changes)
+
+    def _options_again(self, name: str, number: int) -> IndexOptimization:
+        """The options for an index in a later round.
+
+        All rows of an index that was committed without some fragments are new. After two rounds the
+        new rows become a segment of their own, unless the caller has said what to merge: that
+        takes the least time, and cannot conflict with changes of the other segments.
+        """
+        options = replace(self._options, index_names=[name])
+        if name in self._committed:
+            options = replace(options, retrain=False)
+        if number >= _ROUNDS_WITH_MERGES and options.num_indices_to_merge is None:
+            options = replace(options, num_indices_to_merge=0)
+        return options
+
+    def outcome(self) -> Snapshot:
+        """The newest version; warns about the indices that are left.
+
+        Raises `RetryableCommitConflictError` if conflicts left all of them.
+        """
+        if not self.left:
+            return self._snapshot
+        names = ", ".join(map(shortened, self.left))
+        reason = next(iter(self.left.values()))
+        if not self._committed:
+            raise RetryableCommitConflictError(
+                f"the optimization of indices was given up after {MAX_ROUNDS} attempts, because "
+                f"other writers have changed what it needs each time: {names}: {reason}"
+            )
+        warn_caller(
+            f"optimize_indices has not added all rows to {names}, because other writers have "
+            f"changed what it needs {MAX_ROUNDS} times: {reason}; call it again",
+            IndexWarning,
+        )
+        return self._snapshot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,10 +227,9 @@ class _Change:
             return open_index(snapshot, self.source, self.spec).parameters
         except (CorruptFileError, ObjectNotFoundError) as error:
             name = shortened(self.source.name)
-            warnings.warn(
+            warn_caller(
                 f"index {name} gets default parameters, because its own cannot be read: {error}",
                 IndexWarning,
-                stacklevel=2,
             )
             assert self.source.index_details is not None
             return index_type(self.spec).parameters_of(self.source.index_details.value)
@@ -137,15 +240,12 @@ def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change
     wanted = list(named) if options.index_names is None else list(options.index_names)
     for name in wanted:
         if name not in named:
-            warnings.warn(
-                f"no index has the name {shortened(name)}{hint(name, named)}", stacklevel=2
-            )
+            warn_caller(f"no index has the name {shortened(name)}{hint(name, named)}")
             continue
         spec = _common_type(snapshot, named[name])
         if spec is None:
-            warnings.warn(
-                f"index {shortened(name)} is not optimized: its type or version is not known",
-                stacklevel=2,
+            warn_caller(
+                f"index {shortened(name)} is not optimized: its type or version is not known"
             )
             continue
         change = _change(snapshot, spec, named[name], options)

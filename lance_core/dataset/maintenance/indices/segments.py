@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.dataset.maintenance.indices.rows import (
     AddressesInFragments,
@@ -110,6 +112,34 @@ def field_files(snapshot: Snapshot, fragment_id: int, field_id: int) -> list[str
     ids = {part.id for part in field.walk()} if field is not None else set[int]()
     files = snapshot.fragment(fragment_id).files
     return [file.path for file in files if not ids.isdisjoint(file.fields)]
+
+
+def unchanged_fragments(
+    before: Snapshot, now: Snapshot, fragments: Iterable[int], field_id: int
+) -> BitMap:
+    """Those of ``fragments`` whose rows of ``before`` have the same values of a field ``now``.
+
+    Further rows may be deleted. A fragment with a row that was deleted in ``before`` and is back,
+    as after a restore, is not unchanged: an index that was built from ``before`` lacks this row.
+    """
+    return fragment_bitmap(
+        id_
+        for id_ in fragments
+        if id_ in now.fragment_positions
+        and id_ in before.fragment_positions
+        and field_files(before, id_, field_id) == field_files(now, id_, field_id)
+        and _has_no_more_rows(before, now, id_)
+    )
+
+
+def _has_no_more_rows(before: Snapshot, now: Snapshot, fragment_id: int) -> bool:
+    old, new = before.fragment(fragment_id), now.fragment(fragment_id)
+    if old.row_ids != new.row_ids:
+        return False
+    if old.deletion_file == new.deletion_file or old.deletion_file is None:
+        return True
+    deleted, still = before.deleted_offsets(old), now.deleted_offsets(new)
+    return deleted is None or (still is not None and bool(np.isin(deleted, still).all()))
 
 
 def index_parts(
