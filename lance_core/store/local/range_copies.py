@@ -76,8 +76,16 @@ class RangeCopies:
             return
         while self._running and self._waiting + len(parts) > MAX_WAITING:
             self._wait()
-        self._running.append((COPIES.submit(self._copy, parts), len(parts)))
-        self._waiting += len(parts)
+        count = len(parts)
+        self._running.append((COPIES.submit(self._run, parts), count))
+        self._waiting += count
+
+    def _run(self, parts: list[FileRange]) -> None:
+        """A task. It drops its files before it is done: the thread keeps it for longer."""
+        try:
+            self._copy(parts)
+        finally:
+            parts.clear()
 
     def _wait(self) -> None:
         """Wait for the first task."""

@@ -22,7 +22,8 @@ from lance_core.store.base import ByteRange
 from lance_core.store.functions import list_paths
 from lance_core.store.local import Disk, LocalStore, range_copies
 from lance_core.store.local import disk as disk_module
-from lance_core.store.local.range_copies import COPIES, MAX_RANGES, MAX_WAITING
+from lance_core.store.local.opened_file import OpenedFile
+from lance_core.store.local.range_copies import COPIES, TASK_BYTES, RangeCopies
 from lance_core.store.local.store import MAX_VIEW_BYTES
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
@@ -240,15 +241,31 @@ def test_few_files_are_open_while_ranges_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(range_copies, "cpu_count", lambda: 8)
+    monkeypatch.setattr(range_copies, "TASK_BYTES", 1 << 20)
+    monkeypatch.setattr(range_copies, "MAX_WAITING", 8)
     store = LocalStore(tmp_path)
     for number in range(8):
         store.put(f"source {number}", CONTENT)
     with store.open_writer("new") as writer:
         for round_ in range(80):
             store.append_from(writer, f"source {round_ % 8}", [ByteRange(0, 1_000_000)])
-            assert open_files(tmp_path) <= 1 + MAX_WAITING + MAX_RANGES
+            # The new file; what waits in tasks; and the ranges of the next task.
+            assert open_files(tmp_path) <= 1 + 8 + 2
     assert open_files(tmp_path) == 0
     assert store.head("new").size == 80_000_000
+
+
+def test_a_task_has_closed_its_files_when_it_is_done(tmp_path: Path) -> None:
+    (tmp_path / "source").write_bytes(CONTENT)
+    source = OpenedFile(os.open(tmp_path / "source", os.O_RDONLY))
+    copies = RangeCopies(lambda parts: None, needs_lock=False)
+    copies.add(source, ByteRange(0, len(CONTENT)), TASK_BYTES - len(CONTENT))
+    del source
+    # As a thread that keeps the task: what it would drop later is still held by `task`.
+    ((task, count),) = copies._running
+    task.result()
+    assert count == 1
+    assert open_files(tmp_path) == 0
 
 
 class Full(Disk):
