@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -266,9 +267,9 @@ def read_options(
     others = CREDENTIALS if CREDENTIALS & given.keys() else frozenset[str]()
     wanted = {name: found for name, found in VARIABLES.items() if name not in others}
     add_variables(given, wanted, environment)
-    _complete_emulator(given)
     refuse_misplaced_secrets(given, (*TABLE, *settings.TABLE))
     drop_unused(given, TABLE)
+    _complete_emulator(given)
     secrets = tuple(value for value in given.values() if isinstance(value, Secret))
     common = RemoteSettings.of(given)
     named = take(given, "google_bucket")
@@ -292,9 +293,14 @@ def read_options(
 def _complete_emulator(given: GivenOptions) -> None:
     """Apply Google's variable for emulators: an address, often without ``http://``.
 
-    As with Google's own libraries, requests to an emulator need neither TLS nor credentials.
+    As with Google's own libraries, requests to an emulator need neither TLS nor credentials. A key
+    that names an endpoint, and a client, are meant for another server.
     """
     if given.variables.get("google_base_url") != EMULATOR_VARIABLE:
+        return
+    _, own_endpoint = _identity(copy(given))
+    if own_endpoint is not None:
+        del given["google_base_url"], given.variables["google_base_url"]
         return
     address = plain(given["google_base_url"])
     if "://" not in address:

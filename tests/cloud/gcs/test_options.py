@@ -138,6 +138,15 @@ def test_the_options_say_where(given: dict[str, str], endpoint: str) -> None:
     assert read(**given).endpoint == endpoint
 
 
+def test_a_key_that_names_an_endpoint_counts_more_than_the_variable_of_emulators() -> None:
+    key = {"google_service_account_key": OF_EMULATOR}
+    variables = {"STORAGE_EMULATOR_HOST": "127.0.0.1:4443"}
+    allowed = SPEC.canonical_options({**key, "allow_http": "true"})
+    assert read_options(parse_uri("gs://bucket"), allowed, variables).endpoint == "http://a:1"
+    with pytest.raises(InvalidInputError, match=r"endpoint at a is not encrypted.*allow_http"):
+        read_options(parse_uri("gs://bucket"), SPEC.canonical_options(key), variables)
+
+
 @each_case(
     ("given", "text"),
     [
