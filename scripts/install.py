@@ -36,15 +36,16 @@ takes them, and what separates values there."""
 def main(arguments: list[str]) -> int:
     """Install with uv, or else with pip. Returns the exit code of what was run last."""
     with _uncompressed_wheels():
-        return _run_uv(arguments) and subprocess.call([*INSTALL, *arguments])
+        return run_uv(arguments) and subprocess.call([*INSTALL, *arguments])
 
 
-def _run_uv(arguments: list[str]) -> int:
+def run_uv(arguments: list[str], python: Path = Path(sys.executable)) -> int:
+    """Install with uv, which is installed first, for ``python``. Returns the exit code."""
     if code := subprocess.call([*INSTALL, *UV]):
         return code
     uv = str(Path(sys.executable).with_name("uv"))
     # As pip does, take the newest version of all indexes, rather than that of the first.
-    command = [uv, "pip", "install", "--python", sys.executable]
+    command = [uv, "pip", "install", "--python", str(python)]
     command += ["--index-strategy", "unsafe-best-match", *arguments]
     return subprocess.call(command, env={**settings_of_uv(_settings_of_pip()), **os.environ})
 

@@ -1,0 +1,134 @@
+"""Each distribution at the lowest versions that it allows, in an environment with nothing else.
+
+``python -m tests.packaging.lowest [NAME …]``: names of folders in ``plugins/``, or ``core``.
+A distribution is installed with its direct requirements, and those of the distributions of this
+checkout that it requires, at their lowest versions, and is used by a program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+import lance_core_dynamodb
+from scripts.install import run_uv
+from tests.packaging.environments import PLUGINS, ROOT, Environment, run, settings
+from tests.servers.azurite import running_azurite
+from tests.servers.gcs import running_gcs
+from tests.servers.moto import running_moto
+from tests.spark.java import ENVIRONMENT
+
+HERE = Path(__file__).parent
+PROJECTS = {"core": ROOT} | {path.name: path for path in PLUGINS}
+NAMES = {settings(path)["name"]: name for name, path in PROJECTS.items()}
+TABLE = HERE / "table.py"
+
+KERNELS = """
+from lance_core.plugins.manager import get_manager
+assert get_manager().encodings.kernels.fsst_decode.__module__ == "lance_core_kernels.strings"
+"""
+"""What is asserted after a program of the kernels."""
+
+FSSPEC = """
+import os, sys, fsspec, lance_core_fsspec, lance_core as lance
+files = fsspec.filesystem("file")
+uri = lance_core_fsspec.register_file_system("disk", files, os.path.abspath("t.lance"))
+table = lance.dataset(uri)
+assert table.count_rows("id IN (3, 1500, 2009)") == 3
+assert table.count_rows() == 2000
+"""
+"""Reads what the program of a table has written; the plugin does not commit to local files."""
+
+
+def closure(name: str) -> set[str]:
+    """The distributions of this checkout that ``name`` requires, and itself."""
+    required = {Requirement(text).name for text in settings(PROJECTS[name])["dependencies"]}
+    ours = [NAMES[other] for other in required if other in NAMES]
+    return {name}.union(*map(closure, ours))
+
+
+def requirements(name: str) -> list[str]:
+    """All that is installed: with the requirements as direct ones, so that uv takes the lowest."""
+    chosen = sorted(closure(name))
+    direct = {text for each in chosen for text in settings(PROJECTS[each])["dependencies"]}
+    return sorted(direct | {settings(PROJECTS[each])["name"] for each in chosen})
+
+
+def places(name: str, stack: ExitStack) -> tuple[str, dict[str, str]]:
+    """The URI and the options of the table that a distribution writes; starts its server."""
+    if name in {"s3", "dynamodb"}:
+        moto = stack.enter_context(running_moto())
+        if name == "s3":
+            return f"s3://{moto.new_bucket()}/t.lance", moto.options
+        options = moto.options | {"dynamodb_endpoint": moto.endpoint}
+        lance_core_dynamodb.create_table("commits", options)
+        return "file+ddb://{}/t.lance?ddbTableName=commits", options
+    if name == "gcs":
+        gcs = stack.enter_context(running_gcs())
+        return f"gs://{gcs.new_bucket()}/t.lance", gcs.options
+    if name == "azure":
+        azurite = stack.enter_context(running_azurite())
+        return f"az://{azurite.new_container()}/t.lance", azurite.options
+    scheme = {"lease": "file+lease://{}/", "sql": "file+sql://{}/"}.get(name, "{}/")
+    return f"{scheme}t.lance", {}
+
+
+def use(name: str, made: Environment) -> str:
+    """What the programs of a distribution print; raises if one fails."""
+    if name == "explorer":
+        command = ["-I", "-m", "lance_core_explorer", "--short", "--only", "append", "--seconds=20"]
+        return run(made.folder / "bin" / "python", *command, cwd=made.folder)
+    program = HERE / "spark.py" if name == "spark" else TABLE
+    with ExitStack() as stack:
+        uri, options = places(name, stack)
+        python = [made.folder / "bin" / "python", "-I"]
+        told = run(*python, program, uri.format(made.folder), json.dumps(options), cwd=made.folder)
+    checks = {"kernels": KERNELS, "fsspec": FSSPEC}.get(name)
+    return told + (made.python(checks) if checks else "")
+
+
+def results(names: list[str], folder: Path) -> Iterator[tuple[str, str | None]]:
+    """Each distribution's name, and why it fails at its lowest versions."""
+    wheels = folder / "wheels"
+    needed = sorted(set().union(*map(closure, names)))
+    command = ["-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    run(sys.executable, *command, "--wheel-dir", wheels, *(PROJECTS[each] for each in needed))
+    for name in names:
+        made = Environment.make(folder / name, wheels)
+        chosen = ["--resolution", "lowest-direct", "--find-links", str(wheels), *requirements(name)]
+        if run_uv(chosen, made.folder / "bin" / "python"):
+            yield name, "its lowest versions cannot be installed"
+            continue
+        try:
+            use(name, made)
+        except AssertionError as error:
+            yield name, str(error)
+        else:
+            yield name, None
+
+
+def main(names: list[str]) -> int:
+    """Print a line for each distribution; returns 1 if one fails."""
+    failed = False
+    os.environ.update(ENVIRONMENT)
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
+        for name, why in results(names or list(PROJECTS), Path(folder)):
+            failed |= why is not None
+            seconds = time.monotonic() - start
+            sys.stdout.write(f"{name}: {'passed' if why is None else why} ({seconds:.0f} s)\n")
+            sys.stdout.flush()
+            start = time.monotonic()
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
