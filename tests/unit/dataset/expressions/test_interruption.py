@@ -39,8 +39,8 @@ replace(s, 'x', s); replace(s, '', s); regexp_replace(s, 'x', s, 'g'); regexp_re
 array_to_string(l, s); array_to_string(l, repeat('x', 100000)); array_replace_all(l, 'a', s)
 array_append(l, repeat('x', 10000000)); CASE WHEN n > 1 THEN repeat('x', 10000000) ELSE s END
 coalesce(NULL, repeat('x', 1000000)); greatest(s, repeat('y', 10000000))
-nullif(repeat('y', 10000000), s); upper(repeat('x', 200000000)); substr(repeat('y', 200000000), 1)
-concat(repeat('x', 100000000), repeat('y', 100000000), repeat('z', 100000000))
+nullif(repeat('y', 10000000), s); upper(repeat('x', 20000000)); substr(repeat('y', 20000000), 1)
+concat(repeat('x', 10000000), repeat('y', 10000000), repeat('z', 10000000))
 """
 
 
