@@ -56,7 +56,8 @@ AREAS = {
     "merges": Area(
         (f"{_WRITE}/merge_insert",),
         (
-            *(f"{_UNIT}/write/merge_insert", f"{_UNIT}/test_merge_insert.py"),
+            *(f"{_UNIT}/write/merge_insert", f"{_UNIT}/test_merge_effects.py"),
+            f"{_UNIT}/test_merge_insert.py",
             f"{_UNIT}/test_concurrent_changes.py",
         ),
         110,

@@ -1,4 +1,4 @@
-"""A certificate for this machine that nobody vouches for."""
+"""A certificate for this machine that no authority has signed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Sorted runs in local files, merged within a memory budget and with few open files.
 
-Whoever sorts more rows than fit into memory writes them as *runs*: files whose rows are in order,
+A sort of more rows than fit into memory writes them as *runs*: files whose rows are in order,
 in blocks. A merge reads one block of each run at a time. So the number of runs that are merged at
 once is limited, by `MAX_OPEN_RUNS` and by the largest block; more runs are merged in several
 passes, each of which makes one run of neighbouring ones.

@@ -85,7 +85,7 @@ def _connection_failure(error: Any, kinds: set[str]) -> RequestError:
 def trusted_file(session: Any) -> str | None:
     """The file of certificates in SSL_CERT_FILE, unless the SDK finds another one; or None.
 
-    The SDK ignores this variable, but object_store, and so pylance, heeds it. ``session`` is a
+    The SDK ignores this variable, but object_store, and so pylance, uses it. ``session`` is a
     boto3 session.
     """
     configured = session._session.get_config_variable("ca_bundle")  # noqa: SLF001 (no other way)

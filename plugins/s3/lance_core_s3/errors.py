@@ -62,7 +62,7 @@ _STATUS: Mapping[int, Failure] = {
 }
 
 _NO_ROOM = 507
-"""The status of a server without room. It refuses by definition, whoever sends it."""
+"""The status of a server without room. It is a refusal from any server."""
 
 _NO_CREDENTIALS = (
     "no credentials for S3 were found: give storage options 'aws_access_key_id' and "
@@ -133,7 +133,7 @@ def _not_an_object(response: Mapping[str, Any], code: str, operation: str) -> st
     if code == "NoSuchBucket":
         return "the bucket does not exist"
     if operation == "ListObjectsV2":
-        # S3 lists no objects with a success. Whoever says 404 knows no such bucket.
+        # S3 lists no objects with a success. A server that answers 404 has no such bucket.
         return "no listing is there, so this is not the bucket"
     if operation == "HeadObject" or code.isalpha():
         return ""

@@ -26,7 +26,7 @@ from tests.servers.certificate import write_certificate
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a certificate for this machine that nobody vouches for, and its key."""
+    """A folder with a certificate for this machine that no authority has signed, and its key."""
     return write_certificate(tmp_path_factory.mktemp("tls"))
 
 

@@ -69,7 +69,7 @@ def pages(certificate: Path | None = None) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a certificate for this machine that nobody vouches for, and its key."""
+    """A folder with a certificate for this machine that no authority has signed, and its key."""
     return write_certificate(tmp_path_factory.mktemp("tls"))
 
 
