@@ -28,6 +28,12 @@ Mask = npt.NDArray[np.bool_]
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY_SECONDS = 86_400
+_UTF8 = (
+    r"\A(?:[\x00-\x7F]|[\xC2-\xDF][\x80-\xBF]|\xE0[\xA0-\xBF][\x80-\xBF]"
+    r"|[\xE1-\xEC\xEE\xEF][\x80-\xBF]{2}|\xED[\x80-\x9F][\x80-\xBF]"
+    r"|\xF0[\x90-\xBF][\x80-\xBF]{2}|[\xF1-\xF3][\x80-\xBF]{3}|\xF4[\x80-\x8F][\x80-\xBF]{2})*\z"
+)
+"""A pattern of the bytes that are UTF-8; Arrow matches patterns of bytes byte by byte."""
 
 
 def convert(value: Datum, kind: pa.DataType, strict: bool) -> Datum:
@@ -73,7 +79,7 @@ def _rules() -> tuple[tuple[_Check, tuple[_Check, ...], _Rule], ...]:
         (types.is_time, (types.is_time, types.is_integer, types.is_timestamp, is_text), _times),
         (types.is_duration, (types.is_integer, types.is_duration), _durations),
         (is_text, (*numbers, *counts, *times, is_bytes), _texts),
-        (is_bytes, (is_text, is_bytes), _others),
+        (is_bytes, (is_text, is_bytes), _bytes),
     )
 
 
@@ -335,12 +341,26 @@ def _durations(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
 
 
 def _texts(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+    if is_bytes(values.type):
+        # Arrow has kernels neither of patterns nor of casts to text for all types of bytes.
+        values = pc.cast(values, pa.large_binary())
+        wrong = ~_numpy_booleans(pc.match_substring_regex(values, _UTF8))
+        values = _with_nulls(values, _checked(values, wrong, kind, strict))
     write = text_kernel(values.type)
     return pc.cast(values if write is None else write(values), kind)
 
 
-def _others(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+def _bytes(values: pa.Array, kind: pa.DataType, strict: bool) -> pa.Array:
+    if pa.types.is_fixed_size_binary(kind) and values.type != kind:
+        values = pc.cast(values, pa.binary())
+        wrong = _numpy(pc.binary_length(values)) != kind.byte_width
+        values = _with_nulls(values, _checked(values, wrong, kind, strict))
     return pc.cast(values, kind)
+
+
+def _numpy_booleans(values: pa.BooleanArray) -> Mask:
+    mask: Mask = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    return mask
 
 
 def caster(kind: pa.DataType, strict: bool) -> functools.partial[Datum]:

@@ -66,6 +66,11 @@ DIFFERENCES = (
         ("power",),
     ),
     Difference(
+        *("`trunc(-0.0)` of a literal", "0.0, as of a column", "-0.0"),
+        "a function has one value, whatever its argument is",
+        ("trunc",),
+    ),
+    Difference(
         *("`trunc(x, 300)`, `round(x, -400)`", "the number, 0", "infinite or NaN"),
         "digits that a float does not have change nothing",
         ("trunc", "round"),
@@ -89,6 +94,16 @@ DIFFERENCES = (
         *("`date_trunc('minute', tz)` where offsets have seconds (before 1900)", "local minutes"),
         *("minutes of UTC", "the parts of a timestamp with a zone are local"),
         ("date_trunc",),
+    ),
+    Difference(
+        *("`date_bin` of a negative interval", "`InvalidInputError`"),
+        *("other times before and after 1970", "a bin has a length"),
+        ("date_bin",),
+    ),
+    Difference(
+        *("`date_bin` of timestamps with a zone", "the unit of the column", "nanoseconds"),
+        "the unit of the column holds them",
+        ("date_bin",),
     ),
     Difference(
         *("`date_bin` with months, `d + interval '1 day'`, `extract`", "supported"),
@@ -174,6 +189,10 @@ DIFFERENCES = (
     Difference(
         *("`CAST(x AS decimal(38, 20))` of a float", "exact", "digits that the float lacks"),
         "pylance multiplies in floating-point",
+    ),
+    Difference(
+        *("`1.005` stored as decimal(10, 2)", "1.01", "1.00"),
+        "the literal has an exact value, of which halves are rounded away from zero",
     ),
     Difference(
         *("text as decimal: `1e2`, the empty text, `.`", "100, error, error", "error, 0, 0"),

@@ -203,15 +203,15 @@ def _with_nulls(counts: pa.Array, value: pa.Array) -> pa.Array:
 def date_bin(stride: Node, node: Node, origin: Node | None = None) -> Node:
     """The start of the bin of length ``stride`` that contains a moment; a bin starts at ``origin``.
 
-    ``stride``: an interval of months only, or without months. ``origin``: a date or timestamp
+    ``stride``: more than zero, of months only or without months. ``origin``: a date or timestamp
     without a zone (1970-01-01).
     """
     interval = interval_of("date_bin", stride)
-    length = abs(interval.days * _DAY + interval.nanoseconds)
-    if not (length or interval.months):
-        raise InvalidInputError("date_bin needs an interval that is not zero")
+    length = interval.days * _DAY + interval.nanoseconds
     if length and interval.months:
         raise UnsupportedFeatureError("date_bin with months and a part of months")
+    if length + interval.months <= 0:
+        raise InvalidInputError("date_bin needs an interval that is longer than zero")
     if is_text(node.type) or pa.types.is_date(node.type):
         node = converted(node, pa.timestamp("us"))
     start = 0 if origin is None else _nanoseconds(origin)
@@ -221,7 +221,7 @@ def date_bin(stride: Node, node: Node, origin: Node | None = None) -> Node:
     elif pa.types.is_timestamp(kind) and length:
         kernel = functools.partial(_bins, length=length, start=start)
     elif pa.types.is_timestamp(kind):
-        kernel = functools.partial(_month_bins, months=abs(interval.months), start=start)
+        kernel = functools.partial(_month_bins, months=interval.months, start=start)
     else:
         raise InvalidInputError(f"date_bin does not work on {kind}")
     return call("date_bin", kernel, node, kind=kind)

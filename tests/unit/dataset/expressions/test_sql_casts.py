@@ -260,3 +260,19 @@ def test_local_times_become_instants_in_the_zone_of_the_target() -> None:
     for text, hours in (("s", [17, 12]), ("t", [17, 17])):
         found = values(f"CAST(arrow_cast({text}, {kind}) AS bigint)", data)
         assert [(second - 1577836800) // 3600 for second in found] == hours
+
+
+@each_case("source", [pa.binary(), pa.large_binary(), pa.binary_view()])
+def test_bytes_that_do_not_fit_are_errors_and_null_in_a_try_cast(source: pa.DataType) -> None:
+    """Text must be UTF-8: no lone continuation, no surrogate, no overlong form."""
+    stored = [b"", "ß\n\U0010ffff".encode(), None, b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xff"]
+    data = pa.table({"s": pa.array(stored, source)})
+    texts = ["", "ß\n\U0010ffff", *[None] * 5]
+    for kind in ("Utf8", "LargeUtf8", "Utf8View", "Dictionary(Int32, Utf8)"):
+        assert values(f"arrow_try_cast(s, '{kind}')", data) == texts
+        assert values(f"arrow_cast(s, '{kind}')", data.slice(0, 3)) == texts[:3]
+    of_two = [None, None, None, b"a\xc3", None, b"\xc0\x80", None]
+    assert values("arrow_try_cast(s, 'FixedSizeBinary(2)')", data) == of_two
+    for text, row in (("CAST(s AS string)", 3), ("arrow_cast(s, 'FixedSizeBinary(2)')", 4)):
+        with pytest.raises(InvalidInputError, match=r"CAST: b'.*' is not in range as"):
+            values(text, data.slice(row, 1))

@@ -88,6 +88,8 @@ def test_parts_of_times_and_durations() -> None:
         ("date_trunc('fortnight', t)", "fortnight"),
         ("date_bin(interval '1 month 1 day', t)", "months"),
         ("date_bin(interval '0 days', t)", "zero"),
+        ("date_bin(interval '-1 day', t)", "zero"),
+        ("date_bin(interval '-1 month', t)", "zero"),
         ("date_bin(p, t)", "not a literal"),
         ("d + interval '1 fortnight'", "fortnight"),
         ("d + interval 'x'", "'x' is not an interval"),
