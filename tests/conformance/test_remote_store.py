@@ -68,6 +68,8 @@ class TestRemoteStoreWithoutConditions(ObjectStoreTests):
 
 class TestCommitsToARemoteStore(CommitHandlerTests):
     in_process_only = "the service is in the memory of one process"
+    without_service = "the handler talks to the store alone"
+    tables_share_nothing = "each table has a store of its own"
 
     @pytest.fixture
     def store(self) -> ObjectStore:
