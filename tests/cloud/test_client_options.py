@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import boto3
@@ -16,6 +15,7 @@ import lance_core as lance
 from lance_core.errors import LanceError, StoreError
 from lance_core.plugins.store_cache import open_store
 from tests.each_case import each_case
+from tests.patience import LASTING, ends_within
 from tests.servers.azurite import Azurite
 from tests.servers.gcs import GcsServer
 from tests.servers.moto import Moto
@@ -30,13 +30,14 @@ class Recorder:
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.delay = 0.0
+        self._is_closing = Event()
         recorder = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 recorder.requests.append((self.path, headers))
-                time.sleep(recorder.delay)
+                recorder._is_closing.wait(recorder.delay)
                 self.send_response(404)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -51,6 +52,7 @@ class Recorder:
         self._thread.start()
 
     def close(self) -> None:
+        self._is_closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -129,14 +131,13 @@ def test_excluded_hosts_are_reached_without_the_proxy(
 @each_case("kind", AT)
 @each_case("name", ["read_timeout", "timeout", "variable"])
 def test_a_time_out_is_felt(kind: str, name: str, recorder: Recorder) -> None:
-    recorder.delay = 3.0
+    recorder.delay = LASTING
     options = {} if name == "variable" else {name: "200ms"}
     with pytest.MonkeyPatch.context() as patch:
         if name == "variable":
             patch.setenv(f"{PREFIX[kind]}timeout".upper(), "200ms")
-        start = time.monotonic()
-        head(kind, recorder.url, options)
-    assert time.monotonic() - start < 2.0
+        with ends_within(2):
+            head(kind, recorder.url, options)
 
 
 def test_a_variable_allows_addresses_without_tls(
@@ -211,13 +212,13 @@ def test_the_variable_of_emulators_opens_a_table_without_a_login(
 def test_a_silent_metadata_service_costs_at_most_three_seconds(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorder.delay = 20.0
+    recorder.delay = LASTING
     monkeypatch.delenv("NO_GCE_CHECK")
     monkeypatch.setenv("GCE_METADATA_IP", recorder.url.removeprefix("http://"))
-    start = time.monotonic()
-    with pytest.raises(StoreError, match="no credentials were found: give google_service_account"):
+    message = "no credentials were found: give google_service_account"
+    with ends_within(3), pytest.raises(StoreError, match=message):
         lance.dataset("gs://bucket/t")
-    assert time.monotonic() - start < 3.5
+    assert len(recorder.requests) == 1  # each one may take three seconds
 
 
 @each_case(
@@ -232,8 +233,6 @@ def test_a_silent_metadata_service_costs_at_most_three_seconds(
 def test_a_missing_login_is_told_at_once_with_the_options_that_help(
     uri: str, options: dict[str, str], text: str
 ) -> None:
-    start = time.monotonic()
-    with pytest.raises(LanceError) as caught:
+    with ends_within(5), pytest.raises(LanceError) as caught:
         lance.dataset(uri, storage_options=options)
     assert text in str(caught.value)
-    assert time.monotonic() - start < 5.0
