@@ -50,6 +50,8 @@ AREAS = {
             *(f"{_UNIT}/test_concurrent_changes.py", f"{_UNIT}/write/test_commit.py"),
             *(f"{_UNIT}/test_append_race.py", f"{_UNIT}/test_tags.py"),
             *(f"{_UNIT}/test_durability.py", f"{_UNIT}/maintenance/test_clone.py"),
+            *(f"{_UNIT}/snapshot/test_versions.py", "tests/unit/plugins/test_handler_choice.py"),
+            *("tests/liars/test_commit_handlers.py", "tests/liars/test_manifest_stores.py"),
         ),
         180,
     ),
@@ -71,7 +73,7 @@ AREAS = {
             )
         ),
         (
-            f"{_UNIT}/write",
+            *(f"{_UNIT}/write", f"{_UNIT}/blobs/test_blobs.py"),
             f"{_UNIT}/test_concurrent_changes.py",
             "tests/interop/test_stable_row_ids_interop.py",
         ),

@@ -68,12 +68,12 @@ class CheckedManifestStore(ExternalManifestStore):
         )
         for name, value, kind in fields:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise self._wrong_field(what, name, value)
+                raise self._wrong_field(what, name, type_of(value))
         if not 0 < answer.version < 1 << 64:
-            raise self._wrong_field(what, "version", answer.version)
+            raise self._wrong_field(what, "version", str(answer.version))
         if answer.size is not None and answer.size < 0:
-            raise self._wrong_field(what, "size", answer.size)
+            raise self._wrong_field(what, "size", str(answer.size))
         return answer
 
-    def _wrong_field(self, what: str, name: str, value: object) -> StoreError:
-        return self._calls.false(what, f"a ManifestEntry whose {name} is {type_of(value)}")
+    def _wrong_field(self, what: str, name: str, value: str) -> StoreError:
+        return self._calls.false(what, f"a ManifestEntry whose {name} is {value}")

@@ -34,6 +34,16 @@ def test_put_if_absent_is_one_call() -> None:
     assert store.trace.counts == {"put": 1}
 
 
+def test_a_read_only_handler_refuses_before_and_at_the_commit() -> None:
+    store = MemoryStore()
+    handler = ReadOnlyCommitHandler(store)
+    with pytest.raises(NoSafeCommitHandlerError, match="read-only"):
+        handler.check_can_commit()
+    with pytest.raises(NoSafeCommitHandlerError, match="version 1: this handler is read-only"):
+        handler.commit(first_candidate())
+    assert list_paths(store) == []
+
+
 def test_a_rename_leaves_only_the_manifest() -> None:
     store, candidate = MemoryStore(), first_candidate()
     RenameCommitHandler(store).commit(candidate)

@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.environment import Environment
+from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
+from lance_core.commits.history import read_version
+from lance_core.commits.loop import commit_transaction
 from lance_core.commits.rebase import discard_merged, rebased
 from lance_core.errors import CommitError, CorruptFileError, RetryableCommitConflictError
 from lance_core.store.base import ObjectStore
@@ -21,7 +25,8 @@ from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.deletion import RowOffsets, decode_deletions, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFile
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.manifest.file import ManifestFile
+from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
+from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.apply import CommitFacts, apply
 from lance_core.table.transactions.operations.append import Append
 from lance_core.table.transactions.operations.delete import Delete
@@ -149,6 +154,40 @@ def test_only_what_rebasing_wrote_is_discarded() -> None:
     assert list_paths(table.store) == before
     discard_merged(table.store, mine, mine)
     assert list_paths(table.store) == before
+
+
+def test_a_commit_that_came_too_late_discards_what_its_lost_attempts_have_merged() -> None:
+    table, lost = Table.new(), []
+    store = table.store
+    store.put(manifest_path(1), serialize_manifest_file(table.newest))
+    mine, first, second = (table.delete({0: {row}}) for row in (1, 2, 3))
+
+    class Overtaken(PutIfAbsentCommitHandler):
+        def commit(self, candidate: Candidate) -> ManifestLocation:
+            if candidate.version == 3 and not lost:
+                lost.extend(list_paths(store, "_deletions"))
+                commit_transaction(PutIfAbsentCommitHandler(store), store, second)
+            return super().commit(candidate)
+
+    commit_transaction(PutIfAbsentCommitHandler(store), store, first)
+    made = commit_transaction(Overtaken(store), store, mine)
+    assert made.location.version == 4
+    assert len(lost) == 4  # of the three deletes, and the first merge
+    named = {
+        file.store_path(0)
+        for location in PutIfAbsentCommitHandler(store).list_versions()
+        for fragment in read_version(store, location).file.manifest.fragments
+        if (file := fragment.deletion_file) is not None
+    }
+    left = {path for path in list_paths(store, "_deletions") if path.startswith("_deletions/0-")}
+    given = {
+        one.deletion_file.store_path(0)
+        for change in (mine, first, second)
+        if isinstance(change.operation, Delete)
+        for one in change.operation.updated_fragments
+        if one.deletion_file is not None
+    }
+    assert left == named | given
 
 
 def test_files_of_deletions_that_lie_elsewhere_are_not_discarded() -> None:

@@ -62,6 +62,11 @@ def test_blobs_of_version_2_are_kept_by_their_sizes(uri: str) -> None:
             [(1, 1), (1, 1), (1, 2), (0, 0)],
         ),
         (
+            {"inline_size_threshold": 10, "pack_file_size_threshold": 45},
+            0,
+            [(1, 1), (1, 2), (1, 3), (0, 0)],
+        ),
+        (
             {"inline_size_threshold": 10, "dedicated_size_threshold": 20},
             None,
             [(1, 1), (2, 2), (1, 1), (0, 0)],

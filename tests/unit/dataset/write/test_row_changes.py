@@ -129,6 +129,7 @@ def test_without_changes_nothing_is_committed(tmp_path: Path) -> None:
 BAD: list[tuple[list[pa.RecordBatch], type[Exception], str]] = [
     ([batch((3, UPDATE_I, 1, ""), (3, UPDATE_S, 1, ""))], MergeError, "several rows"),
     ([batch((3, UPDATE_I, 1, "")), batch((3, DELETE, 1, ""))], MergeError, "several rows"),
+    ([batch((15, DELETE, 1, ""), (15, UPDATE_S, 1, ""))], MergeError, "row 5 of fragment 1:"),
     ([batch((None, INSERT, 1, "")), batch((3, UPDATE_I, 1, ""))], InvalidInputError, "come after"),
     ([batch((None, DELETE, 1, ""))], InvalidInputError, "has no address"),
     ([batch((3, 4, 1, ""))], InvalidInputError, "_action"),

@@ -13,15 +13,12 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.datafile.writer import FileWriter
-from lance_core.dataset.blobs.side_files import SideFiles
 from lance_core.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
     InvalidInputError,
     LanceError,
     SchemaMismatchError,
-    StoreError,
     UnsupportedFeatureError,
 )
 from lance_core.file import LanceFileReader
@@ -255,23 +252,6 @@ def test_a_failure_leaves_nothing_behind(
             lance.dataset(uri)
     else:
         assert lance.dataset(uri).to_table().equals(expected)
-
-
-@pytest.mark.parametrize("failing", [SideFiles, FileWriter])
-def test_a_file_with_blobs_that_cannot_be_finished_raises_why_and_leaves_nothing(
-    uri: str, monkeypatch: pytest.MonkeyPatch, failing: type
-) -> None:
-    def fail(_: object) -> None:
-        raise StoreError("the disk is full")
-
-    schema = pa.schema([lance.blob_field("b")])
-    blobs = pa.table([lance.blob_array([bytes(100_000), bytes(8 << 20)])], schema=schema)
-    dataset = lance.write_dataset(blobs, uri)
-    before = files_of(uri)
-    monkeypatch.setattr(failing, "close" if failing is SideFiles else "finish", fail)
-    with pytest.raises(StoreError, match="the disk is full"):
-        lance.write_dataset(blobs, dataset, mode="append")
-    assert files_of(uri) == before
 
 
 @pytest.mark.parametrize("how", ["removed", "dropped"])

@@ -96,6 +96,8 @@ def test_the_lock_of_another_machine_is_respected(
         move_under_lock(Disk(), *paths)
     assert lock.read_bytes() == content
     assert not Path(paths[1]).exists()
+    opened = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    assert str(lock) not in [os.path.realpath(link) for link in opened]
 
 
 def test_a_lock_has_a_bounded_name(tmp_path: Path) -> None:

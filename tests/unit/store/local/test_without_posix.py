@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from lance_core.store.local import positioned_io
+
 TAKEN_AWAY = """
 import ctypes, errno, mmap, os, sys
 sys.modules["fcntl"] = sys.modules["resource"] = None
@@ -57,3 +61,25 @@ def test_a_table_lives_without_the_calls_that_windows_lacks(tmp_path: Path) -> N
     command = [sys.executable, "-c", TAKEN_AWAY + PROGRAM, str(tmp_path / "t.lance")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("has_positions", [True, False])
+def test_bytes_are_read_and_written_at_positions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_positions: bool
+) -> None:
+    monkeypatch.setattr(positioned_io, "_HAS_POSITIONS", has_positions)
+    views = [memoryview(part) for part in (b"", b"abc", b"", b"de")]
+    buffer = bytearray(b"......")
+    with (tmp_path / "file").open("w+b") as file:
+        descriptor, position = file.fileno(), 2
+        while position < 7:
+            done = positioned_io.write_at(descriptor, views, position)
+            assert done == (5 if has_positions else len(next(filter(None, views), b"")))
+            position += done
+            views = views[2:]
+        assert positioned_io.write_at(descriptor, [memoryview(b"")], 2) == 0
+        assert positioned_io.read_at(descriptor, 3, 3) == b"bcd"
+        assert positioned_io.read_at(descriptor, 3, 7) == b""
+        assert positioned_io.read_into(descriptor, memoryview(buffer), 4) == 3
+        assert positioned_io.read_at(descriptor, 3, 0) == b"\0\0a"
+    assert buffer == b"cde..."

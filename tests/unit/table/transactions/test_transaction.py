@@ -28,6 +28,11 @@ from lance_core.table.transactions.operations import (
     PreservedOperation,
     UnknownOperation,
 )
+from lance_core.table.transactions.operations.key_filter import (
+    BloomKeys,
+    ExactKeys,
+    KeyExistenceFilter,
+)
 from lance_core.table.transactions.transaction import Transaction
 from tests.each_case import each_case
 
@@ -176,6 +181,17 @@ def test_every_operation_of_the_message_is_known() -> None:
         getattr(message, arm).SetInParent()
         kinds = Transaction.from_proto(message).operation.kinds
         assert OperationKind.UNKNOWN not in kinds, arm
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [ExactKeys((5, 7), UNKNOWN), BloomKeys(b"bits", 32, 3, 0.25, UNKNOWN), None],
+    ids=["exact", "bloom", "none"],
+)
+def test_what_is_unknown_in_a_filter_of_keys_is_kept(keys: ExactKeys | BloomKeys | None) -> None:
+    for unknown in (b"", UNKNOWN):
+        stored = KeyExistenceFilter((1, 4), keys, unknown)
+        assert KeyExistenceFilter.from_proto(stored.to_proto()) == stored
 
 
 @each_case("number", [116, 201, 127])
