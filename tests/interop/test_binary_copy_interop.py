@@ -275,3 +275,25 @@ def test_a_file_ends_after_the_target_rows(tmp_path: Path, version: str) -> None
     counts = [one.count_rows() for one in lance.dataset(uri).get_fragments()]
     assert counts == [2 * ROWS, 2 * ROWS, ROWS]
     check(uri, expected)
+
+
+@each_case("version", ["2.1", "2.2"])
+@each_case("first, second", [(True, False), (False, True), (True, True), (False, False)])
+def test_pages_that_differ_in_which_structs_may_be_null_are_not_copied_side_by_side(
+    tmp_path: Path, version: str, first: bool, second: bool
+) -> None:
+    uri = str(tmp_path / "t")
+    for has_nulls in (first, second):
+        values = [
+            None if has_nulls and n % 5 == 0 else {"l": [n] * (n % 3), "z": n} for n in range(200)
+        ]
+        kind = pa.struct({"l": pa.list_(pa.int32()), "z": pa.int64()})
+        table = pa.table({"s": pa.array(values, kind), "same": range(200)})
+        lance.write_dataset(table, uri, mode="append", data_storage_version=version)
+    expected = lance.dataset(uri).to_table()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "MERGE_BYTES", 0)
+        patch.setattr(merge_groups, "MAX_NUMBER_BYTES", 0)
+        copied = compact(uri)
+    assert (copied.counts.pages_reencoded > 0) == (first != second)
+    check_rows(uri, expected)

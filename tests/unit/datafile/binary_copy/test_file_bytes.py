@@ -7,6 +7,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from lance_core.datafile.binary_copy import file_bytes
@@ -37,6 +38,12 @@ def test_ranges_are_those_of_their_files(monkeypatch: pytest.MonkeyPatch, has_vi
     assert [bytes(one) for one in found.get(ranges)] == expected
     files, starts, sizes = np.array([0, 1]), np.array([3, 0]), np.array([5, 100])
     assert [bytes(one) for one in found.slices(files, starts, sizes)] == expected
+    some = [pa.py_buffer(CONTENTS[0][3:8])]
+    with mock.patch.object(MemoryStore, "get_ranges", return_value=some) as read:
+        assert [bytes(one) for one in found.get(ranges[:1])] == expected[:1]
+    assert [list(call.args[1]) for call in read.call_args_list] == (
+        [] if has_views else [[ByteRange(3, 8)]]
+    )
     assert [found.path(number) for number in range(3)] == ["0", "1", "2"]
 
 
