@@ -57,9 +57,6 @@ EQUIVALENT: dict[str, str] = {
     "lance_core.dataset.maintenance.compaction.field_groups:_sizer: 1 -> 2 #1": (
         "a file has at least one row, and the least bytes of a group are those of many rows"
     ),
-    "lance_core.dataset.maintenance.compaction.copy_inputs:_places: 1 -> 2 #1": (
-        "for numpy every negative size of a dimension is one to compute"
-    ),
     "lance_core.datafile.binary_copy.file_copy:FileCopy.write: True -> False": (
         "there are as many pieces as layouts: both are made from the fields of the schema"
     ),
@@ -68,13 +65,6 @@ EQUIVALENT: dict[str, str] = {
     ),
     "lance_core.datafile.binary_copy.merge_groups:_have_buffers: 0 -> 1": (
         "without forms there are no pages, so that the first buffer of each is that of none"
-    ),
-    "lance_core.datafile.binary_copy.merge_groups:_ParsedEncodings._parsed: 1 -> 2 #1": (
-        "every negative number stands for a page that does not merge"
-    ),
-    "lance_core.datafile.binary_copy.merge_groups:_may_merge: sizes < MAX_PAGE_BYTES -> "
-    "sizes <= MAX_PAGE_BYTES": (
-        "pages of exactly the maximum have the same rows, merged or not; the limit is one of speed"
     ),
 }
 """By key, the reason."""

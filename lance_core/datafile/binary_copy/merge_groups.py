@@ -61,6 +61,9 @@ strings in a large page.
 _MAX_ENCODING_BYTES = 512
 """Maximum bytes of the encoding of a page that merges, without the symbols of FSST codes."""
 
+_STAYS = -1
+"""Instead of the number of a form: the page does not merge."""
+
 MINI_BLOCK_BUFFERS = 2
 """Buffers of a mini-block page without dictionary and lists: chunk words and chunks."""
 
@@ -100,7 +103,7 @@ def merge_groups(
     """
     places = np.flatnonzero(_may_merge(table, pages, must_copy=must_copy))
     forms, of_page = _forms_of(table, pages[places], parser)
-    places, of_page = places[of_page >= 0], of_page[of_page >= 0]
+    places, of_page = places[of_page != _STAYS], of_page[of_page != _STAYS]
     if not len(places):
         return []
     pages = pages[places]
@@ -123,7 +126,7 @@ def merge_groups(
 def _may_merge(table: SourcePages, pages: Ints, *, must_copy: bool) -> npt.NDArray[np.bool_]:
     """False for pages that do not merge, whatever their form is."""
     sizes = table.sizes_of(pages)
-    found: npt.NDArray[np.bool_] = (sizes < MAX_PAGE_BYTES) & (table.rows[pages] > 0)
+    found: npt.NDArray[np.bool_] = (sizes <= MAX_PAGE_BYTES) & (table.rows[pages] > 0)
     encoding = table.middle_stops[pages] - table.encoding_starts[pages]
     is_short = encoding <= _MAX_ENCODING_BYTES
     if must_copy:
@@ -137,8 +140,8 @@ def _may_merge(table: SourcePages, pages: Ints, *, must_copy: bool) -> npt.NDArr
 def _forms_of(table: SourcePages, pages: Ints, parser: ColumnParser) -> tuple[list[AnyForm], Ints]:
     """The forms of ``pages``, and for each page the number of its form.
 
-    The number is -1 for pages that do not merge. The pages of a form have the same encoding and
-    number of rows; the symbols of FSST codes are those of one of the pages.
+    The number is `_STAYS` for pages that do not merge. The pages of a form have the same encoding
+    and number of rows; the symbols of FSST codes are those of one of the pages.
     """
     parsed = _ParsedEncodings(parser)
     raw = table.raw
@@ -152,9 +155,9 @@ def _forms_of(table: SourcePages, pages: Ints, parser: ColumnParser) -> tuple[li
         np.int64,
     )
     forms = parsed.forms
-    chosen = np.flatnonzero(of_page >= 0)
+    chosen = np.flatnonzero(of_page != _STAYS)
     is_wrong = ~_have_buffers(table, pages[chosen], of_page[chosen], parsed.least)
-    of_page[chosen[is_wrong]] = -1
+    of_page[chosen[is_wrong]] = _STAYS
     return forms, of_page
 
 
@@ -172,7 +175,7 @@ class _ParsedEncodings:
         self._symbols_at: dict[int, int] = {}
 
     def number(self, encoding: bytes, num_rows: int) -> int:
-        """The number of the form of a page with ``num_rows`` rows; -1 if it does not merge."""
+        """The number of the form of a page of ``num_rows`` rows; `_STAYS` if it does not merge."""
         found = self._numbers.get(self._key(encoding, num_rows))
         if found is None:
             found = self._parsed(encoding, num_rows)
@@ -188,10 +191,10 @@ class _ParsedEncodings:
     def _parsed(self, encoding: bytes, num_rows: int) -> int:
         form = page_form(self._parser.page_encoding(encoding), num_rows)
         if form is None or not _is_small(form, num_rows):
-            return -1
+            return _STAYS
         if isinstance(form, CodeForm):
             if len(form.symbols) != TABLE_BYTES:
-                return -1
+                return _STAYS
             self._symbols_at.setdefault(len(encoding), encoding.index(form.symbols))
         self.forms.append(form)
         self.least.append(_min_sizes(form, num_rows))

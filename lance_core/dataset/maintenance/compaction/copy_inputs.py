@@ -228,4 +228,4 @@ def _places(fragment: Fragment, layouts: Sequence[FieldLayout]) -> _Places:
             places += [(0, NO_COPY)] * len(ids)
         else:
             places += [(number, columns[number][id_]) for id_ in ids]
-    return _Places(*np.array(places, np.int64).reshape(-1, 2).T)
+    return _Places(*np.array(places, np.int64).reshape(len(places), 2).T)

@@ -10,8 +10,10 @@ import numpy as np
 from lance_core.datafile.binary_copy.merge_groups import (
     MAX_NULLABLE_ROWS,
     MAX_NUMBER_BYTES,
+    MAX_PAGE_BYTES,
     MIN_READ_BYTES,
     _is_small,
+    _may_merge,
     _parts,
     _ranges,
     _runs,
@@ -91,3 +93,18 @@ def test_only_large_single_buffers_of_whole_bytes_are_copied_by_the_store(
         sizes = [(count * (form.bits[0] or 0) + 7) // 8 for count in rows]
         expected = [ByteRange(10, 10 + sizes[0]), ByteRange(5000, 5000 + sizes[1])]
         assert list(found) == expected
+
+
+def test_pages_up_to_a_maximum_merge_and_only_large_ones_of_files_that_must_be_read() -> None:
+    sizes = [10, MIN_READ_BYTES - 1, MIN_READ_BYTES, MAX_PAGE_BYTES, MAX_PAGE_BYTES + 1, 10]
+    zeros, counts = np.zeros(6, np.int64), np.ones(6, np.int64)
+    table: Any = SimpleNamespace(
+        sizes_of=lambda pages: np.array(sizes)[pages],
+        rows=np.array([5, 5, 5, 5, 5, 0]),
+        middle_stops=zeros + 20,
+        encoding_starts=zeros,
+        num_buffers_of=lambda pages: counts[pages],
+    )
+    pages = np.arange(6)
+    assert np.flatnonzero(_may_merge(table, pages, must_copy=False)).tolist() == [0, 1, 2, 3]
+    assert np.flatnonzero(_may_merge(table, pages, must_copy=True)).tolist() == [2, 3]
