@@ -37,6 +37,9 @@ EQUIVALENT: dict[str, str] = {
         "numbers out of range are negative ones, which have the bit of detached versions; a name "
         "of the other kind is not the canonical one, which is looked at next"
     ),
+    "lance_core.table.row_ids.row_id_index:_merged_layers: True -> False": (
+        "the parts are triples by their type, so they have the same length"
+    ),
     "lance_core.dataset.write.deletions:constant: 1 -> 2": (
         "a filter without columns has the same value for any number of rows"
     ),
