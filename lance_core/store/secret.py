@@ -129,7 +129,7 @@ def plain(value: str | Secret) -> str:
 def wrap_secrets(
     options: Mapping[str, str | Secret], declared: Iterable[str] = ()
 ) -> dict[str, str | Secret]:
-    """``options`` with a `~lance_core.store.secret.Secret` for each that is ``declared``, sounds secret or looks secret.
+    """``options`` with a `Secret` for each that is ``declared``, sounds secret or looks secret.
 
     The declared names alone are not sufficient, because users also give options under names that
     the store does not define, and secrets under names of other options: see

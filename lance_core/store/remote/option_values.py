@@ -14,10 +14,10 @@ from typing import TypeAlias
 from lance_core.errors import InvalidInputError
 from lance_core.store.secret import Secret, plain
 
-Options: TypeAlias = MutableMapping[str, "str | Secret"]
+Options: TypeAlias = MutableMapping[str, str | Secret]
 
 
-class GivenOptions(dict[str, "str | Secret"]):
+class GivenOptions(dict[str, str | Secret]):
     """Options by canonical name; ``variables`` has the environment variable of those set by one."""
 
     def __init__(self, options: Mapping[str, str | Secret]) -> None:
