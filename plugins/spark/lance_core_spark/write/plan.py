@@ -111,9 +111,9 @@ def plan_write(
     )
     if base is not None and write.if_exists == "ignore":
         return plan
-    _check_folder(table)
     # Without rows, this only checks the schema and the options.
     checked = planned_transaction(plan, base)
+    _check_folder(table)
     operation = checked.operation
     if isinstance(operation, LanceOperation.Merge):
         # The commit adds the fragments of its base; tasks need not carry them.
