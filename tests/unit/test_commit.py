@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +12,9 @@ import pytest
 
 import lance_core as lance
 from lance_core import commit, errors
-from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     CommitUnknownError,
     InvalidInputError,
-    OutcomeUnknownError,
-    StoreError,
 )
 
 
@@ -57,20 +52,13 @@ def test_an_unknown_outcome_is_looked_for_in_its_own_table_only(tmp_path: Path) 
     for place in (uri, other):
         lance.write_dataset(row, place)
 
-    class Unsure(PutIfAbsentCommitHandler):
-        def commit(self, candidate: Candidate) -> ManifestLocation:
-            super().commit(candidate)
-            raise OutcomeUnknownError("no answer")
-
-        def locate(self, version: int) -> ManifestLocation:
-            raise StoreError("no answer")
-
     dataset = lance.dataset(uri)
-    root = dataclasses.replace(dataset.snapshot.root, handler=Unsure(dataset.snapshot.root.store))
-    deaf = lance.LanceDataset.of(dataclasses.replace(dataset.snapshot, root=root))
-    with pytest.raises(CommitUnknownError) as caught:
-        deaf.insert(row)
-    error = pickle.loads(pickle.dumps(caught.value))
+    dataset.insert(row)
+    transaction = dataset.read_transaction(2)
+    assert transaction is not None
+    unknown = CommitUnknownError("no answer", transaction.uuid, 2)
+    unknown.table = dataset.uri
+    error = pickle.loads(pickle.dumps(unknown))
     with pytest.raises(InvalidInputError, match=r"not to .*other"):
         commit.resolve(other, error)
     for target in (uri, f"file+lease://{uri}", dataset):

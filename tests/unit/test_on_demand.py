@@ -202,7 +202,7 @@ MAX_KILOBYTES = {
     "write": 2300,
     "open": 8,
     "read": 220,
-    "filter": 200,
+    "filter": 210,
     "take": 5,
     "take in any order": 5,
     "delete": 5,

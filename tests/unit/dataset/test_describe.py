@@ -52,6 +52,6 @@ def test_a_wide_table_is_cut(tmp_path: Path) -> None:
 
 def test_secrets_are_not_shown() -> None:
     ds = lance_core.write_dataset(
-        TABLE, "memory://t?token=hidden", storage_options={"secret_access_key": "hidden"}
+        TABLE, "memory://user:hidden@t", storage_options={"secret_access_key": "hidden"}
     )
     assert "hidden" not in repr(ds) + ds._repr_html_()
