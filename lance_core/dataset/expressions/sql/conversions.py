@@ -49,12 +49,22 @@ def convert(value: Datum, kind: pa.DataType, strict: bool) -> Datum:
         value = pc.cast(value, pa.string())  # Arrow has no kernels of patterns for views
     if pa.types.is_dictionary(kind):
         return convert(value, kind.value_type, strict).dictionary_encode().cast(kind)
+    if pa.types.is_nested(kind) and pa.types.is_nested(value.type):
+        return _nested(value, kind)
     for is_kind, sources, rule in _rules():
         if is_kind(kind):
             if value.type != kind and not any(is_source(value.type) for is_source in sources):
                 break
             return rule(value, kind, strict)
     raise InvalidInputError(f"{value.type} cannot be cast to {kind}")
+
+
+def _nested(value: Datum, kind: pa.DataType) -> Datum:
+    """Lists and structs as ones of other types; a fraction of a number is dropped, as elsewhere."""
+    try:
+        return pc.cast(value, options=pc.CastOptions(kind, allow_float_truncate=True))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidInputError(f"{value.type} cannot be cast to {kind}: {error}") from error
 
 
 _Check = Callable[[pa.DataType], bool]
