@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -99,11 +100,7 @@ def _compared(what: str, node: Node, other: Node) -> Node:
 
 
 def _compare_lists(*values: Datum, is_all: bool) -> Datum:
-    sizes = [len(value) for value in values if not isinstance(value, pa.Scalar)]
-    num_rows = sizes[0] if sizes else 1
-    first, second = (
-        pa.repeat(value, num_rows) if isinstance(value, pa.Scalar) else value for value in values
-    )
+    num_rows, first, second = _repeated(values)
     elements = [first.flatten(), second.flatten()]
     codes = _element_codes(pa.concat_arrays(elements))
     keys = np.concatenate([np.asarray(pc.list_parent_indices(side)) for side in (first, second)])
@@ -117,22 +114,32 @@ def _compare_lists(*values: Datum, is_all: bool) -> Datum:
         answers = np.bincount(owners[hits], minlength=num_rows) > 0
     is_null = np.asarray(pc.or_(first.is_null(), second.is_null()))
     result = pa.array(answers, mask=is_null)
-    return result if sizes else result[0]
+    return result[0] if _is_constant(values) else result
+
+
+def _repeated(values: Sequence[Datum]) -> tuple[int, pa.Array, pa.Array]:
+    """The number of rows, and both values as arrays of that length."""
+    sizes = [len(value) for value in values if not isinstance(value, pa.Scalar)]
+    num_rows = sizes[0] if sizes else 1
+    first, second = (
+        pa.repeat(value, num_rows) if isinstance(value, pa.Scalar) else value for value in values
+    )
+    return num_rows, first, second
+
+
+def _is_constant(values: Sequence[Datum]) -> bool:
+    return all(isinstance(value, pa.Scalar) for value in values)
 
 
 def _contains(*values: Datum, test: Node) -> Datum:
-    sizes = [len(value) for value in values if not isinstance(value, pa.Scalar)]
-    num_rows = sizes[0] if sizes else 1
-    arrays, items = (
-        pa.repeat(value, num_rows) if isinstance(value, pa.Scalar) else value for value in values
-    )
+    num_rows, arrays, items = _repeated(values)
     parents = pc.list_parent_indices(arrays)
     table = pa.table({"element": arrays.flatten(), "item": items.take(parents)})
     hits = np.asarray(pc.fill_null(combine_chunks(evaluate(test, table)), False))
     answers = np.bincount(np.asarray(parents)[hits], minlength=num_rows) > 0
     is_null = np.asarray(pc.or_(arrays.is_null(), items.is_null()))
     result = pa.array(answers, mask=is_null)
-    return result if sizes else result[0]
+    return result[0] if _is_constant(values) else result
 
 
 def _need_list(what: str, node: Node) -> None:
@@ -141,11 +148,7 @@ def _need_list(what: str, node: Node) -> None:
 
 
 def _positions(*values: Datum, same: Node) -> Datum:
-    sizes = [len(value) for value in values if not isinstance(value, pa.Scalar)]
-    num_rows = sizes[0] if sizes else 1
-    arrays, items = (
-        pa.repeat(value, num_rows) if isinstance(value, pa.Scalar) else value for value in values
-    )
+    num_rows, arrays, items = _repeated(values)
     parents = pc.list_parent_indices(arrays)
     table = pa.table({"element": arrays.flatten(), "item": items.take(parents)})
     hits = np.asarray(combine_chunks(evaluate(same, table)))
@@ -154,7 +157,7 @@ def _positions(*values: Datum, same: Node) -> Datum:
     at = (np.flatnonzero(hits) - before + 1).astype(np.uint64)
     counts = np.bincount(owners, minlength=num_rows)
     result = _lists(from_numpy(at), counts, arrays)
-    return result if sizes else result[0]
+    return result[0] if _is_constant(values) else result
 
 
 def _distinct(arrays: pa.Array) -> pa.Array:
