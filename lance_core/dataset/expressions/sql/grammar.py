@@ -14,7 +14,6 @@ from lance_core.dataset.expressions.sql import syntax
 from lance_core.dataset.expressions.sql.chains import Chain, Nested, Operand, depth_of, tree_of
 from lance_core.dataset.expressions.sql.intervals import UNIT_NAMES
 from lance_core.dataset.expressions.sql.lexer import (
-    MIN_LITERALS,
     Kind,
     Word,
     excerpt,
@@ -292,7 +291,7 @@ class _Parser:
 
     def _choices(self) -> tuple[syntax.Tree, ...] | syntax.Literals:
         if self._next.kind is Kind.LITERALS:
-            return _literals(self._take().text)
+            return literals(self._take().text)
         self._expect("(")
         if self._next.upper in ("SELECT", ")"):
             raise UnsupportedFeatureError("IN needs a list of values")
@@ -493,37 +492,8 @@ class _Parser:
         return syntax.Case(subject, tuple(branches), default)
 
 
-def with_long_lists(tree: syntax.Logic) -> Sequence[syntax.Tree]:
-    """The operands, with many ``a = 1`` (under AND: ``a <> 1``) merged into one [NOT] IN."""
-    if len(tree.operands) < MIN_LITERALS:
-        return tree.operands
-    operator = "<>" if tree.is_and else "="
-    found: dict[tuple[Name, ...], list[str]] = {}
-    rest: list[syntax.Tree] = []
-    for operand in tree.operands:
-        literal = _literal_compared(operand, operator)
-        if literal is None:
-            rest.append(operand)
-        else:
-            found.setdefault(literal[0], []).append(literal[1])
-    for parts, texts in found.items():
-        choices = _literals(",".join(texts))
-        rest.append(syntax.In(syntax.NameReference(parts), choices, negated=tree.is_and))
-    return rest
-
-
-def _literal_compared(tree: syntax.Tree, operator: str) -> tuple[tuple[Name, ...], str] | None:
-    """The column and the literal's text if ``tree`` is ``column operator literal``, else None."""
-    match tree:
-        case syntax.Comparison(sign, syntax.NameReference(parts), syntax.Number(digits)):
-            return (parts, digits) if sign == operator else None
-        case syntax.Comparison(sign, syntax.NameReference(parts), syntax.Text(value)):
-            quoted = "'" + value.replace("'", "''") + "'"
-            return (parts, quoted) if sign == operator else None
-    return None
-
-
-def _literals(body: str) -> syntax.Literals:
+def literals(body: str) -> syntax.Literals:
+    """The literals of an IN list, which commas separate."""
     try:
         numbers = list(map(int, body.split(",")))
     except ValueError:

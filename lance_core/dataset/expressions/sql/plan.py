@@ -18,8 +18,9 @@ from lance_core.dataset.expressions.sql import (
     membership,
     syntax,
 )
-from lance_core.dataset.expressions.sql.grammar import parse, with_long_lists
+from lance_core.dataset.expressions.sql.grammar import parse
 from lance_core.dataset.expressions.sql.lexer import excerpt
+from lance_core.dataset.expressions.sql.long_chains import shortened
 from lance_core.dataset.expressions.sql.names import Name, child, resolve
 from lance_core.dataset.expressions.sql.node import (
     ColumnNode,
@@ -140,7 +141,7 @@ class _Planner:
         return lists.literal([self.plan(item) for item in tree.items])
 
     def logic(self, tree: syntax.Logic) -> Node:
-        operands = [self.plan(operand) for operand in with_long_lists(tree)]
+        operands = [self.plan(operand) for operand in shortened(tree)]
         return logic.all_of(operands) if tree.is_and else logic.any_of(operands)
 
     def negation(self, tree: syntax.Not) -> Node:
