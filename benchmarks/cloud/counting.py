@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
-from lance_core.testing.network.fault_proxy import FaultProxy, Request
-from lance_core.testing.network.faults import Rule
+from lance_core_testing.network.fault_proxy import FaultProxy, Request
+from lance_core_testing.network.faults import Rule
 
 STARTING = 60
 """Maximum seconds until the proxy has started."""

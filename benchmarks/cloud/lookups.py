@@ -25,7 +25,7 @@ from benchmarks.indices import (
 )
 from benchmarks.measure import Timing, interleaved
 from benchmarks.report import PEER, Report
-from lance_core.testing.network.faults import Delay, Rule
+from lance_core_testing.network.faults import Delay, Rule
 
 ROWS = 1_000_000
 ROUNDS = 5

@@ -17,7 +17,7 @@ from benchmarks.cloud.libraries import Library, libraries, one_row
 from benchmarks.cloud.places import Place
 from benchmarks.report import OURS, PEER, Report
 from benchmarks.workloads import wide
-from lance_core.testing.network.fault_proxy import Request
+from lance_core_testing.network.fault_proxy import Request
 
 ROWS = 400_000
 FRAGMENTS = 4

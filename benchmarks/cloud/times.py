@@ -19,7 +19,7 @@ from benchmarks.measure import Timing, interleaved
 from benchmarks.report import PEER, Report
 from benchmarks.touch import touch
 from benchmarks.workloads import Workload, embed, wide
-from lance_core.testing.network.faults import Delay, Rule
+from lance_core_testing.network.faults import Delay, Rule
 
 THROUGHPUT = 0.8
 """The minimum ratio of bytes read per second to pylance's."""

@@ -15,7 +15,7 @@ from benchmarks.cloud.libraries import MODULES
 from benchmarks.cloud.places import Place
 from benchmarks.memory import SAMPLER, run_program
 from benchmarks.report import OURS, Report
-from lance_core.testing.network.faults import Answer, Rule
+from lance_core_testing.network.faults import Answer, Rule
 
 MOST = 64
 """Maximum MB of memory for an upload."""

@@ -1,4 +1,4 @@
-"""Create packages for new plugins that pass the contract tests of `lance_core.testing`."""
+"""Create packages for new plugins that pass the contract tests of `lance_core_testing`."""
 
 from __future__ import annotations
 

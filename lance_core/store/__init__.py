@@ -1,7 +1,7 @@
 """The store contract, the built-in stores, and wrappers for any store.
 
 An author of a store starts at `lance_core.store.base`; `lance_core.store.probe` tests what a store
-really guarantees. Wrappers for tests are in `lance_core.testing.stores`.
+really guarantees. Wrappers for tests are in `lance_core_testing.stores`.
 """
 
 from lance_core.store.base import (

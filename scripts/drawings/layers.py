@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 SECTION = "importlinter:contract:layers"
 ROLES = {
     "cli": "the command lance-core",
-    "testing": "conformance suites",
     "dataset": "open tables: read, write, maintain",
     "plugins": "find and check plugins",
     "builtin": "our own stores, handlers",
@@ -31,7 +30,7 @@ ROLES = {
 """What is drawn. Other modules of the contract are thin, and are left out."""
 
 COLOURS = {"dataset": "green", "hookspecs": "red", "plugins": "red", "builtin": "red"}
-CALLERS = {"spark": "calls the public API", "explorer": "tests commit handlers"}
+CALLERS = {("spark",): "calls the public API", ("explorer", "testing"): "test plugins"}
 """Plugins that call the core, rather than being called by it."""
 
 UNIT, GAP = 46, 10
@@ -68,11 +67,11 @@ def draw() -> str:
             canvas.box(box, [name, role], colour=COLOURS.get(name, "blue"), style=CODE)
     canvas.text(610, 30, "plugins", HEADING)
     canvas.text(610, 48, "distributions of their own", NOTE)
-    for layer, (name, role) in zip(("cli", "dataset"), CALLERS.items(), strict=True):
+    for layer, (names, role) in zip(("cli", "dataset"), CALLERS.items(), strict=True):
         caller = Box(610, tops[layer], 120, UNIT)
-        canvas.box(caller, [name, role], colour="yellow")
+        canvas.box(caller, [", ".join(names), role], colour="yellow")
         canvas.arrow((610, caller.middle[1]), (546, caller.middle[1]))
-    others = [name for name in plugins() if name not in CALLERS]
+    others = sorted(set(plugins()).difference(*CALLERS))
     hooks = tops["hookspecs"] + UNIT / 2
     offered = Box(610, tops["plugins"], 120, 26 + 18 * len(others))
     canvas.box(offered, colour="yellow")

@@ -21,7 +21,6 @@ PARTICIPLES = {
     "preserved": "operations that are kept as they were stored",
     "shred": "the standard term, a verb",
     "single_packed": "single values of packed integers",
-    "throttled": "the standard term for a store that is made slow",
     "to_stored": "from operations of users to stored ones",
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.fault_proxy import FaultProxy
 from tests.cloud.surfaces import logs
 from tests.servers.azurite import Azurite, running_azurite
 from tests.servers.gcs import GcsServer, running_gcs

@@ -26,8 +26,8 @@ from lance_core.plugins.manifest_stores import base_uri_of
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri
-from lance_core.testing import MemoryClient, MemoryManifestStore
-from lance_core.testing.object_store_paths import HOSTILE as HOSTILE_PATHS
+from lance_core_testing import MemoryClient, MemoryManifestStore
+from lance_core_testing.object_store_paths import HOSTILE as HOSTILE_PATHS
 from tests.examples import share
 
 ROOT = "folder/table"

@@ -10,8 +10,8 @@ import pytest
 from lance_core.errors import OutcomeUnknownError, StoreError
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import PutMode
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Answer, Fault, LateAnswer, Reset, Rule, SlowBody
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Answer, Fault, LateAnswer, Reset, Rule, SlowBody
 from tests.patience import LASTING, SLACK, ends_within
 from tests.soak.expiry import end_again_and_again, end_at_each_request, source_of
 from tests.soak.mixes import INTERFACES

@@ -9,8 +9,8 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import BasePathRefusedError, LanceError
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Answer, Rule
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Answer, Rule
 from tests.cloud.test_confinement import HOSTILE
 from tests.servers.azurite import ACCOUNT, Azurite
 from tests.servers.gcs import GcsServer

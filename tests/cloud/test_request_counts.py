@@ -19,7 +19,7 @@ import pytest
 import lance_core
 import lance_core_dynamodb
 from lance_core.commits import loop, verification
-from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.fault_proxy import FaultProxy
 from tests.servers.azurite import Azurite
 from tests.servers.gcs import GcsServer
 from tests.servers.moto import Moto

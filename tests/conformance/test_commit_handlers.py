@@ -15,11 +15,11 @@ from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.capability_override import DeclaredStore
-from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
-from lance_core.testing.object_store_instances import OpenStore
-from lance_core.testing.sample_transactions import IMPATIENT
 from lance_core_lease.handler import LeaseCommitHandler, LeaseTerms
 from lance_core_lease.store_leases import StoreLeases
+from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.sample_transactions import IMPATIENT
 
 
 class TestPutIfAbsentOnLocalFiles(CommitHandlerTests):

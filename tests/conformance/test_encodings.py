@@ -13,8 +13,8 @@ from lance_core.encodings import v2_0
 from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.registry import EncodingSpec
-from lance_core.testing import EncodingTests
-from lance_core.testing.stored_array import StoredArray
+from lance_core_testing import EncodingTests
+from lance_core_testing.stored_array import StoredArray
 
 RNG = np.random.default_rng(11)
 ROWS = 150

@@ -26,11 +26,11 @@ from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
-from lance_core.testing.commit_handler import CommitHandlerTests, MakeHandler
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Answer, Reset, Rule
-from lance_core.testing.object_store import ObjectStoreTests
-from lance_core.testing.object_store_instances import OpenStore
+from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Answer, Reset, Rule
+from lance_core_testing.object_store import ObjectStoreTests
+from lance_core_testing.object_store_instances import OpenStore
 from tests.servers.webdav import running_webdav
 
 TABLE = pa.table({"id": [1, 2, 3]})

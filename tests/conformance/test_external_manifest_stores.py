@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lance_core.testing import ExternalManifestStoreTests, MemoryManifestStore
-from lance_core.testing.external_manifest_store import MakeRows
-from lance_core.testing.service import InProcessService
+from lance_core_testing import ExternalManifestStoreTests, MemoryManifestStore
+from lance_core_testing.external_manifest_store import MakeRows
+from lance_core_testing.service import InProcessService
 
 
 class TestInMemory(ExternalManifestStoreTests):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lance_core.store.local import Durability, LocalStore
-from lance_core.testing.object_store import ObjectStoreTests
-from lance_core.testing.object_store_instances import OpenStore
+from lance_core_testing.object_store import ObjectStoreTests
+from lance_core_testing.object_store_instances import OpenStore
 
 
 class TestFastLocalStore(ObjectStoreTests):

@@ -15,7 +15,7 @@ from typing import Any
 
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.memory import MemoryStore
-from lance_core.testing import CommitHandlerTests, ExternalManifestStoreTests, ObjectStoreTests
+from lance_core_testing import CommitHandlerTests, ExternalManifestStoreTests, ObjectStoreTests
 from tests.conformance.planted import encodings, handlers, index_types, rows, stores
 from tests.conformance.planted.runner import Defect, failure_of
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.testing.processes import PROCESSES, Wait, race_processes
+from lance_core_testing.processes import PROCESSES, Wait, race_processes
 
 APPENDS = 4
 

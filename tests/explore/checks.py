@@ -32,7 +32,7 @@ from lance_core.store.local.publish import Publisher
 from lance_core.store.memory import MemoryStore
 from lance_core.store.uri import parse_uri
 from lance_core.table.paths import NamingScheme, manifest_path
-from lance_core.testing.sample_transactions import append, creation
+from lance_core_testing.sample_transactions import append, creation
 from tests.disks import RecordingDisk
 
 NAMING = frozenset({"link", "rename", "rename_exclusive"})

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from lance_core._pb.file2_pb2 import ColumnMetadata
 from lance_core._pb.file_pb2 import FileDescriptor
-from lance_core.testing.mutants import Mutant, mutate_message
+from lance_core_testing.mutants import Mutant, mutate_message
 
 FOOTER = struct.Struct("<QQQIIHH4s")
 ENTRY = struct.Struct("<QQ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from lance_core.testing.mutants import mutants
+from lance_core_testing.mutants import mutants
 from tests.fuzz import legacy
 from tests.fuzz.judge import Verdict, judged, outcome
 from tests.fuzz.page_mutations import AWARE, layout_from

@@ -31,7 +31,7 @@ from lance_core.store.config import StoreConfig
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core.table.indices.row_set import RowSet
 from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
-from lance_core.testing.mutants import Mutant, mutants, mutate_message
+from lance_core_testing.mutants import Mutant, mutants, mutate_message
 from tests.fuzz.index_contents import changes_of
 from tests.fuzz.judge import Verdict, judged
 from tests.fuzz.tables import Files, files_of

@@ -18,7 +18,7 @@ from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.errors import LanceError
 from lance_core.schema import Field, Schema
-from lance_core.testing.mutants import Mutant
+from lance_core_testing.mutants import Mutant
 from tests.golden.reading import opened
 from tests.sequences import sequence
 

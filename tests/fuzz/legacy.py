@@ -13,7 +13,7 @@ import lance_core
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
 from lance_core.schema import Field
-from lance_core.testing.mutants import Mutant, Mutation, mutate_message
+from lance_core_testing.mutants import Mutant, Mutation, mutate_message
 from tests.interop.columns import table_of_everything
 
 FOOTER = struct.Struct("<QHH4s")

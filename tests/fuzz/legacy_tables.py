@@ -12,7 +12,7 @@ import pyarrow as pa
 import lance_core as lance
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
-from lance_core.testing.mutants import Mutant, Mutation, mutants, mutate_message
+from lance_core_testing.mutants import Mutant, Mutation, mutants, mutate_message
 from tests.fuzz.judge import Verdict, judged
 from tests.fuzz.tables import Files, files_of, outcome, root_of
 

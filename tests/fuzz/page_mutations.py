@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 from lance_core._pb.encodings_v2_1_pb2 import PageLayout
-from lance_core.testing.mutants import Mutant, Mutation
+from lance_core_testing.mutants import Mutant, Mutation
 from tests.fuzz.container import (
     FOOTER,
     Parsed,

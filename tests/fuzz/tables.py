@@ -19,7 +19,7 @@ from lance_core.plugins import get_manager
 from lance_core.store.config import StoreConfig
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core.table.manifest.file import parse_manifest_file
-from lance_core.testing.mutants import Mutant, Mutation, mutants, mutate_message
+from lance_core_testing.mutants import Mutant, Mutation, mutants, mutate_message
 from tests.fuzz.judge import Verdict, judged
 from tests.table_surgery import delete_rows
 

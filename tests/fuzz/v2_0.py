@@ -18,7 +18,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema
 from lance_core.store.memory import MemoryStore, Objects
-from lance_core.testing.mutants import Mutant, Mutation, mutants
+from lance_core_testing.mutants import Mutant, Mutation, mutants
 from tests.fuzz.container import (
     Parsed,
     change_any,

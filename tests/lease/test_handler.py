@@ -31,8 +31,15 @@ from lance_core.store.functions import list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.capability_override import DeclaredStore
-from lance_core.testing.sample_transactions import first_candidate
-from lance_core.testing.stores.faulty import (
+from lance_core_lease import store_leases
+from lance_core_lease.handler import MAX_TERM, Lease, LeaseCommitHandler, LeaseTerms
+from lance_core_lease.store_leases import (
+    FOLDER,
+    KEPT_SECONDS,
+    StoreLeases,
+)
+from lance_core_testing.sample_transactions import first_candidate
+from lance_core_testing.stores.faulty import (
     Fault,
     FaultRule,
     FaultyStore,
@@ -42,14 +49,7 @@ from lance_core.testing.stores.faulty import (
     ResponseLost,
     SentTwice,
 )
-from lance_core.testing.stores.tracing import TracingStore
-from lance_core_lease import store_leases
-from lance_core_lease.handler import MAX_TERM, Lease, LeaseCommitHandler, LeaseTerms
-from lance_core_lease.store_leases import (
-    FOLDER,
-    KEPT_SECONDS,
-    StoreLeases,
-)
+from lance_core_testing.stores.tracing import TracingStore
 from tests.each_case import each_case
 from tests.virtual_time import VirtualTime
 

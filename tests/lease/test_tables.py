@@ -15,8 +15,8 @@ from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.store.uri import parse_uri
 from lance_core.store.wrappers.capability_override import DeclaredStore
-from lance_core.testing.sample_transactions import first_candidate
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.sample_transactions import first_candidate
+from lance_core_testing.stores.tracing import TracingStore
 from tests.each_case import each_case
 
 ROW = pa.table({"x": [1]})

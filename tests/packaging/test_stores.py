@@ -153,3 +153,16 @@ def test_what_is_missing_is_named_with_the_extra_that_brings_it(core: Environmen
         json.dumps(uris),
     )
     assert told.split() == list(uris)
+
+
+def test_a_module_that_has_moved_is_named_with_the_extra_that_brings_it(core: Environment) -> None:
+    for program in (
+        "from lance_core.testing import ObjectStoreTests",
+        "import lance_core.testing.stores",
+    ):
+        told = core.python(
+            "import lance_core.testing, lance_core as lance\n"
+            f"try: {program}\n"
+            "except lance.errors.PluginNotFoundError as error: print(error)"
+        )
+        assert 'pip install "lance-core[testing]"' in told

@@ -21,8 +21,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from unittest.mock import patch
 
-from lance_core.testing.network.fault_proxy import FaultProxy, Request
-from lance_core.testing.network.faults import Rule
+from lance_core_testing.network.fault_proxy import FaultProxy, Request
+from lance_core_testing.network.faults import Rule
 from tests.servers.azurite import ACCOUNT, KEY
 from tests.servers.gcs import running_gcs
 from tests.servers.keys import running_keys

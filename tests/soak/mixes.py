@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lance_core.testing.network.faults import (
+from lance_core_testing.network.faults import (
     Answer,
     Delay,
     Fault,

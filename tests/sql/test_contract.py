@@ -14,12 +14,12 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.config import Secret
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core.testing import CommitHandlerTests, ExternalManifestStoreTests
-from lance_core.testing.commit_handler import MakeHandler, MakeOther
-from lance_core.testing.external_manifest_store import MakeRows
-from lance_core.testing.object_store_instances import OpenStore
 from lance_core_sql.options import SqlSettings
 from lance_core_sql.store import SqlManifestStore
+from lance_core_testing import CommitHandlerTests, ExternalManifestStoreTests
+from lance_core_testing.commit_handler import MakeHandler, MakeOther
+from lance_core_testing.external_manifest_store import MakeRows
+from lance_core_testing.object_store_instances import OpenStore
 from tests.sql.conftest import Server
 
 NO_FAULTS = "drivers of SQL talk to the database; other tests break their connections"

@@ -138,7 +138,7 @@ def test_values_without_fields_are_equal() -> None:
     assert hash(Empty()) == hash(())
 
 
-STANDARD = ("testing", "lazy_dataclass.py")
+STANDARD = ("lazy_dataclass.py",)
 """Where the standard library's is used."""
 
 

@@ -17,12 +17,12 @@ from lance_core.store.probe import probe
 from lance_core.store.remote.client import RemoteClient
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
-from lance_core.testing import CommitHandlerTests, ObjectStoreTests
-from lance_core.testing.commit_handler import MakeHandler
-from lance_core.testing.object_store_instances import OpenStore
-from lance_core.testing.object_store_listing import fill
 from lance_core_azure.capabilities import OF_AZURE
 from lance_core_azure.store import open_store
+from lance_core_testing import CommitHandlerTests, ObjectStoreTests
+from lance_core_testing.commit_handler import MakeHandler
+from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.object_store_listing import fill
 from tests.servers.azurite import KEY, Azurite
 
 

@@ -16,10 +16,10 @@ from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.config import StoreConfig
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Answer, Reset, Rule, Truncated, xml_error
 from lance_core_azure.plugin import lance_object_stores
 from lance_core_azure.settings import read_settings
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Answer, Reset, Rule, Truncated, xml_error
 from tests.cloud.azure.test_failures import signature
 from tests.cloud.surfaces import everything
 from tests.servers.azurite import ACCOUNT, KEY, Azurite

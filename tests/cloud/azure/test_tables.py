@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Reset, Rule, xml_error
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Reset, Rule, xml_error
 from tests.servers.azurite import ACCOUNT, Azurite
 
 APPENDS = 5

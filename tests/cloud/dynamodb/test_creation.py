@@ -14,10 +14,10 @@ import lance_core
 import lance_core_dynamodb
 from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Reset, Rule
 from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Reset, Rule
 from tests.servers.moto import Moto
 
 PK = ("base_uri", "HASH", "S")

@@ -11,8 +11,8 @@ import pytest
 
 import lance_core
 from lance_core.errors import NoSafeCommitHandlerError
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import (
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import (
     Answer,
     Delay,
     Reset,

@@ -15,8 +15,11 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import (
+from lance_core_dynamodb import store
+from lance_core_dynamodb.options import named
+from lance_core_dynamodb.store import DynamoManifestStore
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import (
     Answer,
     Fault,
     LateAnswer,
@@ -25,9 +28,6 @@ from lance_core.testing.network.faults import (
     Truncated,
     json_error,
 )
-from lance_core_dynamodb import store
-from lance_core_dynamodb.options import named
-from lance_core_dynamodb.store import DynamoManifestStore
 from tests.servers.moto import Moto
 
 RETRIES = 2

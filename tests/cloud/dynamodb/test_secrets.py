@@ -15,11 +15,11 @@ import pytest
 from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import LanceError
 from lance_core.store.config import Secret
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Answer, Rule
 from lance_core_dynamodb.client import client_of
 from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Answer, Rule
 from tests.cloud.surfaces import everything
 from tests.servers.moto import Moto
 

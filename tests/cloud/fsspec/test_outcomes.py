@@ -24,12 +24,12 @@ from lance_core.errors import (
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.functions import list_paths
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Reset, Rule, xml_error
 from lance_core_fsspec import register_file_system, unregister_file_system
 from lance_core_fsspec.errors import Redaction, read_failure, write_failure
 from lance_core_fsspec.listing import meta_of
 from lance_core_fsspec.mount import Mount
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Reset, Rule, xml_error
 from tests.cloud.fsspec.s3 import s3_file_system
 from tests.each_case import each_case
 from tests.servers.moto import Moto

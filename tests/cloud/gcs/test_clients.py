@@ -21,9 +21,9 @@ from lance_core.errors import InvalidInputError, StoreError
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import Guarantee
 from lance_core.store.uri import parse_uri
-from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core_gcs import register_client, unregister_client
 from lance_core_gcs.options import RegisteredClient, read_options
+from lance_core_testing.network.fault_proxy import FaultProxy
 from tests.servers.gcs import GcsServer, running_gcs
 
 TABLE = pa.table({"id": [1, 2, 3]})

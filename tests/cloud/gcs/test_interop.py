@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.fault_proxy import FaultProxy
 from tests.servers.gcs import GcsServer
 
 T = TypeVar("T")

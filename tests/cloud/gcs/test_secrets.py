@@ -16,13 +16,13 @@ from lance_core.store.config import StoreConfig
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Reset, Rule, Truncated, json_error
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import lance_object_stores
 from lance_core_gcs.uploads import CHUNK
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Reset, Rule, Truncated, json_error
 from tests.cloud.surfaces import everything
 from tests.each_case import each_case
 from tests.servers.gcs import GcsServer

@@ -9,8 +9,8 @@ import lance_core as lance
 from lance_core.errors import NoSafeCommitHandlerError, OutcomeUnknownError
 from lance_core.store.base import Guarantee, PutMode
 from lance_core.store.probe import probe
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Reset, Rule, Without, xml_error
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Reset, Rule, Without, xml_error
 from tests.cloud.s3.places import opened
 from tests.servers.moto import Moto
 

@@ -12,9 +12,9 @@ from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import ObjectStore
 from lance_core.store.remote.client import RemoteClient
 from lance_core.store.remote.store import RemoteStore
-from lance_core.testing import CommitHandlerTests, ObjectStoreTests
-from lance_core.testing.commit_handler import MakeHandler
-from lance_core.testing.object_store_instances import OpenStore
+from lance_core_testing import CommitHandlerTests, ObjectStoreTests
+from lance_core_testing.commit_handler import MakeHandler
+from lance_core_testing.object_store_instances import OpenStore
 from tests.cloud.s3.places import open_bucket, store_of
 from tests.servers.moto import SECRET_KEY, Moto
 

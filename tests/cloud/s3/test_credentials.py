@@ -16,9 +16,9 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import InvalidInputError, StoreError
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Rule, xml_error
 from lance_core_s3 import register_session, unregister_session
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Rule, xml_error
 from tests.cloud.s3.places import opened, seen_requests
 from tests.servers.keys import running_keys
 from tests.servers.moto import Moto

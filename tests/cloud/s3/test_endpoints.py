@@ -15,8 +15,8 @@ import pytest
 
 import lance_core as lance
 from lance_core.errors import InvalidInputError, LanceError, OutcomeUnknownError, StoreError
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Answer, Rule, xml_error
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Answer, Rule, xml_error
 from tests.cloud.s3.places import opened, seen_requests
 from tests.each_case import each_case
 from tests.patience import ends_within

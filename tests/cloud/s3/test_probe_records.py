@@ -10,8 +10,8 @@ from lance_core.errors import NoSafeCommitHandlerError
 from lance_core.plugins import capability_evidence
 from lance_core.plugins.probe_records import PROBE_KEY
 from lance_core.plugins.store_cache import live_stores
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Rule, Without
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Rule, Without
 from tests.servers.moto import Moto
 
 ROWS = pa.table({"id": range(3)})

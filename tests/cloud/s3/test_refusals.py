@@ -21,8 +21,8 @@ from lance_core.errors import (
 )
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.remote.store import RemoteStore
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import (
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import (
     Answer,
     LateAnswer,
     Reset,

@@ -11,8 +11,8 @@ import lance_core as lance
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
 from lance_core.errors import LanceError, NoSafeCommitHandlerError
 from lance_core.plugins.capability_evidence import probes
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Rule, Without, xml_error
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Rule, Without, xml_error
 from tests.servers.moto import Moto
 
 ROWS = pa.table({"id": range(600), "v": [float(v) for v in range(600)], "s": ["a"] * 600})

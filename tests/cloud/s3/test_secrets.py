@@ -13,9 +13,9 @@ import lance_core as lance
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.store.base import PutMode
 from lance_core.store.config import StoreConfig
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Reset, Rule, xml_error
 from lance_core_s3.options import ALIASES, SECRETS
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Reset, Rule, xml_error
 from tests.cloud.s3.places import opened
 from tests.cloud.surfaces import everything
 from tests.servers.moto import Moto

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.testing.network.fault_proxy import FaultProxy
 from lance_core_s3.client import S3Client
+from lance_core_testing.network.fault_proxy import FaultProxy
 from tests.cloud.s3.places import store_of
 from tests.servers.moto import Moto
 

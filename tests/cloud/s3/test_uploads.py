@@ -9,9 +9,9 @@ import pytest
 
 from lance_core.errors import CorruptFileError, StoreError
 from lance_core.store.base import ByteRange
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Rule, xml_error
 from lance_core_s3.uploads import drop_unfinished_uploads, unfinished_uploads
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Rule, xml_error
 from tests.cloud.s3.places import store_of
 from tests.servers.moto import Moto
 

@@ -8,8 +8,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Rule, xml_error
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Rule, xml_error
 from tests.servers.moto import Moto
 from tests.spark.conftest import read, write
 

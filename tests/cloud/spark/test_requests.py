@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lance_core
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import Delay, Rule
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import Delay, Rule
 from tests.servers.moto import Moto
 from tests.spark.conftest import read, write
 

@@ -17,8 +17,8 @@ from lance_core.errors import LanceError
 from lance_core.index.base import IndexPart, IndexType, Precision, SearchResult
 from lance_core.index.queries import IsIn
 from lance_core.table.indices.row_set import EMPTY
-from lance_core.testing import IndexTypeTests
-from lance_core.testing.index_samples import SampleMap, SampleRows
+from lance_core_testing import IndexTypeTests
+from lance_core_testing.index_samples import SampleMap, SampleRows
 from tests.conformance.planted.runner import Defect, defects_of
 
 

@@ -19,7 +19,7 @@ from lance_core.store.memory import MemoryStore, Objects
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.file_references import references
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import append, creation
+from lance_core_testing.sample_transactions import append, creation
 
 DAY = timedelta(days=1)
 START = datetime(2026, 1, 1, tzinfo=UTC)

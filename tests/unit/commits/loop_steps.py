@@ -9,7 +9,7 @@ from lance_core.commits.history import Version
 from lance_core.commits.loop import CommitOptions, commit_transaction
 from lance_core.store.base import ObjectStore
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     IMPATIENT,
     append,
     history,

@@ -34,8 +34,8 @@ from lance_core.table.transactions.operations import (
     UpdateMap,
 )
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import IMPATIENT, append, creation
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
+from lance_core_testing.sample_transactions import IMPATIENT, append, creation
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused
 from tests.each_case import each_case
 
 EVERY = list(Doubt)

@@ -13,7 +13,7 @@ from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import NamingScheme, manifest_path
-from lance_core.testing.sample_transactions import first_candidate
+from lance_core_testing.sample_transactions import first_candidate
 
 
 def at(version: int, **others: Any) -> ManifestLocation:

@@ -16,7 +16,7 @@ from lance_core.errors import DatasetNotFoundError, OutcomeUnknownError
 from lance_core.store.base import ObjectStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.table.file_references import references
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, RequestLost, ResponseLost
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, RequestLost, ResponseLost
 from tests.unit.commits.dated_table import ALL_BUT_ONE, DAY, Table, overwritten, plant
 
 T = TypeVar("T")

@@ -32,7 +32,7 @@ from lance_core.table.manifest.file import parse_manifest_file
 from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.operations import Restore, UpdateConfig, UpdateMap
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import append
+from lance_core_testing.sample_transactions import append
 from tests.each_case import each_case
 from tests.unit.commits.dated_table import ALL_BUT_ONE, Table, new_name, overwritten
 

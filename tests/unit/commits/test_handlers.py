@@ -20,9 +20,9 @@ from lance_core.errors import (
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import NamingScheme
-from lance_core.testing.sample_transactions import first_candidate
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused, RequestLost, SentTwice
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.sample_transactions import first_candidate
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused, RequestLost, SentTwice
+from lance_core_testing.stores.tracing import TracingStore
 from tests.each_case import each_case
 
 V2 = NamingScheme.V2

@@ -8,7 +8,7 @@ import pytest
 
 from lance_core.commits.identity import IdentityTakenError, is_same, with_intent
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import append, creation
+from lance_core_testing.sample_transactions import append, creation
 
 
 def _rebased(original: Transaction, read_version: int = 7) -> Transaction:

@@ -12,7 +12,7 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import DETACHED, VERSION_HINT, NamingScheme, manifest_path
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 
 V1, V2 = NamingScheme
 

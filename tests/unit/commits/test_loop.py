@@ -26,7 +26,7 @@ from lance_core.table.manifest.feature_flags import TRANSACTION_FILE_DISABLED, F
 from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     IMPATIENT,
     append,
     creation,

@@ -20,7 +20,7 @@ from lance_core.errors import (
 )
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     IMPATIENT,
     append,
     creation,

@@ -19,11 +19,11 @@ from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import DETACHED
 from lance_core.table.transactions.operations import Restore
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     append,
     creation,
 )
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, RequestLost
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, RequestLost
 from tests.unit.commits.loop_steps import commit
 
 

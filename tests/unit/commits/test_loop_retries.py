@@ -21,14 +21,14 @@ from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.table.transactions.operations import Append, Overwrite
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     IMPATIENT,
     SCHEMA,
     append,
     creation,
 )
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused, RequestLost
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused, RequestLost
+from lance_core_testing.stores.tracing import TracingStore
 from tests.unit.commits.loop_steps import Beaten, commit, uuids
 
 

@@ -23,7 +23,7 @@ from lance_core.errors import (
 from lance_core.store.memory import MemoryStore
 from lance_core.table.manifest.feature_flags import FeatureFlags
 from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     IMPATIENT,
     candidate_of,
     creation,

@@ -33,9 +33,9 @@ from lance_core.table.transactions.operations.delete import Delete
 from lance_core.table.transactions.operations.overwrite import Overwrite
 from lance_core.table.transactions.operations.update import Update
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import SCHEMA
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.sample_transactions import SCHEMA
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused
+from lance_core_testing.stores.tracing import TracingStore
 
 ROWS = 8
 FACTS = CommitFacts(timestamp_ns=1)

@@ -12,15 +12,15 @@ from lance_core.commits.resolve import resolve
 from lance_core.errors import CommitUnknownError
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import manifest_path
-from lance_core.testing.sample_transactions import IMPATIENT, append, creation
-from lance_core.testing.stores.faulty import (
+from lance_core_testing.sample_transactions import IMPATIENT, append, creation
+from lance_core_testing.stores.faulty import (
     FaultRule,
     FaultyStore,
     LandsLate,
     Refused,
     ResponseLost,
 )
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.operations import Overwrite
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.sample_transactions import IMPATIENT, SCHEMA, append, creation, history
+from lance_core_testing.sample_transactions import IMPATIENT, SCHEMA, append, creation, history
 from tests.each_case import each_case
 
 

@@ -21,7 +21,7 @@ import lance_core as lance
 from lance_core.store.base import ByteRange
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
-from lance_core.testing.memory_client import MemoryClient
+from lance_core_testing.memory_client import MemoryClient
 
 remote = RemoteStore(MemoryClient(), "root", RemoteSettings(part_size=100, read_size=100))
 

@@ -29,7 +29,7 @@ from lance_core.schema import Schema, align_batch
 from lance_core.schema.dictionary_values import dictionaries, held, with_values
 from lance_core.schema.storable import check_storable
 from lance_core.store.memory import MemoryStore, Objects
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 from tests import strategies
 from tests.each_case import each_case
 from tests.examples import examples

@@ -17,7 +17,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore, Objects
-from lance_core.testing.stores.tracing import Trace, TracingStore
+from lance_core_testing.stores.tracing import Trace, TracingStore
 
 Parts = Callable[..., Any]
 PATH = "data/x.lance"

@@ -33,7 +33,7 @@ from lance_core.schema import Field, Schema
 from lance_core.store.base import ObjectStore
 from lance_core.store.local.store import LocalStore
 from lance_core.store.memory import MemoryStore, Objects
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 from tests.each_case import each_case
 from tests.sequences import sequence
 

@@ -14,7 +14,7 @@ from lance_core.store.durability import Durability
 from lance_core.store.local import LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.prefix import PrefixStore
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 
 ROW = pa.table({"x": [1]})
 

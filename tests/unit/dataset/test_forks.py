@@ -24,7 +24,7 @@ from lance_core.store.base import ByteRange
 from lance_core.store.remote.client import Content
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
-from lance_core.testing.memory_client import MemoryClient
+from lance_core_testing.memory_client import MemoryClient
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks"),

@@ -18,7 +18,7 @@ from lance_core.errors import CommitConflictError, CorruptFileError, LanceError
 from lance_core.plugins import open_store
 from lance_core.table.manifest.file import parse_manifest_file, serialize_manifest_file
 from lance_core.table.paths import manifest_path
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 from tests.table_surgery import edit_manifest
 
 ROW = pa.table({"x": [1]})

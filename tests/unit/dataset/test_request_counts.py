@@ -22,7 +22,7 @@ from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.remote.client import Content
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
-from lance_core.testing.memory_client import MemoryClient
+from lance_core_testing.memory_client import MemoryClient
 
 ROWS = 200_000
 COLUMNS = ("id", "x", "text", "vector")

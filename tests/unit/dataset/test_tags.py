@@ -24,7 +24,7 @@ from lance_core.errors import (
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import manifest_path
 from lance_core.table.refs import Tag
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused
 
 ROW = pa.table({"x": [1]})
 

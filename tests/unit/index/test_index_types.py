@@ -21,8 +21,8 @@ from lance_core.builtin import lance_index_types
 from lance_core.index.queries import IndexQuery, OfJsonField, PlainQuery
 from lance_core.index.scalar.json.json_rows import JsonRows
 from lance_core.schema.json_encoding import encode_json
-from lance_core.testing.index_samples import SampleRows, sample_arrays
-from lance_core.testing.index_type import IndexTypeTests
+from lance_core_testing.index_samples import SampleRows, sample_arrays
+from lance_core_testing.index_type import IndexTypeTests
 
 _SPECS = {spec.name: spec for spec in lance_index_types()}
 

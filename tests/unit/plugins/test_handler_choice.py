@@ -36,9 +36,9 @@ from lance_core.store.memory import MemoryStore
 from lance_core.store.probe import RACES, WRITERS
 from lance_core.store.uri import StoreUrl, parse_uri
 from lance_core.store.wrappers.base import StoreWrapper
-from lance_core.testing.sample_transactions import IMPATIENT, creation, first_candidate
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, RequestLost
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.sample_transactions import IMPATIENT, creation, first_candidate
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, RequestLost
+from lance_core_testing.stores.tracing import TracingStore
 
 YES, NO, UNKNOWN = Guarantee.YES, Guarantee.NO, Guarantee.UNKNOWN
 

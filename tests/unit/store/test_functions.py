@@ -6,7 +6,7 @@ import pytest
 
 from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from lance_core.store.base import Buffers, Guarantee, PutMode, StoreCapabilities
 from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import CAPABILITIES, MemoryStore
 from lance_core.store.probe import probe
-from lance_core.testing.stores.faulty import (
+from lance_core_testing.stores.faulty import (
     Fault,
     FaultRule,
     FaultyStore,

@@ -19,7 +19,7 @@ from lance_core.store.functions import list_paths
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.spooling import SpoolingWriter
-from lance_core.testing import ObjectStoreTests
+from lance_core_testing import ObjectStoreTests
 from tests.each_case import each_case
 
 

@@ -8,7 +8,7 @@ import sys
 KEPT_TO_THE_END = """
 import os
 import pyarrow as pa
-from lance_core.testing.memory_bound import bounded_memory
+from lance_core_testing.memory_bound import bounded_memory
 
 with bounded_memory("an array", 1):
     array = pa.array(range(1000))

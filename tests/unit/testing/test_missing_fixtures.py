@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lance_core.testing import CommitHandlerTests, ExternalManifestStoreTests, ObjectStoreTests
+from lance_core_testing import CommitHandlerTests, ExternalManifestStoreTests, ObjectStoreTests
 
 SUITES = {
     CommitHandlerTests: ("open_store", "make_handler", "make_other"),

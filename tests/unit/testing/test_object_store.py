@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from lance_core.testing import ObjectStoreTests, must_raise
-from lance_core.testing.object_store_paths import HOSTILE
-from lance_core.testing.processes import in_another_process, portable, race_processes
-from lance_core.testing.threads import meanwhile, race_threads
+from lance_core_testing import ObjectStoreTests, must_raise
+from lance_core_testing.object_store_paths import HOSTILE
+from lance_core_testing.processes import in_another_process, portable, race_processes
+from lance_core_testing.threads import meanwhile, race_threads
 
 SUITE = ObjectStoreTests()
 
@@ -94,7 +94,7 @@ WRONG = """
 from dataclasses import replace
 import pytest
 from lance_core.store.memory import MemoryStore
-from lance_core.testing import ObjectStoreTests
+from lance_core_testing import ObjectStoreTests
 
 class WrongSize(MemoryStore):
     def head(self, path):

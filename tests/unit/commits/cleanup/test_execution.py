@@ -28,8 +28,8 @@ from lance_core.table.manifest.file import ManifestFile, serialize_manifest_file
 from lance_core.table.paths import DETACHED, manifest_path
 from lance_core.table.transactions.operations import Restore
 from lance_core.table.transactions.transaction import Transaction
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused
+from lance_core_testing.stores.tracing import TracingStore
 from tests.each_case import each_case
 from tests.unit.commits.cleanup.steps import (
     NEVER_NAMED,

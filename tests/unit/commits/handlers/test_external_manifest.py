@@ -19,13 +19,13 @@ from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.table.paths import DETACHED, manifest_path
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     append,
     creation,
     first_candidate,
     history,
 )
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 from tests.unit.commits.handlers.external_rows import BASE, NoCarefulCopy, Rows, check_complete, on
 
 

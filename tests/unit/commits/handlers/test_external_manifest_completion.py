@@ -19,14 +19,14 @@ from lance_core.store.base import ObjectStore
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import manifest_path
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     IMPATIENT,
     append,
     creation,
     first_candidate,
     history,
 )
-from lance_core.testing.stores.faulty import (
+from lance_core_testing.stores.faulty import (
     FaultRule,
     FaultyStore,
     Refused,

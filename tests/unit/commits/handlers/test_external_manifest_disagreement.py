@@ -17,14 +17,14 @@ from lance_core.errors import (
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
-from lance_core.testing.sample_transactions import (
+from lance_core_testing.sample_transactions import (
     IMPATIENT,
     append,
     creation,
     first_candidate,
     history,
 )
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 from tests.unit.commits.handlers.external_rows import (
     BASE,
     NoCarefulCopy,

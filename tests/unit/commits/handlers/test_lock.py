@@ -32,8 +32,8 @@ from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.capability_override import DeclaredStore
-from lance_core.testing.sample_transactions import IMPATIENT, creation, first_candidate, history
-from lance_core.testing.stores.faulty import (
+from lance_core_testing.sample_transactions import IMPATIENT, creation, first_candidate, history
+from lance_core_testing.stores.faulty import (
     Fault,
     FaultRule,
     FaultyStore,
@@ -42,7 +42,7 @@ from lance_core.testing.stores.faulty import (
     RequestLost,
     ResponseLost,
 )
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.tracing import TracingStore
 from tests.each_case import each_case
 from tests.virtual_time import VirtualTime
 

@@ -34,7 +34,7 @@ from lance_core.errors import (
 from lance_core.fragment import write_fragments
 from lance_core.plugins.handler_choice import MARKER
 from lance_core.store.base import PutMode
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused, ResponseLost
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused, ResponseLost
 from tests.table_surgery import edit_manifest
 
 Rows = Callable[..., pa.Table]

@@ -39,8 +39,8 @@ from lance_core.errors import (
 )
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.table.transactions.operations import Delete
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused
+from lance_core_testing.stores.tracing import TracingStore
 from tests.table_surgery import delete_rows, edit_manifest
 
 Rows = Callable[..., pa.Table]

@@ -18,7 +18,7 @@ from lance_core.index.base import IndexPart, OpenIndex, Precision
 from lance_core.index.queries import Contains, HasAny, InRange, IsIn, IsNull, StartsWith
 from lance_core.index.scalar.bitmap import Bitmap
 from lance_core.index.scalar.bitmaps import bitmap_file, build, grouping, merging
-from lance_core.testing.mutants import mutants
+from lance_core_testing.mutants import mutants
 from tests.each_case import each_case
 from tests.unit.index.scalar import bitmap_folders as folders
 from tests.unit.index.scalar.bitmap_folders import Moved, Rows, blobs_of, contents, stored

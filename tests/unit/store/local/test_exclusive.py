@@ -17,7 +17,7 @@ from lance_core.errors import (
 from lance_core.store.base import PutMode
 from lance_core.store.local import Disk, Durability, LocalStore, lock_file
 from lance_core.store.local.exclusive import move_by_link, move_by_rename
-from lance_core.testing.processes import Wait, race_processes
+from lance_core_testing.processes import Wait, race_processes
 from tests.disks import (
     LinksThatReplace,
     NoLinks,

@@ -11,7 +11,7 @@ from functools import partial
 from lance_core.store.base import StoreCapabilities
 from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.remote.retries import Waiting
-from lance_core.testing.memory_client import CAPABILITIES, MemoryClient
+from lance_core_testing.memory_client import CAPABILITIES, MemoryClient
 
 METHODS = (
     *("get", "head", "put", "delete", "copy", "list_page"),

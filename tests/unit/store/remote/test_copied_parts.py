@@ -16,7 +16,7 @@ from lance_core.store.remote import uploads
 from lance_core.store.remote.client import Failure, RequestError, UploadedPart
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
-from lance_core.testing.memory_client import MemoryClient
+from lance_core_testing.memory_client import MemoryClient
 
 MIN_PART = 100
 SETTINGS = RemoteSettings(part_size=150, read_size=1000, max_single_put=1000, max_retries=1)

@@ -11,8 +11,8 @@ from lance_core.store.base import Guarantee, StoreCapabilities
 from lance_core.store.remote.client import Failure
 from lance_core.store.remote.store import RemoteStore
 from lance_core.store.wrappers.prefix import PrefixStore
-from lance_core.testing.sample_transactions import first_candidate
-from lance_core.testing.stores.tracing import TracingStore
+from lance_core_testing.sample_transactions import first_candidate
+from lance_core_testing.stores.tracing import TracingStore
 from tests.each_case import each_case
 from tests.unit.store.remote.scripted import Fails, ScriptedClient, Time
 

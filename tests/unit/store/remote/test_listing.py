@@ -12,7 +12,7 @@ from lance_core.errors import StoreError
 from lance_core.store.functions import list_paths
 from lance_core.store.remote.client import ListingPage, RemoteObject
 from lance_core.store.remote.store import RemoteStore
-from lance_core.testing.memory_client import MemoryClient
+from lance_core_testing.memory_client import MemoryClient
 from tests.each_case import each_case
 
 NOW = datetime.now(UTC)

@@ -14,7 +14,7 @@ from lance_core.store.read_planning import plan_reads
 from lance_core.store.remote.client import Content
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
-from lance_core.testing.memory_client import MemoryClient
+from lance_core_testing.memory_client import MemoryClient
 from tests.unit.store.remote.scripted import Time
 
 BYTES = random.Random(0).randbytes(100_000)

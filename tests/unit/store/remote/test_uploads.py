@@ -20,7 +20,7 @@ from lance_core.store.base import Guarantee, PutMode
 from lance_core.store.remote.client import Failure, RequestError, UploadedPart
 from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.remote.store import RemoteStore
-from lance_core.testing.memory_client import CAPABILITIES, MemoryClient
+from lance_core_testing.memory_client import CAPABILITIES, MemoryClient
 from tests.each_case import each_case
 from tests.unit.store.remote.scripted import Fails, ScriptedClient, Time
 

@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from lance_core.testing.network.fault_proxy import FaultProxy
-from lance_core.testing.network.faults import (
+from lance_core_testing.network.fault_proxy import FaultProxy
+from lance_core_testing.network.faults import (
     Answer,
     Delay,
     Fault,

@@ -10,7 +10,7 @@ from lance_core.errors import ObjectExistsError, OutcomeUnknownError, StoreError
 from lance_core.store.base import ByteRange, ObjectStore, PutMode
 from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import MemoryStore
-from lance_core.testing.stores.faulty import (
+from lance_core_testing.stores.faulty import (
     Delayed,
     Fault,
     FaultRule,

@@ -11,7 +11,7 @@ from lance_core.errors import ObjectNotFoundError
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall
-from lance_core.testing.stores.tracing import MAX_RECORDS, TracingStore
+from lance_core_testing.stores.tracing import MAX_RECORDS, TracingStore
 
 
 def test_calls_and_bytes_are_counted() -> None:

@@ -23,7 +23,7 @@ from lance_core.dataset.snapshot.session import Session
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import CompactionError, CorruptFileError, StoreError
 from lance_core.progress import FragmentWriteProgress
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore, Refused
+from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused
 from tests.each_case import each_case
 from tests.unit.dataset.blobs import blob_tables
 from tests.unit.dataset.maintenance.compaction.compaction_tables import data_files, table_of

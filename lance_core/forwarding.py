@@ -1,0 +1,79 @@
+"""Names of modules that have moved to a distribution of their own.
+
+The former module stays for one minor version and contains a ``__getattr__`` made by `forward`. Its
+names and sub-modules are those of the new package, the same objects, with a `DeprecationWarning`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from lance_core.errors import PluginNotFoundError
+
+
+def forward(module: str, target: str, *, extra: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of ``module``, whose names and sub-modules are those of ``target``.
+
+    ``target``: the package that ``extra`` of lance-core installs. Without it, every use of a name
+    or sub-module raises `PluginNotFoundError`. The module must set ``__path__`` to an empty list.
+    """
+    finder = _MovedModules(module, target, extra)
+    # Before the finder of files: it would load the files of a forwarded package a second time.
+    sys.meta_path.insert(0, finder)
+    return finder.attribute
+
+
+class _MovedModules(MetaPathFinder, Loader):
+    """Finds the modules below ``module`` as those below ``target``."""
+
+    def __init__(self, module: str, target: str, extra: str) -> None:
+        self._module = module
+        self._target = target
+        self._extra = extra
+
+    def attribute(self, name: str) -> Any:
+        """The attribute ``name`` of the target; raises `AttributeError` if it has none."""
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
+        self._require_target()
+        value = getattr(importlib.import_module(self._target), name)
+        if name != "__all__":
+            self._warn(f".{name}")
+        return value
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The specification of a module below the former one, or None."""
+        name = fullname.removeprefix(self._module)
+        if name == fullname or not name.startswith("."):
+            return None
+        self._require_target()
+        found = importlib.util.find_spec(self._target + name)
+        return None if found is None else ModuleSpec(fullname, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Replace the new, empty module by the module of the target."""
+        name = module.__name__.removeprefix(self._module)
+        sys.modules[module.__name__] = importlib.import_module(self._target + name)
+        self._warn(name)
+
+    def _require_target(self) -> None:
+        if importlib.util.find_spec(self._target) is None:
+            raise PluginNotFoundError(
+                f"{self._module} has moved to the package {self._target}. "
+                f'pip install "lance-core[{self._extra}]"'
+            )
+
+    def _warn(self, name: str) -> None:
+        text = f"{self._module}{name} has moved to {self._target}{name}"
+        # The caller of `attribute` or `exec_module`; frames of the import system do not count.
+        warnings.warn(text, DeprecationWarning, stacklevel=3)

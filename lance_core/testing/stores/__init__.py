@@ -1,7 +1,0 @@
-"""Store wrappers for tests: they inject faults, add delays, and count calls."""
-
-from lance_core.testing.stores.faulty import FaultRule, FaultyStore
-from lance_core.testing.stores.throttled import ThrottledStore
-from lance_core.testing.stores.tracing import Trace, TracingStore
-
-__all__ = ["FaultRule", "FaultyStore", "ThrottledStore", "Trace", "TracingStore"]

@@ -1,0 +1,103 @@
+"""The former names of packages that have moved are those of the new packages, until they go."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from lance_core.errors import PluginNotFoundError
+from lance_core.forwarding import forward
+from tests.each_case import each_case
+
+MOVED = {"lance_core.testing": ("lance_core_testing", "MemoryManifestStore", "stores.faulty")}
+"""For each former module: the new one, one of its names, and one of its sub-modules."""
+
+
+@pytest.fixture
+def absent() -> Iterator[ModuleType]:
+    """A module whose new package is not installed."""
+    module = ModuleType("lance_core_former")
+    module.__path__ = []
+    finders = sys.meta_path[:]
+    module.__getattr__ = forward(module.__name__, "lance_core_absent", extra="absent")  # type: ignore[method-assign]
+    sys.modules[module.__name__] = module
+    yield module
+    sys.meta_path[:] = finders
+    del sys.modules[module.__name__]
+
+
+def forget(module: str) -> None:
+    """Let the module and those below it be imported again; the new ones stay."""
+    for name in [name for name in sys.modules if name.startswith(f"{module}.")]:
+        del sys.modules[name]
+
+
+@each_case("module", MOVED)
+def test_a_former_name_is_the_new_object_and_its_use_a_warning(module: str) -> None:
+    target, name, _ = MOVED[module]
+    former = importlib.import_module(module)
+    with pytest.warns(DeprecationWarning, match=rf"{module}\.{name} has moved to {target}\.{name}"):
+        value = getattr(former, name)
+    assert value is getattr(importlib.import_module(target), name)
+
+
+@each_case("module", MOVED)
+def test_a_former_sub_module_is_the_new_one(module: str) -> None:
+    target, _, below = MOVED[module]
+    forget(module)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        former = importlib.import_module(f"{module}.{below}")
+    texts = [str(each.message) for each in caught if each.category is DeprecationWarning]
+    assert texts[-1] == f"{module}.{below} has moved to {target}.{below}"
+    new = importlib.import_module(f"{target}.{below}")
+    assert former is new
+    assert new.__spec__ is not None
+    assert new.__spec__.name == f"{target}.{below}"
+
+
+def test_the_warning_names_the_line_that_uses_the_former_name() -> None:
+    forget("lance_core.testing")
+    with pytest.warns(DeprecationWarning, match=r"testing\.must_raise") as of_name:
+        from lance_core.testing import must_raise
+    with pytest.warns(DeprecationWarning, match=r"testing\.threads") as of_module:
+        from lance_core.testing.threads import race_threads
+    assert callable(must_raise)
+    assert callable(race_threads)
+    assert {Path(each.filename).name for each in [*of_name, *of_module]} == {Path(__file__).name}
+
+
+def test_a_name_or_sub_module_that_does_not_exist_is_reported_as_missing() -> None:
+    former = importlib.import_module("lance_core.testing")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        former.nothing  # noqa: B018
+    with pytest.raises(ModuleNotFoundError, match=r"lance_core\.testing\.nothing"):
+        importlib.import_module("lance_core.testing.nothing")
+
+
+def test_other_modules_are_not_forwarded() -> None:
+    with pytest.raises(ModuleNotFoundError, match="lance_core_testing_of_others"):
+        importlib.import_module("lance_core_testing_of_others")
+    with pytest.raises(ModuleNotFoundError, match=r"lance_core\.testing_of_others"):
+        importlib.import_module("lance_core.testing_of_others")
+
+
+def test_without_the_distribution_the_error_names_the_extra(absent: ModuleType) -> None:
+    command = r'moved to the package lance_core_absent\. pip install "lance-core\[absent\]"'
+    with pytest.raises(PluginNotFoundError, match=command):
+        absent.ObjectStoreTests  # noqa: B018
+    with pytest.raises(PluginNotFoundError, match=command):
+        importlib.import_module(f"{absent.__name__}.object_store")
+    assert not hasattr(absent, "__wrapped__")
+
+
+def test_importing_the_core_imports_no_forwarding() -> None:
+    code = "import sys, lance_core; assert 'lance_core.forwarding' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
