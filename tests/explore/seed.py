@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from unittest import mock
 
+from lance_core.commits import outcome
+from lance_core.commits.base import Candidate, CommitHandler
+from lance_core.commits.environment import Environment
+from lance_core.store.base import ObjectStore
 from lance_core_explorer import Configuration, Violation, explore
 
 Patch = Callable[[], AbstractContextManager[object]]
@@ -50,6 +54,35 @@ class Seed:
 def put_in(target: object, name: str, new: object) -> Patch:
     """Replaces one thing."""
     return lambda: mock.patch.object(target, name, new)
+
+
+def _publish_unless_refused(
+    handler: CommitHandler, store: ObjectStore, candidate: Candidate, environment: Environment
+) -> outcome.Publication | None:
+    try:
+        return outcome.Publication(handler.commit(candidate), is_certain=True)
+    except outcome.REFUSED:
+        raise
+    except Exception:  # to send the same candidate again is harmless
+        return _settled(handler, store, candidate, environment)
+
+
+_settled = outcome._settled
+REFUSALS_COUNT = put_in(outcome, "_settled", _publish_unless_refused)
+"""A handler that says that it sent nothing is believed without a look at the table."""
+
+
+def together(*patches: Patch) -> Patch:
+    """Several patches, for a defect that a second rule would make harmless."""
+
+    @contextmanager
+    def patched() -> Iterator[None]:
+        with ExitStack() as stack:
+            for patch in patches:
+                stack.enter_context(patch())
+            yield
+
+    return patched
 
 
 def violation_of(seed: Seed) -> Violation | None:

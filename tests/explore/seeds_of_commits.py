@@ -22,7 +22,7 @@ from lance_core.errors import (
 )
 from lance_core.store.base import PutMode
 from tests.explore import places
-from tests.explore.seed import Failure, Seed, put_in
+from tests.explore.seed import REFUSALS_COUNT, Failure, Seed, put_in, together
 
 _commit = PutIfAbsentCommitHandler.commit
 _who_holds = outcome.find_committer
@@ -138,7 +138,10 @@ SEEDS = (
         Failure.LOST_ANSWER,
         "The client library sends a request again by itself, and the second answer counts"
         " (aws-sdk-java-v2#6580).",
-        put_in(PutIfAbsentCommitHandler, "commit", _commit_taking_exists_for_conflict),
+        together(
+            put_in(PutIfAbsentCommitHandler, "commit", _commit_taking_exists_for_conflict),
+            REFUSALS_COUNT,
+        ),
         places.PAIR_1,
     ),
     Seed(
@@ -195,7 +198,7 @@ SEEDS = (
         "retry-without-refresh",
         Failure.CONFLICT,
         "Who lost tries again with what it knew before (lance#3760, delta-rs#3066).",
-        put_in(CatchUp, "run", _catch_up_once),
+        together(put_in(CatchUp, "run", _catch_up_once), put_in(loop, "MAX_LOSSES", 1000)),
         places.PAIR,
     ),
     Seed(

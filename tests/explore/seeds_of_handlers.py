@@ -28,7 +28,7 @@ from lance_core.store.functions import exists
 from lance_core_lease import handler as lease
 from lance_core_lease import store_leases
 from tests.explore import checks, places
-from tests.explore.seed import Failure, Seed, put_in
+from tests.explore.seed import REFUSALS_COUNT, Failure, Seed, put_in, together
 
 _commit = ExternalManifestCommitHandler.commit
 
@@ -212,7 +212,7 @@ SEEDS = (
         "late-holder-says-failed",
         Failure.LEASE,
         "A commit that outlived its lease is reported as failed (delta-rs#268).",
-        put_in(lease, "OutcomeUnknownError", CommitLockError),
+        together(put_in(lease, "OutcomeUnknownError", CommitLockError), REFUSALS_COUNT),
         places.SLOW_WRITE,
     ),
     Seed(
