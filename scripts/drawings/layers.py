@@ -32,6 +32,8 @@ ROLES = {
 COLOURS = {"dataset": "green", "hookspecs": "red", "plugins": "red", "builtin": "red"}
 CALLERS = {("spark",): "calls the public API", ("explorer", "testing"): "test plugins"}
 """Plugins that call the core, rather than being called by it."""
+SHARED = {"remote": "shared by clouds"}
+"""What plugins use of each other."""
 
 UNIT, GAP = 46, 10
 
@@ -71,11 +73,14 @@ def draw() -> str:
         caller = Box(610, tops[layer], 120, UNIT)
         canvas.box(caller, [", ".join(names), role], colour="yellow")
         canvas.arrow((610, caller.middle[1]), (546, caller.middle[1]))
-    others = sorted(set(plugins()).difference(*CALLERS))
+    others = sorted(set(plugins()).difference(SHARED, *CALLERS))
     hooks = tops["hookspecs"] + UNIT / 2
     offered = Box(610, tops["plugins"], 120, 26 + 18 * len(others))
     canvas.box(offered, colour="yellow")
     for at, name in enumerate(others):
         canvas.text(670, offered.y + 24 + 18 * at, name, replace(LABEL, anchor="middle"))
+    for name, role in SHARED.items():
+        below = offered.y + offered.height + GAP
+        canvas.box(Box(610, below, 120, UNIT), [name, role], colour="yellow")
     canvas.arrow((610, hooks), (546, hooks), label="by hooks")
     return canvas.render()

@@ -19,8 +19,8 @@ from lance_core.cli import main
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.config import StoreConfig
-from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import Secret
+from lance_core_remote.settings import RemoteSettings
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Reset, Rule, Truncated
 from tests.cloud.surfaces import all_logs, leaks, of_error, of_pickle, of_value

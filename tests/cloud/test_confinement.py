@@ -23,9 +23,9 @@ from lance_core.hookspecs import (
 )
 from lance_core.plugins import get_manager
 from lance_core.plugins.manifest_stores import base_uri_of
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri
+from lance_core_remote.store import RemoteStore
 from lance_core_testing import MemoryClient, MemoryManifestStore
 from lance_core_testing.object_store_paths import HOSTILE as HOSTILE_PATHS
 from tests.examples import share

@@ -22,10 +22,10 @@ from lance_core.plugins.manager import get_manager
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import ByteRange, Guarantee, ObjectStore
 from lance_core.store.probe import probe
-from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
+from lance_core_remote.client import Failure, RequestError
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Reset, Rule

@@ -8,8 +8,8 @@ import pytest
 
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import Guarantee, ObjectStore
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler
 from lance_core_testing.memory_client import CAPABILITIES, MemoryClient
 from lance_core_testing.object_store import ObjectStoreTests

@@ -11,8 +11,8 @@ from pathlib import Path
 import lance_core_azure.options
 import lance_core_gcs.options
 import lance_core_s3.options
-from lance_core.store.remote import settings as shared
-from lance_core.store.remote.options import Option, Use
+from lance_core_remote import settings as shared
+from lance_core_remote.options import Option, Use
 from tests.docs.page_examples import ROOT
 
 BEGIN, END = "<!-- options: begin -->\n", "<!-- options: end -->"

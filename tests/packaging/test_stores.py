@@ -155,14 +155,20 @@ def test_what_is_missing_is_named_with_the_extra_that_brings_it(core: Environmen
     assert told.split() == list(uris)
 
 
-def test_a_module_that_has_moved_is_named_with_the_extra_that_brings_it(core: Environment) -> None:
-    for program in (
-        "from lance_core.testing import ObjectStoreTests",
-        "import lance_core.testing.stores",
-    ):
-        told = core.python(
-            "import lance_core.testing, lance_core as lance\n"
-            f"try: {program}\n"
-            "except lance.errors.PluginNotFoundError as error: print(error)"
-        )
-        assert 'pip install "lance-core[testing]"' in told
+@pytest.mark.parametrize(
+    ("former", "extra"),
+    [
+        ("from lance_core.testing import ObjectStoreTests", "testing"),
+        ("import lance_core.testing.stores", "testing"),
+        ("from lance_core.store.remote.client import RemoteClient", "remote"),
+    ],
+)
+def test_a_module_that_has_moved_is_named_with_the_extra_that_brings_it(
+    core: Environment, former: str, extra: str
+) -> None:
+    told = core.python(
+        "import lance_core.store.remote, lance_core.testing, lance_core as lance\n"
+        f"try: {former}\n"
+        "except lance.errors.PluginNotFoundError as error: print(error)"
+    )
+    assert f'pip install "lance-core[{extra}]"' in told

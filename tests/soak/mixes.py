@@ -20,7 +20,7 @@ LATENCY = 0.03
 """Seconds, for three: pauses between attempts are scaled alike."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.15
-"""Of `lance_core.store.remote.retries`, in seconds, scaled by a hundred."""
+"""Of `lance_core_remote.retries`, in seconds, scaled by a hundred."""
 
 
 @dataclass(frozen=True, slots=True)

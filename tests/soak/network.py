@@ -15,7 +15,7 @@ import pyarrow as pa
 
 import lance_core as lance
 from lance_core import errors
-from lance_core.store.remote import retries
+from lance_core_remote import retries
 from lance_core_testing.network.fault_proxy import FaultProxy
 from tests.soak.mixes import FIRST_PAUSE, LONGEST_PAUSE, rules
 from tests.soak.places import Place

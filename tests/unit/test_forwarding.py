@@ -12,12 +12,17 @@ from types import ModuleType
 
 import pytest
 
+import lance_core_testing
 from lance_core.errors import PluginNotFoundError
 from lance_core.forwarding import forward
 from tests.each_case import each_case
 
-MOVED = {"lance_core.testing": ("lance_core_testing", "MemoryManifestStore", "stores.faulty")}
-"""For each former module: the new one, one of its names, and one of its sub-modules."""
+SUB_MODULES = [
+    ("lance_core.store.remote", "lance_core_remote", "settings"),
+    ("lance_core.testing", "lance_core_testing", "object_store"),
+    ("lance_core.testing", "lance_core_testing", "stores.faulty"),
+]
+"""The former module, the new one, and a module below both."""
 
 
 @pytest.fixture
@@ -37,20 +42,20 @@ def forget(module: str) -> None:
     """Let the module and those below it be imported again; the new ones stay."""
     for name in [name for name in sys.modules if name.startswith(f"{module}.")]:
         del sys.modules[name]
+    former = vars(importlib.import_module(module))
+    for name in [name for name, value in former.items() if isinstance(value, ModuleType)]:
+        del former[name]
 
 
-@each_case("module", MOVED)
-def test_a_former_name_is_the_new_object_and_its_use_a_warning(module: str) -> None:
-    target, name, _ = MOVED[module]
-    former = importlib.import_module(module)
-    with pytest.warns(DeprecationWarning, match=rf"{module}\.{name} has moved to {target}\.{name}"):
-        value = getattr(former, name)
-    assert value is getattr(importlib.import_module(target), name)
+def test_a_former_name_is_the_new_object_and_its_use_a_warning() -> None:
+    former = importlib.import_module("lance_core.testing")
+    with pytest.warns(DeprecationWarning, match="has moved to lance_core_testing.MemoryClient"):
+        value = former.MemoryClient
+    assert value is lance_core_testing.MemoryClient
 
 
-@each_case("module", MOVED)
-def test_a_former_sub_module_is_the_new_one(module: str) -> None:
-    target, _, below = MOVED[module]
+@each_case("module, target, below", SUB_MODULES)
+def test_a_former_sub_module_is_the_new_one(module: str, target: str, below: str) -> None:
     forget(module)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -61,6 +66,13 @@ def test_a_former_sub_module_is_the_new_one(module: str) -> None:
     assert former is new
     assert new.__spec__ is not None
     assert new.__spec__.name == f"{target}.{below}"
+
+
+def test_a_sub_module_is_imported_from_its_former_package() -> None:
+    forget("lance_core.store.remote")
+    with pytest.warns(DeprecationWarning, match="has moved to lance_core_remote.retries"):
+        from lance_core.store.remote import retries
+    assert retries is importlib.import_module("lance_core_remote.retries")
 
 
 def test_the_warning_names_the_line_that_uses_the_former_name() -> None:

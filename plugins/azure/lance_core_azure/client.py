@@ -27,7 +27,13 @@ from azure.storage.blob import (
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import LanceError
 from lance_core.store.base import ByteRange, StoreCapabilities
-from lance_core.store.remote.client import (
+from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
+from lance_core_azure.credentials import SCOPE, Credentials, Kind
+from lance_core_azure.errors import from_response, shown_error
+from lance_core_azure.listing import Listed, can_begin_at, is_by_bytes, parse, tag
+from lance_core_azure.session import Session
+from lance_core_azure.settings import AzureSettings
+from lance_core_remote.client import (
     Content,
     Failure,
     ListingPage,
@@ -36,13 +42,7 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
-from lance_core.store.remote.connection_failures import origin_of
-from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
-from lance_core_azure.credentials import SCOPE, Credentials, Kind
-from lance_core_azure.errors import from_response, shown_error
-from lance_core_azure.listing import Listed, can_begin_at, is_by_bytes, parse, tag
-from lance_core_azure.session import Session
-from lance_core_azure.settings import AzureSettings
+from lance_core_remote.connection_failures import origin_of
 
 T = TypeVar("T")
 

@@ -12,11 +12,11 @@ import urllib3
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.remote.ca_files import check_ca_variables
-from lance_core.store.remote.proxies import is_excluded, trust_certificates
-from lance_core.store.remote.request_deadline import timed_pools
-from lance_core.store.remote.settings import RemoteSettings
 from lance_core_azure.settings import AzureSettings
+from lance_core_remote.ca_files import check_ca_variables
+from lance_core_remote.proxies import is_excluded, trust_certificates
+from lance_core_remote.request_deadline import timed_pools
+from lance_core_remote.settings import RemoteSettings
 
 CALLERS = 16
 """Number of caller threads that may send requests in parallel, besides the store's own threads."""

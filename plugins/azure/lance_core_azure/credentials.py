@@ -24,9 +24,9 @@ from azure.core.credentials import (
 from azure.core.exceptions import AzureError
 
 from lance_core.errors import InvalidInputError, PluginLoadError
-from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.sdk_objects import SdkObjects
 from lance_core.store.secret import Secret, plain
+from lance_core_remote.client import Failure, RequestError
+from lance_core_remote.sdk_objects import SdkObjects
 
 SCOPE = "https://storage.azure.com/.default"
 """The scope of the tokens that are requested from Entra ID."""

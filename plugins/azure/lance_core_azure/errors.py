@@ -12,15 +12,15 @@ from email.utils import parsedate_to_datetime
 
 import urllib3.exceptions as http
 
-from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import (
+from lance_core.store.secret_detection import redacted, secrets_of_environment
+from lance_core_remote.client import Failure, RequestError
+from lance_core_remote.connection_failures import (
     CONTACT_TIMEOUT,
     broken,
     failure_at_proxy,
     tls_failure,
     unreachable,
 )
-from lance_core.store.secret_detection import redacted, secrets_of_environment
 
 SKEW = 300
 """Clock difference in seconds that an error reports. The service accepts 15 minutes."""

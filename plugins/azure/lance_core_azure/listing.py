@@ -7,8 +7,8 @@ from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from lance_core.store.remote.client import Failure, RemoteObject, RequestError
-from lance_core.store.remote.connection_failures import CONTACT_TIMEOUT
+from lance_core_remote.client import Failure, RemoteObject, RequestError
+from lance_core_remote.connection_failures import CONTACT_TIMEOUT
 
 
 class Listed(NamedTuple):

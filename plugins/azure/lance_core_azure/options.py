@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lance_core.store.remote import settings as shared
-from lance_core.store.remote.options import Option, Use, ValueForm, variables_of
+from lance_core_remote import settings as shared
+from lance_core_remote.options import Option, Use, ValueForm, variables_of
 
 PREFIX = "azure_"
 """Prefix of option names and, in capitals, of environment variables."""
@@ -204,7 +204,7 @@ _OTHERS = (
 )
 
 TABLE = (*_PLACE, *_CREDENTIALS, *_OTHERS)
-"""Options of Azure only; `lance_core.store.remote.settings` has those of all remote stores."""
+"""Options of Azure only; `lance_core_remote.settings` has those of all remote stores."""
 
 BY_NAME = {option.name: option for option in TABLE}
 

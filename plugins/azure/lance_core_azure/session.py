@@ -25,12 +25,12 @@ from azure.core.pipeline.transport import RequestsTransport
 from requests import Response
 
 from lance_core.concurrency.lru_cache import LruCache
-from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import origin_of
-from lance_core.store.remote.response_limits import MAX_RESPONSE, read_pooled
 from lance_core_azure.connections import make_pool
 from lance_core_azure.errors import from_transport
 from lance_core_azure.settings import AzureSettings
+from lance_core_remote.client import Failure, RequestError
+from lance_core_remote.connection_failures import origin_of
+from lance_core_remote.response_limits import MAX_RESPONSE, read_pooled
 
 MAX_REFUSAL = 1 << 16
 """Maximum bytes to read of the body of an error response."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.remote import settings as shared
-from lance_core.store.remote.option_values import GivenOptions, described, take, take_boolean
-from lance_core.store.remote.options import add_variables, drop_unused, refuse_misplaced_secrets
-from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 from lance_core_azure import connection_string
 from lance_core_azure.credentials import Credentials, choose_credentials
 from lance_core_azure.options import CREDENTIALS, TABLE, VARIABLES
+from lance_core_remote import settings as shared
+from lance_core_remote.option_values import GivenOptions, described, take, take_boolean
+from lance_core_remote.options import add_variables, drop_unused, refuse_misplaced_secrets
+from lance_core_remote.settings import RemoteSettings
 
 _HOSTS = {
     **{

@@ -6,14 +6,14 @@ import os
 from collections.abc import Mapping
 
 from lance_core.store.base import ObjectStore
-from lance_core.store.remote.log_redaction import LogRedaction
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
 from lance_core.store.uri import StoreUrl
 from lance_core_azure.client import AzureClient
 from lance_core_azure.credentials import Credentials
 from lance_core_azure.errors import shown_error
 from lance_core_azure.settings import read_settings
+from lance_core_remote.log_redaction import LogRedaction
+from lance_core_remote.store import RemoteStore
 
 SDK_LOGS = LogRedaction("azure", "msal", "urllib3", redact=shown_error)
 """urllib3 logs whole URLs at DEBUG level, including shared access signatures; azure-identity logs

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lance_core_dynamodb.registry import register_session, unregister_session
+from lance_core_remote.aws_sessions import register_session, unregister_session
 
 if TYPE_CHECKING:
     from lance_core_dynamodb.creation import create_table

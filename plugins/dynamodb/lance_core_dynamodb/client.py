@@ -16,12 +16,6 @@ from botocore.exceptions import BotoCoreError
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import InvalidInputError
-from lance_core.store.remote.botocore_failures import check_ca_bundle, trusted_file
-from lance_core.store.remote.client import RequestError
-from lance_core.store.remote.connection_failures import shown
-from lance_core.store.remote.log_redaction import LogRedaction
-from lance_core.store.remote.proxies import certificates_file, proxies_of
-from lance_core.store.remote.retries import Sender
 from lance_core.store.secret import Secret, plain
 from lance_core_dynamodb.credentials import session_of
 from lance_core_dynamodb.errors import MissingTableError, request_error
@@ -31,9 +25,15 @@ from lance_core_dynamodb.options import (
     DynamoSettings,
 )
 from lance_core_dynamodb.options import VARIABLES as OPTION_VARIABLES
-from lance_core_dynamodb.registry import SESSIONS
 from lance_core_dynamodb.response import bound_responses
 from lance_core_dynamodb.schema import complaint, how_to_create
+from lance_core_remote.aws_sessions import SESSIONS
+from lance_core_remote.botocore_failures import check_ca_bundle, trusted_file
+from lance_core_remote.client import RequestError
+from lance_core_remote.connection_failures import shown
+from lance_core_remote.log_redaction import LogRedaction
+from lance_core_remote.proxies import certificates_file, proxies_of
+from lance_core_remote.retries import Sender
 
 MAX_CLIENTS = 64
 """Maximum DynamoDB tables whose connections are cached."""

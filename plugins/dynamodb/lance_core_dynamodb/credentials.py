@@ -16,10 +16,10 @@ from botocore import credentials, loaders
 from botocore.session import Session
 from botocore.utils import IMDSRegionProvider
 
-from lance_core.store.remote.option_values import take_boolean
 from lance_core_dynamodb import options as names
 from lance_core_dynamodb.options import Access
-from lance_core_dynamodb.registry import SESSIONS
+from lance_core_remote.aws_sessions import SESSIONS
+from lance_core_remote.option_values import take_boolean
 
 LAST_REGION = "us-west-2"
 """The region of the table if no source names one."""

@@ -13,12 +13,12 @@ from typing import Any
 
 import botocore.awsrequest
 
-from lance_core.store.remote import botocore_responses
-from lance_core.store.remote.client import Failure, RequestError
+from lance_core_remote import botocore_responses
+from lance_core_remote.client import Failure, RequestError
 
 
 def bound_responses(client: Any, seconds: float, idle: float | None = None) -> None:
-    """See `lance_core.store.remote.botocore_responses`.
+    """See `lance_core_remote.botocore_responses`.
 
     Incomplete responses raise `RequestError`.
     """

@@ -1,5 +1,5 @@
 """Tables on Google Cloud Storage."""
 
-from lance_core_gcs.registry import register_client, unregister_client
+from lance_core_gcs.options import register_client, unregister_client
 
 __all__ = ["register_client", "unregister_client"]

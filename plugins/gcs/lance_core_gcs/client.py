@@ -22,7 +22,11 @@ from requests import Response
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange, StoreCapabilities
 from lance_core.store.config import Secret
-from lance_core.store.remote.client import (
+from lance_core_gcs.errors import Meaning
+from lance_core_gcs.options import CLIENTS, GcsOptions, RegisteredClient, check_endpoint
+from lance_core_gcs.session import PLAIN, USER_AGENT, Session
+from lance_core_gcs.uploads import CHUNK, Upload, Uploads
+from lance_core_remote.client import (
     Content,
     Failure,
     ListingPage,
@@ -31,14 +35,9 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
-from lance_core.store.remote.connection_failures import origin_of
-from lance_core.store.remote.log_redaction import LogRedaction
-from lance_core.store.remote.response_limits import MAX_RESPONSE
-from lance_core_gcs.errors import Meaning
-from lance_core_gcs.options import GcsOptions, RegisteredClient, check_endpoint
-from lance_core_gcs.registry import CLIENTS
-from lance_core_gcs.session import PLAIN, USER_AGENT, Session
-from lance_core_gcs.uploads import CHUNK, Upload, Uploads
+from lance_core_remote.connection_failures import origin_of
+from lance_core_remote.log_redaction import LogRedaction
+from lance_core_remote.response_limits import MAX_RESPONSE
 
 FIELDS = "name,size,generation,updated"
 """Properties of objects to request in listings."""

@@ -16,10 +16,10 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.remote.ca_files import check_ca_variables
-from lance_core.store.remote.proxies import is_excluded, trust_certificates
-from lance_core.store.remote.request_deadline import timed_pools
-from lance_core.store.remote.settings import RemoteSettings
+from lance_core_remote.ca_files import check_ca_variables
+from lance_core_remote.proxies import is_excluded, trust_certificates
+from lance_core_remote.request_deadline import timed_pools
+from lance_core_remote.settings import RemoteSettings
 
 
 def make_pool(endpoint: str, settings: RemoteSettings) -> urllib3.PoolManager:

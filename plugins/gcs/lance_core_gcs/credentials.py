@@ -13,9 +13,8 @@ from google.oauth2 import service_account
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
-from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import CONTACT_TIMEOUT, shown
 from lance_core_gcs.options import (
+    CLIENTS,
     Ambient,
     Anonymous,
     CredentialsFile,
@@ -26,7 +25,8 @@ from lance_core_gcs.options import (
     json_object,
     read_text,
 )
-from lance_core_gcs.registry import CLIENTS
+from lance_core_remote.client import Failure, RequestError
+from lance_core_remote.connection_failures import CONTACT_TIMEOUT, shown
 
 SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
 """Permission to read and write objects."""

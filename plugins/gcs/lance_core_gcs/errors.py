@@ -17,8 +17,9 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import (
+from lance_core.store.secret_detection import without_queries
+from lance_core_remote.client import Failure, RequestError
+from lance_core_remote.connection_failures import (
     CONTACT_TIMEOUT,
     broken,
     failure_at_proxy,
@@ -26,7 +27,6 @@ from lance_core.store.remote.connection_failures import (
     tls_failure,
     unreachable,
 )
-from lance_core.store.secret_detection import without_queries
 
 _RATE_LIMITED = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "slowDown"})
 _NO_BUCKET = "The specified bucket does not exist"

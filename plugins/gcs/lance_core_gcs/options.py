@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError
 from lance_core.store.config import Secret
-from lance_core.store.remote import settings
-from lance_core.store.remote.option_values import GivenOptions, described, take, take_boolean
-from lance_core.store.remote.options import (
+from lance_core.store.secret import plain
+from lance_core.store.uri import StoreUrl
+from lance_core_remote import settings
+from lance_core_remote.option_values import GivenOptions, described, take, take_boolean
+from lance_core_remote.options import (
     Option,
     Use,
     ValueForm,
@@ -27,10 +29,11 @@ from lance_core.store.remote.options import (
     refuse_misplaced_secrets,
     variables_of,
 )
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.secret import plain
-from lance_core.store.uri import StoreUrl
-from lance_core_gcs.registry import CLIENTS
+from lance_core_remote.sdk_objects import SdkObjects
+from lance_core_remote.settings import RemoteSettings
+
+if TYPE_CHECKING:
+    from google.cloud.storage import Client
 
 DEFAULT_ENDPOINT = "https://storage.googleapis.com"
 
@@ -102,7 +105,7 @@ PREFIX = "google_"
 """Prefix of option names and, in capitals, of environment variables."""
 
 TABLE = (*_CREDENTIALS, *_OTHERS)
-"""Options of Google only; `lance_core.store.remote.settings` has those of all remote stores."""
+"""Options of Google only; `lance_core_remote.settings` has those of all remote stores."""
 
 CREDENTIALS = frozenset(option.name for option in _CREDENTIALS)
 """Options that select credentials."""
@@ -337,6 +340,30 @@ def check_endpoint(
         )
     shown = f"[{host}]" if ":" in host else host
     return f"{place.scheme}://{shown}{'' if port is None else f':{port}'}"
+
+
+CLIENTS: SdkObjects[Any] = SdkObjects(
+    "client", "lance_core_gcs.register_client", sdk_class="google.cloud.storage.Client"
+)
+"""The clients that the caller has created, by name."""
+
+
+def register_client(name: str, client: Client) -> str:
+    """Register ``client`` as ``name`` and return the name, the value of option ``google_client``.
+
+    Stores that are opened with this option use the client's credentials, endpoint and extra
+    headers. They open their own connections, with the time-outs, proxy and certificates of the
+    other options. The client is kept until `unregister_client`. It is never sent to other
+    processes; these must register their own client under the name, except forked children. Raises
+    `InvalidInputError` if the name is malformed or belongs to another client, and for any other
+    object.
+    """
+    return CLIENTS.register(name, client)
+
+
+def unregister_client(name: str) -> None:
+    """Remove the client of this name, if it exists; stores that use it fail afterwards."""
+    CLIENTS.unregister(name)
 
 
 def _identity(given: GivenOptions) -> tuple[Identity, str | None]:

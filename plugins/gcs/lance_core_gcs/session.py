@@ -25,14 +25,14 @@ from requests import Response
 from urllib3.exceptions import HTTPError
 
 from lance_core.concurrency.lru_cache import LruCache
-from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import CONTACT_TIMEOUT
-from lance_core.store.remote.response_limits import MAX_RESPONSE, read_pooled
-from lance_core.store.remote.settings import RemoteSettings
 from lance_core_gcs.connections import direct, make_pool
 from lance_core_gcs.credentials import Authorization
 from lance_core_gcs.errors import Meaning, from_response, from_transport
 from lance_core_gcs.options import Identity
+from lance_core_remote.client import Failure, RequestError
+from lance_core_remote.connection_failures import CONTACT_TIMEOUT
+from lance_core_remote.response_limits import MAX_RESPONSE, read_pooled
+from lance_core_remote.settings import RemoteSettings
 
 T = TypeVar("T")
 

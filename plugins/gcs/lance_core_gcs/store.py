@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import Secret
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import StoreUrl
 from lance_core_gcs.capabilities import OF_GOOGLE, OF_OTHERS
 from lance_core_gcs.client import MAX_MULTIPART, GcsClient
 from lance_core_gcs.options import read_options
+from lance_core_remote.store import RemoteStore
 
 
 def open_store(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectStore:

@@ -22,7 +22,7 @@ from requests import Response
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.store.config import Secret
-from lance_core.store.remote.client import Failure, RequestError
+from lance_core_remote.client import Failure, RequestError
 
 CHUNK = 256 << 10
 """The service keeps a multiple of this many bytes of an unfinished upload."""

@@ -3,6 +3,6 @@
 ``plugin`` registers the plugin, ``options`` defines storage options, ``client`` opens a bucket.
 """
 
-from lance_core_s3.registry import register_session, unregister_session
+from lance_core_remote.aws_sessions import register_session, unregister_session
 
 __all__ = ["register_session", "unregister_session"]

@@ -21,8 +21,11 @@ from botocore.exceptions import BotoCoreError
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
 from lance_core.store.base import ByteRange, StoreCapabilities
-from lance_core.store.remote.botocore_failures import check_ca_bundle, trusted_file
-from lance_core.store.remote.client import (
+from lance_core.store.secret import Secret
+from lance_core.store.uri import StoreUrl
+from lance_core_remote.aws_sessions import SESSIONS
+from lance_core_remote.botocore_failures import check_ca_bundle, trusted_file
+from lance_core_remote.client import (
     Content,
     Failure,
     ListingPage,
@@ -31,20 +34,17 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
-from lance_core.store.remote.connection_failures import origin_of, shown
-from lance_core.store.remote.log_redaction import LogRedaction
-from lance_core.store.remote.option_values import GivenOptions
-from lance_core.store.remote.proxies import certificates_file, proxies_of
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
-from lance_core.store.secret import Secret
-from lance_core.store.uri import StoreUrl
+from lance_core_remote.connection_failures import origin_of, shown
+from lance_core_remote.log_redaction import LogRedaction
+from lance_core_remote.option_values import GivenOptions
+from lance_core_remote.proxies import certificates_file, proxies_of
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 from lance_core_s3.body import body_of
 from lance_core_s3.capabilities import OF_AMAZON, OF_OTHERS, WITHOUT_CONDITIONS, is_amazon
 from lance_core_s3.credentials import DEFAULT_REGION, session_of
 from lance_core_s3.errors import request_error
 from lance_core_s3.options import Encryption, S3Settings
-from lance_core_s3.registry import SESSIONS
 from lance_core_s3.response import bound_responses, content_of, field, object_of, page_of
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from botocore import credentials, loaders
 from botocore.config import Config
 from botocore.session import Session
 
+from lance_core_remote.aws_sessions import SESSIONS
 from lance_core_s3.options import CredentialSettings
-from lance_core_s3.registry import SESSIONS
 
 DEFAULT_REGION = "us-east-1"
 """The region for signatures of requests to other servers than Amazon's."""

@@ -13,10 +13,10 @@ from typing import Any
 
 from botocore import exceptions as sdk
 
-from lance_core.store.remote.botocore_failures import failure_without_response
-from lance_core.store.remote.client import Failure, RequestError
-from lance_core.store.remote.connection_failures import origin_of, retry_after, shown
 from lance_core.store.secret_detection import redacted
+from lance_core_remote.botocore_failures import failure_without_response
+from lance_core_remote.client import Failure, RequestError
+from lance_core_remote.connection_failures import origin_of, retry_after, shown
 
 _CODES: Mapping[str, Failure] = {
     "NoSuchKey": Failure.MISSING,

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.store.remote import settings as shared
-from lance_core.store.remote.aws_keys import Keys
-from lance_core.store.remote.option_values import Options, described, take, take_boolean
-from lance_core.store.remote.options import (
+from lance_core.store.secret import Secret
+from lance_core.store.uri import StoreUrl
+from lance_core_remote import settings as shared
+from lance_core_remote.aws_keys import Keys
+from lance_core_remote.option_values import Options, described, take, take_boolean
+from lance_core_remote.options import (
     Option,
     Use,
     ValueForm,
@@ -22,8 +24,6 @@ from lance_core.store.remote.options import (
     drop_unused,
     refuse_misplaced_secrets,
 )
-from lance_core.store.secret import Secret
-from lance_core.store.uri import StoreUrl
 
 PREFIX = "aws_"
 """Prefix of option names; every option may be written without it."""
@@ -192,7 +192,7 @@ _OTHERS = (
 )
 
 TABLE = (*_CREDENTIALS, *_PLACE, *_REQUESTS, *_OTHERS)
-"""Options of S3 only; `lance_core.store.remote.settings` has those of all remote stores."""
+"""Options of S3 only; `lance_core_remote.settings` has those of all remote stores."""
 
 BY_NAME = {option.name: option for option in TABLE}
 

@@ -9,16 +9,16 @@ from typing import Any
 import botocore.awsrequest
 
 from lance_core.store.base import ByteRange
-from lance_core.store.remote import botocore_responses
-from lance_core.store.remote.client import (
+from lance_core_remote import botocore_responses
+from lance_core_remote.client import (
     Content,
     Failure,
     ListingPage,
     RemoteObject,
     RequestError,
 )
-from lance_core.store.remote.connection_failures import CONTACT_TIMEOUT
-from lance_core.store.remote.response_limits import read_content
+from lance_core_remote.connection_failures import CONTACT_TIMEOUT
+from lance_core_remote.response_limits import read_content
 
 _RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 
@@ -27,7 +27,7 @@ _OF_LISTINGS = ("IsTruncated", "KeyCount", "MaxKeys", "Name")
 
 
 def bound_responses(client: Any, seconds: float, idle: float | None = None) -> None:
-    """See `lance_core.store.remote.botocore_responses`."""
+    """See `lance_core_remote.botocore_responses`."""
     botocore_responses.bound_responses(
         client, seconds, botocore, "lance-core-s3", check=_check_is_of_s3, idle=idle
     )

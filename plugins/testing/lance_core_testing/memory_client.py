@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.store.base import ByteRange, Guarantee, StoreCapabilities
-from lance_core.store.remote.client import (
+from lance_core_remote.client import (
     Content,
     Failure,
     ListingPage,

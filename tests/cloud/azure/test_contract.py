@@ -14,11 +14,11 @@ from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core.store.functions import list_paths
 from lance_core.store.probe import probe
-from lance_core.store.remote.client import RemoteClient
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core_azure.capabilities import OF_AZURE
 from lance_core_azure.store import open_store
+from lance_core_remote.client import RemoteClient
+from lance_core_remote.store import RemoteStore
 from lance_core_testing import CommitHandlerTests, ObjectStoreTests
 from lance_core_testing.commit_handler import MakeHandler
 from lance_core_testing.object_store_instances import OpenStore

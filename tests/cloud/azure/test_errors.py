@@ -9,8 +9,8 @@ from email.utils import format_datetime
 import pytest
 import urllib3.exceptions as http
 
-from lance_core.store.remote.client import Failure
 from lance_core_azure.errors import from_response, from_transport
+from lance_core_remote.client import Failure
 from tests.each_case import each_case
 
 ANSWERS = {

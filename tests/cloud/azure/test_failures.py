@@ -20,9 +20,9 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import ByteRange, ObjectStore, PutMode
-from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.uri import parse_uri
 from lance_core_azure.store import open_store
+from lance_core_remote.client import Failure, RequestError
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Reset, Rule, SlowBody, Truncated, xml_error
 from tests.cloud.azure.conftest import Open

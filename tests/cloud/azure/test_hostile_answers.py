@@ -9,9 +9,9 @@ import pytest
 
 from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import ByteRange, PutMode
-from lance_core.store.remote.client import Failure, RemoteClient, RequestError
 from lance_core.store.uri import parse_uri
 from lance_core_azure.store import open_store
+from lance_core_remote.client import Failure, RemoteClient, RequestError
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Reset, Rule
 from tests.cloud.azure.conftest import Open

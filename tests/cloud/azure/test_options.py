@@ -9,13 +9,13 @@ import pytest
 
 from lance_core.errors import InvalidInputError, PluginLoadError, UnsupportedFeatureError
 from lance_core.store.base import Guarantee
-from lance_core.store.remote import settings as shared
 from lance_core.store.uri import parse_uri
 from lance_core_azure.client import AzureClient
 from lance_core_azure.credentials import Kind
 from lance_core_azure.options import ALIASES, BY_NAME, NAMES, SECRETS, TABLE, Use
 from lance_core_azure.plugin import lance_object_stores
 from lance_core_azure.settings import EMULATOR_KEY, AzureSettings, read_settings
+from lance_core_remote import settings as shared
 from tests.each_case import each_case
 
 (SPEC,) = lance_object_stores()

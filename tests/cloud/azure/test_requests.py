@@ -11,9 +11,9 @@ import pytest
 
 from lance_core.errors import StoreError
 from lance_core.store.base import ByteRange, PutMode
-from lance_core.store.remote.client import RequestError
-from lance_core.store.remote.store import RemoteStore
 from lance_core_azure.session import Session
+from lance_core_remote.client import RequestError
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Rule
 from tests.cloud.azure.conftest import Open

@@ -14,10 +14,10 @@ from lance_core.errors import InvalidInputError, LanceError
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.base import ByteRange, PutMode
 from lance_core.store.config import StoreConfig
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core_azure.plugin import lance_object_stores
 from lance_core_azure.settings import read_settings
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Reset, Rule, Truncated, xml_error
 from tests.cloud.azure.test_failures import signature

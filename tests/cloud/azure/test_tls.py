@@ -12,10 +12,10 @@ import pytest
 from azure.core.credentials import AccessToken
 
 from lance_core.errors import OutcomeUnknownError, StoreError
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core_azure import register_credential, unregister_credential
 from lance_core_azure.plugin import lance_object_stores
+from lance_core_remote.store import RemoteStore
 from tests.cloud.azure.operations import use
 from tests.patience import ends_within
 from tests.servers.azurite import ACCOUNT, Azurite, running_azurite

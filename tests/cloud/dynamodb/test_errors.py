@@ -20,10 +20,10 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.store.remote.client import Failure
 from lance_core_dynamodb.errors import request_error
 from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
+from lance_core_remote.client import Failure
 from tests.each_case import each_case
 from tests.patience import ends_within
 from tests.servers.moto import Moto, running_moto

@@ -14,7 +14,7 @@ import lance as pylance
 import pytest
 
 import lance_core
-import lance_core_s3.registry
+import lance_core_s3
 from lance_core.commits.handlers.checked_manifest_store import CheckedManifestStore
 from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
 from lance_core.errors import InvalidInputError, PluginError
@@ -25,6 +25,7 @@ from lance_core.store.uri import parse_uri
 from lance_core_dynamodb import register_session, unregister_session
 from lance_core_dynamodb.options import DynamoSettings, named, settings_of
 from lance_core_dynamodb.store import DynamoManifestStore, open_rows
+from lance_core_remote.aws_sessions import SESSIONS
 from tests.each_case import each_case
 
 KEYS = {"aws_access_key_id": "AK", "aws_secret_access_key": "SK"}
@@ -286,9 +287,10 @@ def test_only_sessions_are_registered_and_only_the_registered_are_used() -> None
     with pytest.raises(InvalidInputError, match=r"must be a boto3\.Session"):
         register_session("mine", boto3)
     rows = DynamoManifestStore(named("commits", {"aws_session": "mine"}))
-    with pytest.raises(InvalidInputError, match=r"lance_core_dynamodb\.register_session\('mine'"):
+    with pytest.raises(InvalidInputError, match=r"aws_sessions\.register_session\('mine'"):
         rows.get("t", 1)
 
 
 def test_a_session_is_known_to_the_plugin_of_s3_as_well(session: boto3.Session) -> None:
-    assert lance_core_s3.registry.SESSIONS.get("mine") is session
+    assert lance_core_s3.register_session is register_session
+    assert SESSIONS.get("mine") is session

@@ -100,7 +100,7 @@ def test_no_secret_is_in_errors_logs_representations_and_pickles(
     told += [repr(rows.settings.access()), client_of(rows.settings).name]
     told += [repr(pickle.dumps(rows)), *logged]
     # There is logging, and it is looked at.
-    assert any(text.startswith("lance_core.store.remote") for text in logged)
+    assert any(text.startswith("lance_core.remote") for text in logged)
     assert CANARY not in "\n".join(told)
 
 

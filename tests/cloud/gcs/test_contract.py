@@ -10,12 +10,12 @@ import pytest
 
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import ObjectStore
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 from lance_core_testing import CommitHandlerTests, ObjectStoreTests
 from lance_core_testing.commit_handler import MakeHandler
 from lance_core_testing.object_store_instances import OpenStore

@@ -18,10 +18,10 @@ from google.auth.exceptions import TransportError
 from lance_core.errors import InvalidInputError, StoreError
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.config import Secret
-from lance_core.store.remote.client import Failure, RequestError
 from lance_core_gcs.credentials import SCOPES, Authorization
 from lance_core_gcs.options import Ambient, Anonymous, CredentialsFile, ServiceAccount, Token
 from lance_core_gcs.session import Fetched
+from lance_core_remote.client import Failure, RequestError
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Rule, json_error
 from tests.servers.gcs import GcsServer, running_gcs

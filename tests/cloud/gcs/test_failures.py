@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from urllib3.exceptions import InsecureRequestWarning
 
 from lance_core.store.base import ByteRange
-from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.uri import parse_uri
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.errors import Meaning, from_response
 from lance_core_gcs.options import read_options
+from lance_core_remote.client import Failure, RequestError
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Fault, LateAnswer, Reset, Rule, SlowBody, Truncated
 from tests.each_case import each_case

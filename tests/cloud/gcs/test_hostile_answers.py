@@ -10,11 +10,11 @@ import pytest
 
 from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import ByteRange, PutMode
-from lance_core.store.remote.client import Failure, RequestError
 from lance_core.store.uri import parse_uri
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
+from lance_core_remote.client import Failure, RequestError
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Rule
 from tests.cloud.gcs.conftest import Open

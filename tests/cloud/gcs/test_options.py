@@ -14,7 +14,6 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.plugins.store_cache import open_store as open_by_scheme
 from lance_core.store.base import Guarantee
 from lance_core.store.config import Secret
-from lance_core.store.remote import settings as shared
 from lance_core.store.uri import parse_uri
 from lance_core_gcs.options import (
     ALIASES,
@@ -28,6 +27,7 @@ from lance_core_gcs.options import (
     read_options,
 )
 from lance_core_gcs.plugin import lance_object_stores
+from lance_core_remote import settings as shared
 from tests.each_case import each_case
 
 (SPEC,) = lance_object_stores()

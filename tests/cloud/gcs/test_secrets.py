@@ -13,14 +13,14 @@ import lance_core
 from lance_core.errors import LanceError
 from lance_core.plugins.store_cache import open_store
 from lance_core.store.config import StoreConfig
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from lance_core_gcs.plugin import lance_object_stores
 from lance_core_gcs.uploads import CHUNK
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Reset, Rule, Truncated, json_error
 from tests.cloud.surfaces import everything

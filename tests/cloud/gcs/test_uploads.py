@@ -17,14 +17,14 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import PutMode
-from lance_core.store.remote.client import Failure, RequestError, UploadedPart
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.uri import parse_uri
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient
 from lance_core_gcs.options import read_options
 from lance_core_gcs.uploads import CHUNK
+from lance_core_remote.client import Failure, RequestError, UploadedPart
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Reset, Rule, Truncated, json_error
 from tests.servers.gcs import GcsServer

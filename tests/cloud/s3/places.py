@@ -10,9 +10,9 @@ from typing import Any
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from lance_core.store.base import ObjectStore
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri
+from lance_core_remote.store import RemoteStore
 from lance_core_s3.client import S3Client
 from lance_core_s3.plugin import lance_object_stores
 from tests.servers.moto import Moto

@@ -10,8 +10,8 @@ import pytest
 
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import ObjectStore
-from lance_core.store.remote.client import RemoteClient
-from lance_core.store.remote.store import RemoteStore
+from lance_core_remote.client import RemoteClient
+from lance_core_remote.store import RemoteStore
 from lance_core_testing import CommitHandlerTests, ObjectStoreTests
 from lance_core_testing.commit_handler import MakeHandler
 from lance_core_testing.object_store_instances import OpenStore

@@ -175,7 +175,7 @@ def test_a_session_has_all_credentials(session: boto3.Session, given: dict[str, 
 def test_only_sessions_are_registered_and_only_the_registered_are_used() -> None:
     with pytest.raises(InvalidInputError, match=r"must be a boto3\.Session"):
         register_session("mine", boto3)
-    with pytest.raises(InvalidInputError, match=r"lance_core_s3\.register_session\('mine'"):
+    with pytest.raises(InvalidInputError, match=r"aws_sessions\.register_session\('mine'"):
         key_of(aws_session="mine")
 
 
@@ -228,4 +228,4 @@ def test_a_session_does_not_travel_and_its_name_does(
     done = subprocess.run(
         [sys.executable, "-c", program], input=sent, capture_output=True, check=False
     )
-    assert b"no boto3.Session is registered as 'mine' in this process" in done.stdout, done.stderr
+    assert b"no session is registered as 'mine' in this process" in done.stdout, done.stderr

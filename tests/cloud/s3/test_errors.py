@@ -11,7 +11,7 @@ import pytest
 from botocore import exceptions as sdk
 from urllib3.exceptions import NewConnectionError, ProxyError
 
-from lance_core.store.remote.client import Failure
+from lance_core_remote.client import Failure
 from lance_core_s3.errors import request_error
 from tests.each_case import each_case
 

@@ -12,7 +12,7 @@ import pytest
 
 from lance_core.errors import LanceError, OutcomeUnknownError, PluginError, StoreError
 from lance_core.store.base import ByteRange, PutMode
-from lance_core.store.remote.store import RemoteStore
+from lance_core_remote.store import RemoteStore
 from lance_core_s3.response import bound_responses
 from tests.cloud.s3.places import opened
 from tests.each_case import each_case

@@ -9,10 +9,10 @@ import pytest
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.store.base import Guarantee
-from lance_core.store.remote.options import Use
-from lance_core.store.remote.settings import RemoteSettings
 from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri
+from lance_core_remote.options import Use
+from lance_core_remote.settings import RemoteSettings
 from lance_core_s3.client import make_client
 from lance_core_s3.options import ALIASES, BY_NAME, NAMES, TABLE, S3Settings
 from tests.cloud.s3.places import SPEC, opened, seen_requests

@@ -20,7 +20,7 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.store.base import ByteRange, PutMode
-from lance_core.store.remote.store import RemoteStore
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import (
     Answer,

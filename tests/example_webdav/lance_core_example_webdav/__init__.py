@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lance_core.hookspecs import ObjectStoreSpec, hookimpl
-from lance_core.store.remote.settings import ALIASES, OPTIONS, SECRET_OPTIONS
+from lance_core_remote.settings import ALIASES, OPTIONS, SECRET_OPTIONS
 
 
 @hookimpl

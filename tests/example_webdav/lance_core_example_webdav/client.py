@@ -19,7 +19,7 @@ from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs import ObjectStore, StoreCapabilities, StoreUrl
 from lance_core.store.base import ByteRange, Guarantee
 from lance_core.store.config import Secret
-from lance_core.store.remote.client import (
+from lance_core_remote.client import (
     Content,
     Failure,
     ListingPage,
@@ -28,10 +28,10 @@ from lance_core.store.remote.client import (
     RequestError,
     UploadedPart,
 )
-from lance_core.store.remote.option_values import take
-from lance_core.store.remote.request_deadline import TimedConnection
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
+from lance_core_remote.option_values import take
+from lance_core_remote.request_deadline import TimedConnection
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 
 T = TypeVar("T")
 

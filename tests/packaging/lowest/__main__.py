@@ -47,6 +47,14 @@ assert table.count_rows() == 2000
 """
 """Reads what the program of a table has written; the plugin does not commit to local files."""
 
+REMOTE = """
+import importlib, pkgutil, lance_core_remote
+names = [module.name for module in pkgutil.iter_modules(lance_core_remote.__path__)]
+assert {"client", "store", "aws_keys", "botocore_failures"} <= set(names), names
+for name in names: importlib.import_module(f"lance_core_remote.{name}")
+"""
+"""What stores share needs no SDK."""
+
 
 def closure(name: str) -> set[str]:
     """The distributions of this checkout that ``name`` requires, and itself."""
@@ -97,7 +105,7 @@ def use(name: str, made: Environment) -> str:
         uri, options = places(name, stack)
         python = [made.folder / "bin" / "python", "-I"]
         told = run(*python, program, uri.format(made.folder), json.dumps(options), cwd=made.folder)
-    checks = {"kernels": KERNELS, "fsspec": FSSPEC}.get(name)
+    checks = {"kernels": KERNELS, "fsspec": FSSPEC, "remote": REMOTE}.get(name)
     return told + (made.python(checks) if checks else "")
 
 

@@ -19,8 +19,8 @@ import atexit, threading
 import pyarrow as pa
 import lance_core as lance
 from lance_core.store.base import ByteRange
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.memory_client import MemoryClient
 
 remote = RemoteStore(MemoryClient(), "root", RemoteSettings(part_size=100, read_size=100))

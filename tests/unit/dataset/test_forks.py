@@ -21,9 +21,9 @@ from lance_core.file import LanceFileReader, LanceFileWriter
 from lance_core.hookspecs import ObjectStoreSpec, hookimpl
 from lance_core.plugins import get_manager, open_store
 from lance_core.store.base import ByteRange
-from lance_core.store.remote.client import Content
-from lance_core.store.remote.settings import RemoteSettings
-from lance_core.store.remote.store import RemoteStore
+from lance_core_remote.client import Content
+from lance_core_remote.settings import RemoteSettings
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.memory_client import MemoryClient
 
 pytestmark = [

@@ -21,9 +21,9 @@ import lance_core
 from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
 from lance_core.plugins import get_manager
 from lance_core.store.base import ByteRange, ObjectStore
-from lance_core.store.remote.client import Content
-from lance_core.store.remote.store import RemoteStore
 from lance_core.store.secret import Secret
+from lance_core_remote.client import Content
+from lance_core_remote.store import RemoteStore
 from lance_core_testing.memory_client import MemoryClient
 from tests.each_case import each_case
 

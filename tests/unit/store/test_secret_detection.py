@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 
-from lance_core.store.remote.connection_failures import shown
 from lance_core.store.secret_detection import (
     has_password,
     looks_random,
@@ -16,6 +15,7 @@ from lance_core.store.secret_detection import (
     shown_path,
     without_queries,
 )
+from lance_core_remote.connection_failures import shown
 from tests.each_case import each_case
 
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----\n"
