@@ -136,7 +136,11 @@ class UsableIndices:
             bitmaps = seen.setdefault(key, set())
             if entry.fragment_bitmap not in bitmaps:
                 bitmaps.add(entry.fragment_bitmap)
-                stored = index_at(section or b"", entry.position)
+                try:
+                    stored = index_at(section or b"", entry.position)
+                except CorruptFileError as error:  # without it, its rows are scanned
+                    warn_of_failure(snapshot, entry.name, error)
+                    continue
                 if not is_system_index(stored):
                     yield with_known_type(snapshot, stored)
 
