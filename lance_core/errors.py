@@ -50,6 +50,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Self
 
 _PACKAGE = "lance_core"
 
@@ -78,6 +79,14 @@ def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
+
+
+def _placed(reason: str, path: str, offset: int | None, field: str) -> str:
+    """``reason`` after the file, the offset and the field that are known."""
+    where = [f"file {path!r}"] if path else []
+    where += [f"offset {offset}"] if offset is not None else []
+    where += [f"field {field!r}"] if field else []
+    return f"{', '.join(where)}: {reason}" if where else reason
 
 
 class LanceError(Exception):
@@ -213,10 +222,7 @@ class CorruptFileError(LanceError, ValueError, OSError):
         self.path = path
         self.offset = offset
         self.field = field
-        where = [f"file {path!r}"] if path else []
-        where += [f"offset {offset}"] if offset is not None else []
-        where += [f"field {field!r}"] if field else []
-        self.message = f"{', '.join(where)}: {reason}" if where else reason
+        self.message = _placed(reason, path, offset, field)
 
     def at(self, path: str = "", offset: int | None = None, field: str = "") -> CorruptFileError:
         """A copy of this error; the arguments fill in attributes that are not set yet."""
@@ -241,10 +247,25 @@ class ResultTooLargeError(UnsupportedFeatureError, MemoryError):
 
 
 class PluginError(LanceError):
-    """Base class of errors about plugins."""
+    """Base class of errors about plugins.
+
+    ``path`` is the path of the data file, ``field`` the dotted path of the field, in or for which
+    the plugin was called; "" if unknown.
+    """
+
+    def __init__(self, reason: str, path: str = "", field: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path = path
+        self.field = field
+        self.message = _placed(reason, path, None, field)
+
+    def at(self, path: str = "", field: str = "") -> Self:
+        """A copy of this error; the arguments fill in attributes that are not set yet."""
+        return type(self)(self.reason, self.path or path, self.field or field)
 
 
-class PluginNotFoundError(PluginError, ImportError):
+class PluginNotFoundError(PluginError, ImportError):  # type: ignore[misc]  # `path` is a text
     """No plugin provides the key; the message lists known keys and the package to install."""
 
 

@@ -1,7 +1,7 @@
-"""Texts of errors about calls of plugins: which plugin, which method, which type it returned.
+"""Calls of plugins whose errors name the plugin, the method, and the type that it returned.
 
-The wrappers of stores, commit handlers and manifest stores, and the code that calls encodings and
-index types, use these functions. They are called only after a call has failed.
+The wrappers of stores, commit handlers, manifest stores, index types, encodings and kernels use
+them. The functions make texts of errors, and are called only after a call has failed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable
+from typing import Any
+
+from lance_core.errors import LanceError
 
 
 def class_of(plugin: object) -> str:
@@ -49,3 +52,46 @@ def failed_call(
         file = frames[-1].filename.replace("\\", "/").rpartition("/")[2]
         origin = f" ({file}, line {frames[-1].lineno})"
     return f"{plugin}: {method} raised {type(error).__name__}{text}{origin}"
+
+
+class CheckedCalls:
+    """Calls functions of ``plugin``; what they do wrong is raised as ``kind``.
+
+    `LanceError`, `MemoryError` and the errors in ``passed`` are raised as they are.
+    """
+
+    __slots__ = ("kind", "passed", "plugin")
+
+    def __init__(
+        self,
+        plugin: str,
+        kind: Callable[[str], LanceError],
+        passed: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self.plugin = plugin
+        self.kind = kind
+        self.passed: tuple[type[Exception], ...] = (LanceError, MemoryError, *passed)
+
+    def __call__(
+        self, method: str, expected: type | tuple[type, ...], call: Callable[[], Any]
+    ) -> Any:
+        """The result of ``call``, which must have one of the ``expected`` types."""
+        try:
+            answer = call()
+        except self.passed:
+            raise
+        except Exception as error:
+            raise self.kind(failed_call(self.plugin, method, error)) from error
+        if not isinstance(answer, expected):
+            kinds = expected if isinstance(expected, tuple) else (expected,)
+            names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
+            raise self.wrong(method, answer, names)
+        return answer
+
+    def wrong(self, method: str, value: object, expected: str) -> LanceError:
+        """The error for a value of the wrong type."""
+        return self.kind(wrong_result(self.plugin, method, value, expected))
+
+    def false(self, method: str, problem: str) -> LanceError:
+        """The error for a value of the right type that cannot be true."""
+        return self.kind(f"{self.plugin}: {method} returned {problem}")

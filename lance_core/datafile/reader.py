@@ -31,6 +31,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     CorruptFileError,
     InvalidInputError,
+    PluginError,
     ResultTooLargeError,
     UnsupportedFeatureError,
 )
@@ -192,7 +193,7 @@ class FileReader:
         try:
             self._check_rows(rows)
             return self._read(fields, column_of, rows)
-        except CorruptFileError as error:
+        except (CorruptFileError, PluginError) as error:
             raise error.at(path=self.path) from error
         except ResultTooLargeError:
             raise
@@ -239,7 +240,7 @@ class FileReader:
             content.check_field(field, column_of)
             decoding = find_integers(field, column_of, content.columns, rows, index, self._context)
             return run_decoding(decoding, self._get)
-        except CorruptFileError as error:
+        except (CorruptFileError, PluginError) as error:
             raise error.at(path=self.path) from error
 
     def field_bytes(self, field: Field, index: int) -> int:
@@ -259,7 +260,7 @@ class FileReader:
         """
         try:
             return run_decoding(self._content.page_statistics(fields, self._context), self._get)
-        except CorruptFileError as error:
+        except (CorruptFileError, PluginError) as error:
             raise error.at(path=self.path) from error
 
     @property

@@ -22,8 +22,6 @@ class EncodingFamily(enum.Enum):
 
     ARRAY = "lance.encodings.ArrayEncoding"
     """Arrays of 2.0 files."""
-    LAYOUT = "lance.encodings21.PageLayout"
-    """Page layouts of 2.1 and 2.2 files."""
     COMPRESSIVE = "lance.encodings21.CompressiveEncoding"
     """Compression of values within a page layout."""
     VALUES = "lance_core.encodings.ForeignValues"

@@ -22,7 +22,7 @@ from lance_core.index.base import (
     SearchResult,
     UnansweredQueryError,
 )
-from lance_core.plugin_calls import failed_call, wrong_result
+from lance_core.plugin_calls import CheckedCalls
 from lance_core.table.indices.row_set import RowSet
 
 if TYPE_CHECKING:
@@ -30,29 +30,8 @@ if TYPE_CHECKING:
     from lance_core.index.queries import IndexQuery
 
 
-class _Calls:
-    """Calls methods of ``plugin``; an error of Python is raised as ``kind``."""
-
-    __slots__ = ("kind", "plugin")
-
-    def __init__(self, plugin: str, kind: Callable[[str], LanceError]) -> None:
-        self.plugin = plugin
-        self.kind = kind
-
-    def __call__(
-        self, method: str, expected: type | tuple[type, ...], call: Callable[[], Any]
-    ) -> Any:
-        try:
-            answer = call()
-        except (LanceError, UnansweredQueryError, MemoryError):
-            raise
-        except Exception as error:
-            raise self.kind(failed_call(self.plugin, method, error)) from error
-        if not isinstance(answer, expected):
-            kinds = expected if isinstance(expected, tuple) else (expected,)
-            names = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
-            raise self.kind(wrong_result(self.plugin, method, answer, names))
-        return answer
+def _calls(plugin: str, kind: Callable[[str], LanceError]) -> CheckedCalls:
+    return CheckedCalls(plugin, kind, (UnansweredQueryError,))
 
 
 class CheckedIndexType(IndexType):
@@ -61,7 +40,7 @@ class CheckedIndexType(IndexType):
     def __init__(self, inner: IndexType, plugin: str) -> None:
         self.inner = inner
         self._plugin = plugin
-        self._call = _Calls(plugin, PluginError)
+        self._call = _calls(plugin, PluginError)
 
     def accepts(self, kind: pa.DataType) -> bool:
         return bool(self._call("accepts", bool, lambda: self.inner.accepts(kind)))
@@ -96,7 +75,7 @@ class CheckedIndexType(IndexType):
         return bytes(self._call("build", bytes, lambda: build(rows, parameters, output)))
 
     def open(self, folder: IndexFolder, details: bytes) -> OpenIndex:
-        call = _Calls(self._plugin, CorruptFileError)
+        call = _calls(self._plugin, CorruptFileError)
         found: OpenIndex = call("open", OpenIndex, lambda: self.inner.open(folder, details))
         return CheckedIndex(found, call)
 
@@ -110,7 +89,7 @@ class CheckedIndexType(IndexType):
 class CheckedIndex(OpenIndex):
     """Forwards to ``inner``, an open index of a plugin, and checks how each call ends."""
 
-    def __init__(self, inner: OpenIndex, call: _Calls) -> None:
+    def __init__(self, inner: OpenIndex, call: CheckedCalls) -> None:
         self.inner = inner
         self._call = call
 

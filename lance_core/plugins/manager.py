@@ -17,6 +17,7 @@ from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotF
 from lance_core.index.spec import IndexTypeSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import without_collections
+from lance_core.plugins.checked_results import encodings_of, kernels_of
 from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
 from lance_core.plugins.loading import (
     Contribution,
@@ -230,12 +231,12 @@ class PluginManager:
             handler_suffixes=_offers((source, spec, spec.url_suffix) for source, spec in handlers),
             handler_options={plain_name(n): n for _, spec in handlers for n in spec.options},
             encodings=EncodingRegistry(
-                ((str(c.source), e) for c in every for e in c.encodings),
+                ((str(c.source), e) for c in every for e in encodings_of(c)),
                 [
                     *(str(failure) for failure in (*failures, *failed)),
                     *(f"{source}: disabled" for source in self._installed.disabled),
                 ],
-                kernel_table((str(c.source), spec) for c in every for spec in c.kernels),
+                kernel_table((str(c.source), spec) for c in every for spec in kernels_of(c)),
             ),
             index_types=_offers(
                 (c.source, spec, plain_index_type(spec.name))

@@ -47,7 +47,7 @@ from lance_core.encodings.v2_1.pages.mini_block.stored_pages import (
 )
 from lance_core.encodings.v2_1.pages.mini_block.writer import mini_block_page
 from lance_core.encodings.v2_1.selection.blocks import encode_levels
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, PluginError
 from lance_core.store.base import BytesLike
 from lance_core.store.range_arrays import BufferSlices
 
@@ -93,14 +93,14 @@ class PageMerges:
             with low_retention_pool(max_kept=MAX_KEPT_BYTES):
                 found = self._read(pages, merged)
                 return self._unchanged(pages) if found is None else [found]
-        except CorruptFileError:
+        except (CorruptFileError, PluginError):
             owners = self._table.files_of(pages)
             for number, owner in enumerate(owners.tolist()):
                 own = pages[number : number + 1]
                 rows, form = int(self._table.rows[own[0]]), merged.forms[number]
                 try:
                     self._read(own, MergedPages(number, number + 1, rows, [form]))
-                except CorruptFileError as error:
+                except (CorruptFileError, PluginError) as error:
                     raise error.at(path=self._content.path(owner)) from None
             raise
 

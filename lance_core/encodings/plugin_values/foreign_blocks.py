@@ -19,10 +19,10 @@ from lance_core.encodings.arrow.coalesced_take import span_ranges
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES
-from lance_core.errors import CorruptFileError, LanceError, PluginError, UnsupportedFeatureError
+from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES, accepts, error_name
+from lance_core.errors import CorruptFileError, PluginError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.plugin_calls import failed_call, wrong_result
+from lance_core.plugin_calls import CheckedCalls
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
@@ -52,17 +52,12 @@ def encode_blocks(array: pa.Array, spec: ValueEncodingSpec) -> tuple[ForeignValu
 
 def _encoded(block: pa.Array, spec: ValueEncodingSpec) -> pa.Buffer:
     """The bytes of a block. Raises `PluginError` if the plugin raises an error of Python."""
-    what = f"encoding {spec.key!r} of {spec.distribution}"
-    try:
-        encoded: object = spec.encoder(block)
-    except (LanceError, MemoryError):
-        raise
-    except Exception as error:
-        raise PluginError(failed_call(what, "the encoder", error)) from error
+    calls = CheckedCalls(error_name(spec), PluginError)
+    encoded = calls("the encoder", object, lambda: spec.encoder(block))
     if isinstance(encoded, pa.Buffer):
         return encoded
     if not isinstance(encoded, bytes | bytearray | memoryview):
-        raise PluginError(wrong_result(what, "the encoder", encoded, "bytes or a pyarrow.Buffer"))
+        raise calls.wrong("the encoder", encoded, "bytes or a pyarrow.Buffer")
     return pa.py_buffer(encoded)
 
 
@@ -123,8 +118,8 @@ class ForeignBlocks:
         cls, message: ForeignValues, spec: ValueEncodingSpec, type_: pa.DataType, place: ByteRange
     ) -> ForeignBlocks:
         """The blocks that ``message`` describes in ``place``. Raises `CorruptFileError`."""
-        if not spec.accepts(type_):
-            raise CorruptFileError(f"encoding {spec.key!r} does not accept values of type {type_}")
+        if not accepts(spec, type_):
+            raise CorruptFileError(f"{error_name(spec)} does not accept values of type {type_}")
         edges = [0, *accumulate(message.block_bytes)]
         if edges[-1] > place.length:
             raise CorruptFileError(
@@ -172,27 +167,37 @@ class ForeignBlocks:
         take = self.spec.take
         if take is not None and wanted * _TAKE_COST < count:
             positions = np.arange(at.start, at.stop) if isinstance(at, slice) else at
-            return self._checked(wanted, lambda: take(data, self.type, count, positions))
-        block = self._checked(count, lambda: self.spec.decoder(data, self.type, count))
+            return self._checked("take", wanted, lambda: take(data, self.type, count, positions))
+        block = self._checked(
+            "the decoder", count, lambda: self.spec.decoder(data, self.type, count)
+        )
         if isinstance(at, slice):
             return block.slice(at.start, wanted)
         return take_rows(block, from_numpy(at))
 
-    def _checked(self, count: int, decode: Callable[[], pa.Array]) -> pa.Array:
+    def _checked(self, method: str, count: int, decode: Callable[[], pa.Array]) -> pa.Array:
         """The array that ``decode`` returns, checked for length, type and nulls."""
-        key = self.spec.key
-        try:
-            array = decode()
-            if not isinstance(array, pa.Array):
-                what = f"encoding {key!r}"
-                raise CorruptFileError(wrong_result(what, "the decoder", array, "an Array"))
-            if array.type != self.type or len(array) != count or array.null_count:
-                raise CorruptFileError(f"encoding {key!r} did not give {count} {self.type} values")
-            array.validate(full=not pa.types.is_decimal(self.type))
-        except LanceError:
-            raise
-        except Exception as error:  # a plugin may raise anything for bytes that it does not expect
-            raise CorruptFileError(
-                f"encoding {key!r} failed: {type(error).__name__}: {error}"
-            ) from error
+        calls = CheckedCalls(error_name(self.spec), CorruptFileError)
+        array = calls(method, pa.Array, decode)
+        problem = array_problem(array, self.type, count)
+        if problem is None and array.null_count:
+            problem = f"an array with {array.null_count} nulls"
+        if problem is not None:
+            raise calls.false(method, problem)
         return array
+
+
+def array_problem(array: pa.Array, type_: pa.DataType, count: int) -> str | None:
+    """What is wrong with an array of a plugin, which must have ``count`` values of ``type_``.
+
+    None if nothing is. Checks what Arrow would otherwise trust, such as offsets and UTF-8.
+    """
+    if array.type != type_:
+        return f"an array of type {array.type}, not {type_}"
+    if len(array) != count:
+        return f"{len(array)} values instead of {count}"
+    try:
+        array.validate(full=not pa.types.is_decimal(type_))
+    except pa.ArrowException as error:
+        return f"an invalid array: {error}"
+    return None

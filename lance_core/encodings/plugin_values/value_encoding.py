@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,7 +18,6 @@ from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, Enco
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     InvalidInputError,
-    LanceError,
     PluginConflictError,
     PluginError,
     PluginLoadError,
@@ -25,7 +25,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import dataclass
-from lance_core.plugin_calls import failed_call, wrong_result
+from lance_core.plugin_calls import CheckedCalls
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array
@@ -101,24 +101,25 @@ def value_encoding(field: Field, path: str, registry: EncodingRegistry) -> Value
     if wanted is None:
         return None
     spec = find_value_encoding(wanted, registry, f"field {path!r}")
-    if not _accepts(spec, field.storage_type, path):
+    if not accepts(spec, field.storage_type, path):
         raise UnsupportedFeatureError(
             f"field {path!r}: encoding {wanted!r} is not for values of type {field.storage_type}"
         )
     return spec
 
 
-def _accepts(spec: ValueEncodingSpec, kind: pa.DataType, path: str) -> bool:
-    what = f"field {path!r}: encoding {spec.key!r} of {spec.distribution}"
-    try:
-        answer: object = spec.accepts(kind)
-    except (LanceError, MemoryError):
-        raise
-    except Exception as error:
-        raise PluginError(failed_call(what, "accepts", error)) from error
-    if not isinstance(answer, bool):
-        raise PluginError(wrong_result(what, "accepts", answer, "True or False"))
-    return answer
+def accepts(spec: ValueEncodingSpec, kind: pa.DataType, path: str = "") -> bool:
+    """Whether ``spec`` encodes values of type ``kind``; ``path`` is that of the field.
+
+    Raises `PluginError` if the plugin raises an error of Python or returns another value.
+    """
+    calls = CheckedCalls(error_name(spec), partial(PluginError, field=path))
+    return bool(calls("accepts", bool, lambda: spec.accepts(kind)))
+
+
+def error_name(spec: ValueEncodingSpec) -> str:
+    """The encoding and its distribution, for errors."""
+    return f"encoding {spec.key!r} of {spec.distribution}"
 
 
 def find_value_encoding(

@@ -25,7 +25,7 @@ from lance_core.encodings.v2_0.page_run import MAX_PAGE_BYTES, MAX_PAGE_ROWS, MI
 from lance_core.encodings.v2_0.page_shapes import Shape, shape_of
 from lance_core.errors import (
     CorruptFileError,
-    PluginNotFoundError,
+    PluginError,
     ResultTooLargeError,
     UnsupportedFeatureError,
 )
@@ -118,8 +118,8 @@ class ColumnPlan(FieldPlan):
             raise with_page(error, self.column.pages[number], self.path) from error
         except UnsupportedFeatureError as error:
             raise type(error)(f"field {self.path!r}: {error}") from error
-        except PluginNotFoundError as error:
-            raise PluginNotFoundError(f"field {self.path!r}: {error}") from error
+        except PluginError as error:
+            raise error.at(field=self.path) from error
 
     def _plan(self, page: Page, context: DecodeContext) -> ArrayPlan:
         encoding = page.encoding

@@ -17,7 +17,7 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_0.list_encoder import PendingLists
 from lance_core.encodings.v2_0.packed_struct import check_member
 from lance_core.encodings.v2_0.selection import check_type, encode_page
-from lance_core.errors import ResultTooLargeError, UnsupportedFeatureError
+from lance_core.errors import PluginError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.schema.align import to_storage
 
 if TYPE_CHECKING:
@@ -64,11 +64,14 @@ class ColumnEncoder(ColumnsEncoder):
 
     Small arrays are copied on arrival, so that the larger memory of which they are a part can be
     freed, and are joined to a page. An array that fills at least half a page is encoded without
-    this copy.
+    this copy. ``path`` is the dotted path of the field.
     """
 
-    def __init__(self, first: int, metadata: Mapping[str, str], context: EncodeContext) -> None:
+    def __init__(
+        self, first: int, metadata: Mapping[str, str], context: EncodeContext, path: str
+    ) -> None:
         super().__init__(first)
+        self._path = path
         self._metadata = metadata
         self._context = context
         self._waiting: list[pa.Array] = []
@@ -115,7 +118,10 @@ class ColumnEncoder(ColumnsEncoder):
             yield self._page(array.slice(start, step), row + start)
 
     def _page(self, array: pa.Array, row: int) -> EncodedPage:
-        encoding, buffers = encode_page(array, self._metadata, self._context)
+        try:
+            encoding, buffers = encode_page(array, self._metadata, self._context)
+        except PluginError as error:
+            raise error.at(field=self._path) from error
         return EncodedPage(self.first, buffers, encoding.SerializeToString(), len(array), row)
 
 
@@ -255,7 +261,7 @@ def _encoder(field: Field, first: int, path: str, context: EncodeContext) -> Col
             raise UnsupportedFeatureError(
                 f"field {path!r}: blobs must be of type large_binary, not {type_}"
             )
-        return BlobEncoder(first, {}, context)
+        return BlobEncoder(first, {}, context, path)
     if field.is_list:
         (item,) = field.children
         return ListEncoder(
@@ -273,4 +279,4 @@ def _encoder(field: Field, first: int, path: str, context: EncodeContext) -> Col
             check_member(child.storage_type, f"{path}.{child.name}")
     else:
         check_type(type_, path)
-    return ColumnEncoder(first, field.metadata, context)
+    return ColumnEncoder(first, field.metadata, context, path)

@@ -80,7 +80,8 @@ def test_what_a_plugin_offers_is_found(manager: PluginManager, make_plugin: Make
     assert manager.commit_handler("a-handler") is handler
     assert manager.url_suffix("suffix") is handler
     assert manager.url_suffix("kv") is manager.commit_handler("kv")
-    assert manager.encodings.find("example.com/zip") is encoding
+    assert manager.encodings.find("example.com/zip").key == encoding.key  # its calls are checked
+    assert manager.plugins[1].encodings == (encoding,)
     assert [plugin.source.name for plugin in manager.plugins] == ["builtin", "mine"]
 
 

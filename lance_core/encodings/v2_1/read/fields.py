@@ -20,7 +20,7 @@ from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.read.assemble import DecodedLeaf, aligned, assemble
 from lance_core.encodings.v2_1.read.leaf_column import ColumnCache, LeafColumn
 from lance_core.encodings.v2_1.read.page_classes import decode_by_class
-from lance_core.errors import CorruptFileError
+from lance_core.errors import CorruptFileError, PluginError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.field import MAX_NESTING
 
@@ -109,7 +109,7 @@ def _assembled(tree: _Tree, rows: Rows, context: DecodeContext) -> Decoding[list
             return [array]
         decoded = yield from run_interleaved([leaf.decode(rows, context) for leaf in plan])
         return [assemble(root, parts, tree.scales, context.kernels) for parts in aligned(decoded)]
-    except CorruptFileError as error:
+    except (CorruptFileError, PluginError) as error:
         raise error.at(field=tree.field.name) from error
 
 

@@ -35,7 +35,7 @@ from lance_core.encodings.v2_1.read.assemble import DecodedLeaf, assemble
 from lance_core.errors import (
     CorruptFileError,
     LanceError,
-    PluginNotFoundError,
+    PluginError,
     UnsupportedFeatureError,
 )
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MAX_RUN_ITEMS = 1 << 20
 """Maximum levels of pages to read together."""
 
-_PLACED = CorruptFileError, UnsupportedFeatureError, PluginNotFoundError
+_PLACED = CorruptFileError, UnsupportedFeatureError, PluginError
 """Errors of pages that get the path of the field."""
 
 MAX_SEARCHED_PAGES = 8
@@ -390,4 +390,6 @@ class LeafColumn:
         """An error of `_PLACED` with the field's path; with the position in the file if corrupt."""
         if isinstance(error, CorruptFileError):
             return with_page(error, self.column.pages[page], self.path)
+        if isinstance(error, PluginError):
+            return error.at(field=self.path)
         return type(error)(f"field {self.path!r}: {error}")

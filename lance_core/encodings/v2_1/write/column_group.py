@@ -16,6 +16,7 @@ from lance_core.encodings.arrow.strings import is_plain, is_variable
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS, FieldOptions
 from lance_core.encodings.v2_1.selection.structure import NARROW
 from lance_core.encodings.v2_1.write.group_encoder import pages_together
+from lance_core.errors import PluginError
 from lance_core.schema.blob import has_blobs
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ each group of columns of a window."""
 
 MAX_BYTES = 256 << 10
 """Maximum bytes of a column that waits here; a larger one is worth the fixed cost of an encoder."""
+
+_MAX_NAMES = 3
+"""Maximum names of fields in an error about many."""
 
 
 def _plain_type(field: Field) -> pa.DataType | None:
@@ -67,6 +71,7 @@ class SmallColumns:
 
         `num_shared` is the number of these fields, less the number of their types.
         """
+        self._schema = schema
         types: Sequence[pa.DataType | None]
         if schema.is_plain:
             types = schema.storage_schema().types
@@ -122,6 +127,12 @@ class SmallColumns:
         found[self.numbers] = self._sizes
         return found
 
+    def names(self, numbers: Sequence[int]) -> str:
+        """The names of some fields, for an error."""
+        first = [self._schema.fields[number].name for number in numbers[:_MAX_NAMES]]
+        rest = len(numbers) - len(first)
+        return ", ".join(first) + (f" and {rest} others" if rest else "")
+
     def parts(self) -> dict[int, Sequence[pa.Array]]:
         """Remove all rows, and return the arrays of each column, by field."""
         batches, self._batches = self._batches, []
@@ -154,7 +165,10 @@ def flush_together(
         numbers = [number for number in range(first, stop) if number in places]
         # Only now: objects for all columns of the file at once would be collected as garbage.
         arrays = {number: batch.column(places[number]) for number in numbers}
-        pages = pages_together(arrays, context)
+        try:
+            pages = pages_together(arrays, context)
+        except PluginError as error:
+            raise error.at(field=columns.names(numbers)) from error
         done: list[tuple[int, EncodedPage]] = []
         for number in range(first, stop):
             page = pages.pop(number, None)

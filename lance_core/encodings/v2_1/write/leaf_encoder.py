@@ -12,7 +12,7 @@ from lance_core.encodings.arrow.dictionary_items import copied
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.levels.repdef import ListLayer
 from lance_core.encodings.v2_1.levels.shred import Leaf, joined
-from lance_core.errors import ResultTooLargeError, UnsupportedFeatureError
+from lance_core.errors import PluginError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -112,6 +112,8 @@ class LeafEncoder:
                 row += count // self._scale
         except UnsupportedFeatureError as error:
             raise type(error)(f"field {self._path!r}: {error}") from error
+        except PluginError as error:
+            raise error.at(field=self._path) from error
 
 
 def _num_bytes(array: pa.Array) -> int:
