@@ -33,7 +33,6 @@ from lance_core.dataset.read.prefilter.usable_indices import (
 from lance_core.dataset.read.pruning import field_at
 from lance_core.dataset.read.scan_metrics import UNMEASURED
 from lance_core.dataset.read.spans import FragmentSpans
-from lance_core.errors import LanceError
 from lance_core.index.base import UnansweredQueryError
 from lance_core.index.queries import IsIn
 from lance_core.on_demand import lazy_module
@@ -253,11 +252,7 @@ def _planned(snapshot: Snapshot, parts: Sequence[Conjunct]) -> _Planned:
 def _choice(
     snapshot: Snapshot, parts: Sequence[Conjunct], failed: Collection[str]
 ) -> Choice | None:
-    try:
-        usable = usable_indices(snapshot)
-    except LanceError as error:
-        warn_of_failure(snapshot, None, error)
-        return None
+    usable = usable_indices(snapshot)
 
     def indices_of(lookup: ColumnLookup) -> Sequence[UsableIndex]:
         field = field_at(snapshot, lookup.path)

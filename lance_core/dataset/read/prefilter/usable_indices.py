@@ -16,6 +16,7 @@ from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_coverage import REUSE_INDEX, has_row_ids, is_system_index
 from lance_core.table.indices.index_metadata import (
+    IndexEntry,
     IndexMetadata,
     entries_of_field,
     fragment_bitmap,
@@ -129,7 +130,7 @@ class UsableIndices:
         """
         section = self._section
         seen: dict[tuple[str, str, int], set[bytes]] = {}
-        for entry in entries_of_field(section, field_id):
+        for entry in self._entries(snapshot, field_id):
             key = entry.name, entry.type_url, entry.index_version
             if key not in seen and len(seen) >= _MAX_INDICES:
                 continue
@@ -143,6 +144,12 @@ class UsableIndices:
                     continue
                 if not is_system_index(stored):
                     yield with_known_type(snapshot, stored)
+
+    def _entries(self, snapshot: Snapshot, field_id: int) -> Iterator[IndexEntry]:
+        try:
+            yield from entries_of_field(self._section, field_id)
+        except CorruptFileError as error:
+            warn_of_failure(snapshot, None, error)
 
     def _segment(self, stored: IndexMetadata) -> CoveringSegment:
         """``stored`` with the existing fragments of its list; with none if the list is damaged."""
@@ -159,7 +166,7 @@ _of_snapshots: WeakKeyDictionary[Snapshot, UsableIndices] = WeakKeyDictionary()
 
 
 def usable_indices(snapshot: Snapshot) -> UsableIndices:
-    """The indices of ``snapshot``. Raises `CorruptFileError` for a damaged index section."""
+    """The indices of ``snapshot``."""
     found = _of_snapshots.get(snapshot)
     if found is None:
         found = _of_snapshots[snapshot] = UsableIndices(snapshot)
