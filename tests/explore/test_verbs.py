@@ -20,7 +20,7 @@ UPSERTS = ("upsert", "upsert new rows", "insert new rows", "mirror")
 def test_what_two_verbs_come_to_is_what_one_after_the_other_does(first: str) -> None:
     """A part of all pairs; the rest is tried by `tox -e explore`."""
     number = list(VERBS).index(first)
-    some = [pair for pair in pairs() if pair.first == first][number % 31 :: 31]
+    some = [pair for pair in pairs() if pair.first == first][number % 93 :: 93]
     assert [text for pair in some for text in violations(pair) if text] == []
 
 
