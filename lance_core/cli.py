@@ -15,7 +15,7 @@ from lance_core.dataset.api import dataset
 from lance_core.dataset.values.index_description import IndexDescription
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingSpec
-from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
+from lance_core.errors import InvalidInputError, LanceError, PluginLoadError, printable
 from lance_core.plugins import get_manager, open_store, select_commit_handler
 from lance_core.plugins.factories import Spec, problem_of
 from lance_core.plugins.loading import DISABLE_VARIABLE, ONLY_VARIABLE, Contribution
@@ -153,7 +153,7 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
     for kernels in plugin.kernels:
         yield f"  kernels {kernels.name}: {', '.join(sorted(kernels.loops)) or 'none'}"
         if kernels.note:
-            yield f"    {printable(kernels.note)}"
+            yield f"    {_in_line(kernels.note)}"
 
 
 def _encoding_text(spec: EncodingSpec) -> str:
@@ -205,7 +205,7 @@ def _version_lines(options: argparse.Namespace) -> Iterator[str]:
 def _schema_lines(options: argparse.Namespace) -> Iterator[str]:
     for depth, field in _nested(_open(options).snapshot.schema.fields):
         null = "" if field.nullable else " not null"
-        name, kind = printable(field.name), printable(field.logical_type)
+        name, kind = _in_line(field.name), _in_line(field.logical_type)
         yield f"{field.id:>4}  {'  ' * depth}{name}: {kind}{null}"
 
 
@@ -223,20 +223,20 @@ def _file_lines(options: argparse.Namespace) -> Iterator[str]:
         for file in fragment.files:
             fields = ",".join(map(str, file.fields))
             size = f"{file.file_size_bytes} bytes" if file.file_size_bytes else "unknown size"
-            path = printable(file.path)
+            path = _in_line(file.path)
             yield f"  data/{path}  version {file.file_version}  {size}  fields {fields}"
 
 
 def _index_lines(options: argparse.Namespace) -> Iterator[str]:
     table = _open(options)
     for index in table.describe_indices():
-        columns = printable(", ".join(index.field_names))
+        columns = _in_line(", ".join(index.field_names))
         size = (
             "unknown size" if index.total_size_bytes is None else f"{index.total_size_bytes} bytes"
         )
-        yield f"{printable(index.name)}: {index.index_type} of {columns}, {size}"
+        yield f"{_in_line(index.name)}: {index.index_type} of {columns}, {size}"
         if index.index_type == "Unknown":
-            yield f"  not used: the type {printable(index.type_url)} or its version is not known"
+            yield f"  not used: the type {_in_line(index.type_url)} or its version is not known"
         rows = table.count_rows()
         yield f"  {index.num_rows_indexed} of {rows} rows indexed, segments: {len(index.segments)}"
         yield from _segment_lines(table, index)
@@ -251,9 +251,9 @@ def _segment_lines(table: LanceDataset, index: IndexDescription) -> Iterator[str
         shown = ", ".join(f"{name} {value}" for name, value in statistics.items())
         covered = f"{len(segment.fragment_ids)} fragments"
         version = f"built from version {segment.dataset_version_at_last_update}"
-        yield f"  {segment.uuid}  {covered}  {version}  {printable(shown)}"
+        yield f"  {segment.uuid}  {covered}  {version}  {_in_line(shown)}"
 
 
-def printable(text: str) -> str:
-    """``text`` without control characters: names in a table may contain terminal commands."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+def _in_line(text: str) -> str:
+    """`printable` without line breaks and tabs."""
+    return printable(text).translate({9: "\\t", 10: "\\n"})

@@ -21,7 +21,7 @@ def class_of(plugin: object) -> str:
 
 
 def type_of(value: object) -> str:
-    """The type of a returned value, for an error message. Closes a coroutine, which nobody awaits.
+    """The type of a returned value, for an error message. Closes a coroutine: it is never awaited.
 
     The value itself may be large or secret, so it is not shown.
     """

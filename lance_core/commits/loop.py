@@ -59,7 +59,7 @@ is the time that the attempt took, but at least ``MIN_PAUSE``; later limits grow
 
 MAX_LOSSES = 3
 """How often the same version may be lost to another writer. A table that is dropped and made again
-meanwhile explains one loss more; after that, the handler does not see versions that exist."""
+then explains one loss more; after that, the handler does not see versions that exist."""
 
 _CONCLUSIONS = (CommitError, DatasetExistsError, DatasetNotFoundError)
 """Errors that state the outcome of a commit themselves."""

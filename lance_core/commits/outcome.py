@@ -114,7 +114,7 @@ def _settled(
             cause = error
         is_refused = not in_doubt and _is_refusal(cause)
         if is_refused and sending < SENDINGS - 1:
-            continue  # sending it again tells as much as a look at the table
+            continue  # sending it again gives the same information as a look at the table
         holder, location = find_committer(handler, store, candidate)
         if holder is CommittedBy.US and location is not None:
             discard(handler, candidate)

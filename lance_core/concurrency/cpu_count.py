@@ -20,6 +20,11 @@ def cpu_count() -> int:
         if not given.isascii() or not given.isdigit() or int(given) < 1:
             raise InvalidInputError(f"{VARIABLE} is a number from 1 on, not {given!r}")
         return int(given)
+    return num_processors()
+
+
+def num_processors() -> int:
+    """The number of processors available to the process; `VARIABLE` is ignored."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -55,7 +55,7 @@ def is_pool_thread() -> bool:
 
 
 class AbandonedTaskError(Exception):
-    """Ends a task whose result nobody wants any more; no caller ever gets it."""
+    """Ends a task whose result is not used any more; no caller ever gets it."""
 
 
 def check_not_abandoned() -> None:

@@ -184,7 +184,7 @@ class FileReadAhead:
         return new
 
     def _with_earlier_windows(self, extent: Extent) -> Extent:
-        """``extent`` from the first byte of its page on that nobody has requested.
+        """``extent`` from the first byte of its page on that was not requested.
 
         Threads may begin with a later window than others. The earlier windows need the bytes
         before it; without this, each of them would take a request of its own.

@@ -118,7 +118,7 @@ class DatasetOptimizer:
         the prefix ``lance.compaction.`` replace these. ``progress``: called at the begin and the
         end of each new fragment. Without fragments to rewrite nothing is committed.
 
-        Other writers may go on: rows that they delete or update meanwhile are deleted in the new
+        Other writers may go on: rows that they delete or update are deleted in the new
         fragments, too. Fragments that they replace are planned again, several times;
         `CompactionMetrics.fragments_left` counts those that stay as they are.
 

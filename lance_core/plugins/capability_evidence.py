@@ -139,7 +139,7 @@ def verdict_of(store: ObjectStore) -> ProbeVerdict | None:
 
 
 def is_probe_requested(options: Options) -> bool:
-    """True if the user asks for a probe, whatever is known."""
+    """True if the user requests a probe even if the result is known."""
     return any(plain(options[n]).strip().lower() == "probe" for n in PROBED & options.keys())
 
 

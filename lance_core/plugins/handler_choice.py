@@ -11,7 +11,6 @@ store. The first commit probes unknown guarantees and fails if they are not suff
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 from lance_core.commits.base import (
@@ -23,7 +22,7 @@ from lance_core.commits.base import (
 from lance_core.commits.checked_handler import checked
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
-from lance_core.errors import InvalidInputError, PluginLoadError, StoreError
+from lance_core.errors import InvalidInputError, PluginLoadError, StoreError, warn_caller
 from lance_core.plugin_calls import wrong_result
 from lance_core.plugins.capability_evidence import (
     apply_user_overrides,
@@ -125,11 +124,9 @@ def _asked_for(
     else:  # only a caller, not a table, can request a handler that may lose commits
         return None
     if table_marker is not None and asked.name != table_marker:
-        warnings.warn(
+        warn_caller(
             f"the table asks for the commit handler {table_marker!r} and not for {asked.name!r}: "
-            "writers that use different handlers may lose each other's commits",
-            UserWarning,
-            stacklevel=3,
+            "writers that use different handlers may lose each other's commits"
         )
     return asked
 

@@ -6,7 +6,7 @@ day, and a digest of what gives them (`ObjectStore.guarantor`: server, container
 writing). A process that opens the table at the same place believes the record for `VALID_DAYS`; a
 copy of the table at another place, or another way to reach it, has another digest, and is probed.
 
-A record says what was true on its day. Somebody who replaces the server behind an address by one
+A record says what was true on its day. A user who replaces the server behind an address by one
 that ignores conditions, within these days, must remove the record.
 """
 

@@ -303,7 +303,7 @@ def _check(fits: bool, reason: str) -> None:
 
 
 def _check_keys(entries: npt.NDArray[np.integer]) -> None:
-    # The top bit only tells the two kinds of strings apart.
+    # The top bit only distinguishes the two kinds of strings.
     _check(bool(((entries >> 28) & 7 == STRING).all()), "has a key that is not a string")
 
 

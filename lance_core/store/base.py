@@ -244,7 +244,7 @@ class ObjectStore(ABC):
         """What gives the guarantees: the server, the container, and the way of writing to it.
 
         A text of any length without secrets. What a probe finds holds for all stores with an equal
-        text, in all processes, whatever their folders and credentials. None: only for stores of
+        text, in all processes, with any folders and credentials. None: only for stores of
         the same kind, place and options in this process.
         """
         return None

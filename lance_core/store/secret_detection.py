@@ -96,7 +96,7 @@ def looks_random(text: str) -> bool:
 
 
 def looks_secret(text: str) -> bool:
-    """True if ``text`` is certainly or probably a secret, whatever its name is."""
+    """True if ``text`` is certainly or probably a secret, independent of its name."""
     return secret_kind(text) is not None or looks_random(text)
 
 

@@ -123,7 +123,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.fixture
 def table(tmp_path: Path) -> str:
     """Two versions of a table with a nested column and a column that would clear a terminal."""
-    rows = pa.table({"a": [1, 2], "s": [{"x": 1.5}, {"x": None}], "bad\x1b[2J": ["é", "f"]})
+    rows = pa.table({"a": [1, 2], "s": [{"x": 1.5}, {"x": None}], "bad\n\x1b[2J": ["é", "f"]})
     path = str(tmp_path / "table")
     lance_core.write_dataset(rows, path)
     lance_core.write_dataset(rows, path, mode="append")
@@ -161,7 +161,7 @@ def test_the_schema_is_listed(table: str, capsys: pytest.CaptureFixture[str]) ->
         "   0  a: int64",
         "   1  s: struct",
         "   2    x: double",
-        "   3  bad\\x1b[2J: string",
+        "   3  bad\\n\\x1b[2J: string",
     ]
 
 

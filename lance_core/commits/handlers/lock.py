@@ -7,7 +7,6 @@ may be inside it for a version. Every writer of the table must use the same lock
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -23,6 +22,7 @@ from lance_core.errors import (
     NoSafeCommitHandlerError,
     OutcomeUnknownError,
     RetryableCommitConflictError,
+    warn_caller,
 )
 from lance_core.store.base import Guarantee, ObjectStore
 
@@ -134,6 +134,6 @@ def _leave(
     except Exception as error:
         if error is value:
             return None
-        warnings.warn(f"leaving the commit lock failed: {error!r}", UserWarning, stacklevel=4)
+        warn_caller(f"leaving the commit lock failed: {error!r}")
         return error
     return None

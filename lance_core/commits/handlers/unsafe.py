@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.handlers.directory import DirectoryCommitHandler
-from lance_core.errors import ObjectExistsError, ObjectNotFoundError
+from lance_core.errors import ObjectExistsError, ObjectNotFoundError, warn_caller
 
 
 class UnsafeCommitHandler(DirectoryCommitHandler):
@@ -19,10 +17,8 @@ class UnsafeCommitHandler(DirectoryCommitHandler):
     keeps_contract = True
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
-        warnings.warn(
-            "the commit handler 'unsafe' loses commits if two writers commit at the same time",
-            UserWarning,
-            stacklevel=2,
+        warn_caller(
+            "the commit handler 'unsafe' loses commits if two writers commit at the same time"
         )
         try:
             self.store.head(candidate.path)

@@ -153,7 +153,7 @@ def scan_windows(
 
 
 def _filled_batches(windows: Iterator[list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """The batches with rows; none of them is kept when the next one is asked for."""
+    """The batches with rows; none of them is kept when the next one is requested."""
     for batches in windows:
         while batches:
             if batches[0].num_rows:

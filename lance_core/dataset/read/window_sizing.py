@@ -166,7 +166,8 @@ def first_rows(rows: int, target: int, stored: int) -> int:
     """Rows of the first windows of rows of unknown width, at most ``rows``.
 
     Compressed values take more memory than their ``stored`` bytes of a row, so these are only an
-    upper limit of the rows that are likely to fit ``target`` bytes. What was read then tells more.
+    upper limit of the rows that are likely to fit ``target`` bytes. What was read
+    improves the estimate.
     """
     return max(1, min(rows, target // max(1, stored)))
 

@@ -54,7 +54,7 @@ _STATUSES = {
     416: Failure.RANGE,
     429: Failure.BUSY,
     501: Failure.UNSUPPORTED,
-    507: Failure.REFUSED,  # no room: nothing was written
+    507: Failure.REFUSED,  # no space: nothing was written
 }
 _MESSAGE = re.compile(r"\"message\"\s*:\s*\"([^\"]*)\"")
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>|\"code\"\s*:\s*\"(\w{1,80})\"")

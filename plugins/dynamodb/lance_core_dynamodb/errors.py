@@ -47,7 +47,7 @@ _SIGNED = "The Canonical String"
 """The text after this marker repeats the headers of the request."""
 _MAX_MESSAGE = 300
 _NO_ROOM = 507
-"""The status of a server without room, which has written nothing."""
+"""The status of a server without free space, which has written nothing."""
 
 
 class MissingTableError(RequestError):

@@ -1,4 +1,4 @@
-"""Options of tables on web servers; URLs that mean a bucket of a cloud are told apart from them.
+"""Options of tables on web servers; URLs of a bucket of a cloud are distinguished from them.
 
 fsspec passes options that its HTTP file system does not define to each request of aiohttp, which
 raises a `TypeError` for names that it does not know, at the first request.

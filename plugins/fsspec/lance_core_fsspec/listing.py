@@ -59,7 +59,7 @@ def children(mount: Mount, folder: str) -> dict[str, Mapping[str, Any]]:
 def _check_container(mount: Mount) -> None:
     """Raise `StoreError` if the bucket or the server of ``mount`` has nothing to list either.
 
-    Then the address is wrong, and no folder is known to be empty. Asked once for a mount.
+    Then the address is wrong, and no folder is known to be empty. Requested once for a mount.
     """
     container = None if mount.is_reached else mount.container
     if container is None:

@@ -124,7 +124,7 @@ def _summary(error: Exception) -> str:
 
 MAX_DETECTION = 2.0
 """Maximum seconds for the question whether this is a machine of Google's, which has credentials.
-The SDK would ask three times for three seconds, with pauses, where nothing answers."""
+The SDK would send three requests of three seconds, with pauses, where nothing answers."""
 
 
 def _ambient(fetch: Fetch) -> Credentials:

@@ -38,7 +38,7 @@ _BY_STATUS = {
     416: Failure.RANGE,
     429: Failure.BUSY,
     501: Failure.UNSUPPORTED,
-    507: Failure.REFUSED,  # no room: nothing was written
+    507: Failure.REFUSED,  # no space: nothing was written
 }
 
 

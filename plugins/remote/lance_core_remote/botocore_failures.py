@@ -108,7 +108,7 @@ def check_ca_bundle(client: Any) -> None:
 
 
 def _unreadable_files() -> str:
-    """A text that names the SDK's configuration files that the environment sets in vain."""
+    """A text that names the SDK's configuration files that are set but do not exist."""
     bad = [
         f"{name} names {shown_path(path)}, which cannot be read"
         for name in _CONFIG_FILES

@@ -54,9 +54,9 @@ class RequestError(Exception):
 
     ``text``: the reason in a form that users may see: status, code and message of the service, but
     never a URL with a query, a header or signed data. ``retry_after``: the seconds that the service
-    asks to wait, or None. ``contact_timeout``: for an error without a response, the maximum seconds
-    of retries as long as the service has never responded (0: none, whatever the settings); None for
-    a response.
+    requests as a pause, or None. ``contact_timeout``: for an error without a response, the maximum
+    seconds of retries as long as the service has never responded (0: none, for all settings); None
+    for a response.
     """
 
     def __init__(

@@ -73,16 +73,14 @@ class Option:
 
 
 def variables_of(option: Option, prefixes: Iterable[str]) -> Iterator[str]:
-    """The environment variables of an option, by precedence.
+    """The environment variables of an option, by precedence, each once.
 
     These are its ``environment``, then its names that begin with one of ``prefixes`` (in lower
     case), then its names without a prefix.
     """
-    yield from option.environment
     prefixes = tuple(prefixes)
-    with_prefix = [name for name in option.names if name.startswith(prefixes)]
-    yield from (name.upper() for name in with_prefix)
-    yield from (name.upper() for name in option.names if name not in with_prefix)
+    names = sorted(option.names, key=lambda name: not name.startswith(prefixes))
+    yield from dict.fromkeys([*option.environment, *(name.upper() for name in names)])
 
 
 def add_variables(

@@ -41,7 +41,7 @@ _CODES: Mapping[str, Failure] = {
     ),
     "NotImplemented": Failure.UNSUPPORTED,
     "InternalError": Failure.UNKNOWN,
-    # No room: the server wrote nothing, and a retry finds no room either.
+    # No space: the server wrote nothing, and a retry finds no space either.
     **dict.fromkeys(
         (
             *("XMinioStorageFull", "InsufficientStorage", "InsufficientCapacity", "QuotaExceeded"),
@@ -62,7 +62,7 @@ _STATUS: Mapping[int, Failure] = {
 }
 
 _NO_ROOM = 507
-"""The status of a server without room. It is a refusal from any server."""
+"""The status of a server without free space. It is a refusal from any server."""
 
 _NO_CREDENTIALS = (
     "no credentials for S3 were found: give storage options 'aws_access_key_id' and "

@@ -62,7 +62,7 @@ class LanceSource:
     def reader(self, schema: StructType) -> LanceReader:
         """A reader of the columns ``schema``."""
         self._options.stream.check_not_given()
-        if self._options.read.filter is not None:  # Spark asks for no schema if the user gives one
+        if self._options.read.filter is not None:  # Spark requests no schema if the user gives one
             check_filter(open_version(self._table, self._existing()), self._options.read)
         kind = RowCountReader if self._options.read.count_only else LanceReader
         return kind(self._table, self._existing(), schema, self._options.read)

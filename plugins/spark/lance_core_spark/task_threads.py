@@ -1,4 +1,4 @@
-"""The number of threads of a Spark task, and the processors of a machine."""
+"""The number of threads of a Spark task."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 
 from pyspark import TaskContext
 
-VARIABLE = "LANCE_CPU_THREADS"
-"""The environment variable that limits the threads of lance_core and pylance in a process."""
+from lance_core.concurrency.cpu_count import VARIABLE
 
 
 def limit_threads_to_task() -> None:
@@ -20,10 +19,3 @@ def limit_threads_to_task() -> None:
     context = TaskContext.get()
     if context is not None:
         os.environ.setdefault(VARIABLE, str(max(1, context.cpus())))
-
-
-def processors() -> int:
-    """The processors of this machine, however many threads a process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -54,7 +54,7 @@ def check_returns_nothing(name: str, call: Callable[[], object]) -> None:
     __tracebackhide__ = True
     returned = call()
     assert returned is None, (
-        f"{name} returned {returned!r}; it must return None when it has done what it is asked for, "
+        f"{name} returned {returned!r}; it must return None after it has done its work, "
         "and raise otherwise: whether a write that returns a value was applied is unknown"
     )
 

@@ -2,7 +2,7 @@
 
 An etag that belongs to a staged file, to a request or to an earlier object makes readers take one
 manifest for two, or two for one. A handler that may write a manifest again reads the etag when it
-is asked for a location, or tells None.
+has to return a location, or returns None.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lance_core_testing.sample_transactions import first_candidate
 
 
 class EtagTests:
-    """Etags that handlers tell, while nobody writes."""
+    """Etags that handlers return, without writers."""
 
     def test_an_etag_is_that_of_the_manifest(
         self, store: ObjectStore, make_handler: MakeHandler
@@ -71,7 +71,7 @@ def _check_etags(
     committed: ManifestLocation,
     when: str,
 ) -> None:
-    """Check every etag that is told of the version at ``committed``, the newest one."""
+    """Check every etag that is returned for the version at ``committed``, the newest one."""
     _check_etag(store, committed, f"commit {when}")
     for handler in handlers:
         looks: dict[str, Callable[[], ManifestLocation | None]] = {
@@ -88,6 +88,6 @@ def _check_etags(
 def _check_etag(store: ObjectStore, location: ManifestLocation, doing: str) -> None:
     etag = store.head(location.path).etag
     assert location.etag in (None, etag), (
-        f"{doing} told the etag {location.etag!r} of version {location.version}, whose manifest "
-        f"has {etag!r}; a handler must tell the etag of the manifest as it is now, or None"
+        f"{doing} returned the etag {location.etag!r} of version {location.version}, whose "
+        f"manifest has {etag!r}; a handler must return the etag of the present manifest, or None"
     )

@@ -82,7 +82,7 @@ class IndexTypeTests:
     ``samples`` returns the columns to index, by name: by default those of
     `lance_core_testing.index_samples` whose types are accepted. ``parameters``: those of all built
     indices; small pages or zones make the tests thorough. ``max_build_bytes``: memory of a build
-    of ``build_bytes``, whatever the number of rows. If the index stores values that it
+    of ``build_bytes``, for any number of rows. If the index stores values that it
     derives from those of the column, override `indexed` and `query`.
     """
 

@@ -1,8 +1,8 @@
 """Part of the contract of object stores: a forked child can use a store that its parent uses.
 
 A child has only the thread that forked. A lock that another thread held stays locked in it, a pool
-has no threads, and a connection is shared with the parent: the child must get all of them anew.
-Programs fork without asking their libraries, such as data loaders with worker processes.
+has no threads, and a connection is shared with the parent: the child must get new ones.
+Programs fork without notice to their libraries, such as data loaders with worker processes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ForkTests:
         failure = in_another_process(_Forking(shared, self.fork_seconds))
         assert failure is None, (
             f"a child that was forked while {THREADS} threads used the store {failure}; locks, "
-            "pools and connections must be made anew in a child (os.register_at_fork)"
+            "pools and connections must be created again in a child (os.register_at_fork)"
         )
 
 

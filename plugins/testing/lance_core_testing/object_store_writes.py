@@ -16,7 +16,7 @@ from lance_core.errors import CorruptFileError, InvalidInputError, LanceError, O
 from lance_core.store.base import Buffers, ByteRange, ObjectStore
 from lance_core.store.functions import list_paths
 from lance_core_testing.assertions import check_bytes, check_returns_nothing, must_raise
-from lance_core_testing.threads import meanwhile
+from lance_core_testing.threads import background_calls
 
 PARTS = [
     pa.py_buffer(b"first"),
@@ -122,7 +122,7 @@ class WriteTests:
                 "readers must see the old or the new one as a whole"
             )
 
-        with meanwhile(look):
+        with background_calls(look):
             for number, content in enumerate(contents):
                 store.put("object", content)
                 store.copy(f"sources/{9 - number}", "object")

@@ -27,7 +27,7 @@ def race_threads(run: Callable[[int], T], count: int) -> list[T]:
 
 
 @contextmanager
-def meanwhile(run: Callable[[], None], count: int = 2) -> Iterator[None]:
+def background_calls(run: Callable[[], None], count: int = 2) -> Iterator[None]:
     """Call ``run`` repeatedly in ``count`` threads until the block ends.
 
     Each thread has run it once before the block starts, and runs it once more after the block. An

@@ -91,7 +91,7 @@ def test_the_pairs_are_those_of_a_join(
 ) -> None:
     """Keys repeat on both sides, and are null; rows are deleted; parentheses need a join."""
     monkeypatch.setattr(searching, "TASK_ROWS", 10)
-    monkeypatch.setattr(searching, "processors", lambda: 3)
+    monkeypatch.setattr(searching, "num_processors", lambda: 3)
     numbers = range(60)
     rows = pa.table(
         {

@@ -14,7 +14,7 @@ from lance_core_remote.option_values import (
     take_integer,
     take_seconds,
 )
-from lance_core_remote.options import add_variables
+from lance_core_remote.options import Option, add_variables, variables_of
 from lance_core_remote.settings import (
     ALIASES,
     OPTIONS,
@@ -174,3 +174,8 @@ def test_without_options_the_settings_are_those_of_other_clients() -> None:
 
 def test_settings_do_not_show_a_proxy() -> None:
     assert "s3cret" not in repr(RemoteSettings.of({"proxy_url": "http://me:s3cret@proxy"}))
+
+
+def test_a_variable_that_sets_an_option_is_listed_once_and_those_of_the_store_come_first() -> None:
+    option = Option("own_url", "An address.", ("url", "own_address"), ("URL", "OWN_URL"))
+    assert list(variables_of(option, ("own_",))) == ["URL", "OWN_URL", "OWN_ADDRESS"]

@@ -9,7 +9,7 @@ import pytest
 from lance_core_testing import ObjectStoreTests, must_raise
 from lance_core_testing.object_store_paths import HOSTILE
 from lance_core_testing.processes import in_another_process, portable, race_processes
-from lance_core_testing.threads import meanwhile, race_threads
+from lance_core_testing.threads import background_calls, race_threads
 
 SUITE = ObjectStoreTests()
 
@@ -53,7 +53,7 @@ def test_an_exception_of_a_thread_is_raised_here() -> None:
 
     with must_raise(LookupError, "a race in which a thread fails"):
         race_threads(fail, 3)
-    with must_raise(LookupError, "a block during which a thread fails"), meanwhile(fail):
+    with must_raise(LookupError, "a block during which a thread fails"), background_calls(fail):
         pass
 
 
@@ -61,7 +61,7 @@ def test_a_block_that_fails_ends_its_threads() -> None:
     before = threading.active_count()
 
     def broken_block() -> None:
-        with meanwhile(lambda: None):
+        with background_calls(lambda: None):
             raise LookupError("in the block")
 
     with pytest.raises(LookupError, match="in the block"):

@@ -3,7 +3,7 @@
 The precision and scale of a result are those of DataFusion: a sum has the larger scale and one
 digit more than the longer operand, a product the sum of the scales and of the precisions (plus
 one), a quotient four digits after the point more than the dividend (further digits are dropped).
-A result of more than 38 digits has 38 if these have room for the digits before the point of both
+A result of more than 38 digits has 38 if these suffice for the digits before the point of both
 operands, and otherwise up to 76 (``decimal256``). Only a value that does not fit is an error.
 """
 

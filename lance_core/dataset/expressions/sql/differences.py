@@ -67,7 +67,7 @@ DIFFERENCES = (
     ),
     Difference(
         *("`trunc(-0.0)` of a literal", "0.0, as of a column", "-0.0"),
-        "a function has one value, whatever its argument is",
+        "a function has one value for an argument, constant or not",
         ("trunc",),
     ),
     Difference(
@@ -373,7 +373,7 @@ DIFFERENCES = (
     ),
     Difference(
         *("`x / 0`, `x % 0` where x is NULL", "`InvalidInputError`", "NULL"),
-        "a division by zero is an error, whatever is divided",
+        "a division by zero is an error for every dividend",
         ("/", "%"),
     ),
     Difference(

@@ -16,7 +16,7 @@ from lance_core.errors import InvalidInputError
 MAX_CHARACTERS = 1 << 21
 """Maximum characters of an expression without the literals of long IN lists.
 
-It has room for 20,000 conditions of 100 characters; longer text would take several seconds.
+20,000 conditions of 100 characters fit into it; longer text would take several seconds.
 """
 
 MIN_LITERALS = 20

@@ -175,7 +175,7 @@ def _no_matches(value: Datum) -> Datum:
 
 
 def _count(value: Datum, pattern: str) -> Datum:
-    """The kernel of `regexp_count`. Arrow's own counts ``^`` anew after each match."""
+    """The kernel of `regexp_count`. Arrow's own counts ``^`` again after each match."""
     marked = pc.replace_substring_regex(value, pattern=pattern, replacement=r"\0.")
     counts = pc.subtract(pc.binary_length(marked), pc.binary_length(value))
     return pc.fill_null(pc.cast(counts, pa.int64()), 0)

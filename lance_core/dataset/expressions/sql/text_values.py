@@ -79,7 +79,7 @@ def parse_decimals(texts: pa.Array, digits: int) -> tuple[wide_integers.Integers
     is_long = pc.or_(pc.greater(sizes, MAX_DIGITS - digits), pc.greater(lengths, MAX_DIGITS))
     wrong |= np.asarray(pc.fill_null(is_long, False))
     texts = pc.if_else(is_long, pa.scalar(None, texts.type), texts)
-    # The digit after the last one decides how to round; 76 digits have no room for it.
+    # The digit after the last one decides how to round; 76 digits do not include it.
     scale = digits + 1 if pc.all(pc.less(sizes, MAX_DIGITS - digits)).as_py() else digits
     texts = pc.replace_substring_regex(texts, rf"(\.\d{{{scale}}})\d+$", r"\1")
     options = pc.CastOptions(

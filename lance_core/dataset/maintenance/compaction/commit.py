@@ -2,7 +2,7 @@
 
 Both are versions of their own. Before the second one, the results are compared with the newest
 version, and rows that other writers have deleted since are deleted in the new fragments as well.
-If a writer is faster nevertheless, this step is repeated; indices that are written anew are kept.
+If a writer is faster nevertheless, this step is repeated; indices that were rewritten are kept.
 """
 
 from __future__ import annotations

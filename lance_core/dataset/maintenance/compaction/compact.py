@@ -52,7 +52,7 @@ def compact(
     """Compact ``snapshot``, and commit; without a task nothing is committed.
 
     The results of all tasks are committed at once. Fragments that other writers have replaced
-    meanwhile are planned anew on the newest version, in smaller tasks that are committed one by
+    since then are planned again on the newest version, in smaller tasks that are committed one by
     one; those that meet conflicts each time are left, and counted in the metrics. Files that no
     version names are removed.
 

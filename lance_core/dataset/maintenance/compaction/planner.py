@@ -6,7 +6,6 @@ indices cover. A bin with many rows is split into tasks.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from lance_core.dataset.maintenance.compaction.remap import is_remappable
 from lance_core.dataset.read.fragment_reuse import fragment_reuse
 from lance_core.dataset.read.stored_indices import indices_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.errors import warn_caller
 from lance_core.lazy_dataclass import dataclass
 from lance_core.suggestions import shortened
 from lance_core.table.indices.index_metadata import fragment_bitmap
@@ -166,10 +166,9 @@ class _Coverage:
                 left_out |= covered
                 names.append(index.name)
         if left_out:
-            warnings.warn(
+            warn_caller(
                 f"{len(left_out)} fragments are not compacted, because this library cannot update "
-                f"the indices that cover them: {shortened(', '.join(names))}",
-                stacklevel=2,
+                f"the indices that cover them: {shortened(', '.join(names))}"
             )
         return cls(tuple(bitmaps), frozenset(left_out))
 

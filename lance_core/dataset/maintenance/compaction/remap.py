@@ -6,7 +6,6 @@ a new index, which has the new addresses.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from lance_core.dataset.read.stored_indices import (
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
-from lance_core.errors import CorruptFileError, NotFoundError, PluginLoadError
+from lance_core.errors import CorruptFileError, NotFoundError, PluginLoadError, warn_caller
 from lance_core.index.base import IndexPart
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 
 RemappedIndices = dict[tuple[UUID, bytes], RewrittenIndex | None]
-"""Indices written anew, by the uuid of the old one and the fragments that it covered."""
+"""Rewritten indices, by the uuid of the old one and the fragments that it covered."""
 
 
 def is_remappable(snapshot: Snapshot, index: IndexMetadata) -> bool:
@@ -120,7 +119,7 @@ class _Compaction:
                 written = self._written(index, after, files)
         except (CorruptFileError, NotFoundError) as error:
             text = f"index {index.name!r} does not cover the compacted rows, create it again"
-            warnings.warn(f"{text}: {error}", stacklevel=2)
+            warn_caller(f"{text}: {error}")
             return None
         self.files.others += files.others
         # The indices before a fragment-reuse index list fragments that it replaces.

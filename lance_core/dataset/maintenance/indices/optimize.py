@@ -89,7 +89,7 @@ def optimize(
     """Extend indices, and commit all of them at once; see `DatasetOptimizer.optimize_indices`.
 
     After a conflict, each index whose new segment is still valid is committed without the others.
-    These are planned anew on the newest version and committed one by one, several times; an
+    These are planned again on the newest version and committed one by one, several times; an
     `IndexWarning` names those that meet a conflict each time. Files that no version names are
     removed.
 
@@ -139,7 +139,7 @@ class _Optimization:
         self.left |= made.left
 
     def run_again(self, number: int) -> None:
-        """Plan the indices that are left anew, each on the newest version, and commit it.
+        """Plan the remaining indices again, each on the newest version, and commit it.
 
         An index that has nothing to do any more, or does not exist, is not left.
         """

@@ -3,7 +3,7 @@
 Appends, deletes and most updates do not touch the fragments of a segment, so the first attempt
 succeeds beside them. After a conflict, each segment is compared with the newest version: it keeps
 the fragments whose values and rows are the same there. A segment whose predecessors were rewritten
-or removed meanwhile is not committed, since both would cover the same rows.
+or removed in the meantime is not committed, since both would cover the same rows.
 """
 
 from __future__ import annotations

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import operator
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.fragment_reuse import FragmentReuse, fragment_reuse
 from lance_core.dataset.read.stored_indices import index_type, spec_of, with_known_type
-from lance_core.errors import CorruptFileError, IndexWarning, LanceError, PluginError
+from lance_core.errors import CorruptFileError, IndexWarning, LanceError, PluginError, warn_caller
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_coverage import REUSE_INDEX, has_row_ids, is_system_index
@@ -72,7 +71,7 @@ class UsableIndex:
                 found = self.type.precision(query, kind, value)
             except PluginError as error:
                 text = f"index {self.name!r} cannot be used: {error}"
-                warnings.warn(text, IndexWarning, stacklevel=2)
+                warn_caller(text, IndexWarning)
                 return None
             except LanceError:  # damaged details
                 return None
@@ -200,4 +199,4 @@ def warn_of_failure(snapshot: Snapshot, name: str | None, error: Exception) -> N
         _warned.add(key)
         what = "the indices" if name is None else f"index {name!r}"
         text = f"{what} of {snapshot.root.redacted_uri} cannot be used: {error}"
-        warnings.warn(text, IndexWarning, stacklevel=2)
+        warn_caller(text, IndexWarning)

@@ -79,7 +79,7 @@ class PostingSource(Protocol):
 class _Run:
     """Keys of token and position, ascending and unique, and the row number of each position.
 
-    ``keys`` are in memory, or in a file without a header; ``rows`` likewise, in a file of numpy. No
+    ``keys`` are in memory, or in a file without a header; so are ``rows``, in a file of numpy. No
     file stays open: there may be many runs.
     """
 

@@ -20,13 +20,14 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 import lance_core
+from lance_core.concurrency.cpu_count import num_processors
 from lance_core.errors import InvalidInputError
 from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.scan import partitions as planning
 from lance_core_spark.scan.row_bytes import row_bytes
 from lance_core_spark.scan.schema import FRAGMENT_ID, ROW_ADDRESS, check_schema
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
-from lance_core_spark.task_threads import limit_threads_to_task, processors
+from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_schema
 from lance_core_spark.types.convert import convert_batch, split_batch
 
@@ -102,7 +103,7 @@ class LanceReader(DataSourceReader):
             return planning.equal_partitions(fragments, 1)  # One task stops at the limit.
         if self._options.rows_per_partition is not None:
             return planning.small_partitions(fragments, self._options.rows_per_partition)
-        parallelism = self._options.min_partitions or processors()
+        parallelism = self._options.min_partitions or num_processors()
         count = planning.partition_count(fragments, parallelism)
         return planning.equal_partitions(fragments, count)
 

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from lance_core.concurrency.cpu_count import num_processors
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.scan.partitions import (
@@ -34,7 +35,7 @@ from lance_core_spark.stream.history import StreamHistory
 from lance_core_spark.stream.offset import StreamOffset
 from lance_core_spark.stream.version_changes import VersionRows
 from lance_core_spark.table_ref import TableVersion, open_version
-from lance_core_spark.task_threads import limit_threads_to_task, processors
+from lance_core_spark.task_threads import limit_threads_to_task
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ def _partition_rows(versions: Sequence[VersionRows], options: DataSourceOptions)
         return options.read.rows_per_partition
     rows = max(1, sum(version.rows for version in versions))
     size = FragmentSize(0, rows, sum(version.bytes for version in versions) / rows)
-    return -(-rows // partition_count([size], options.read.min_partitions or processors()))
+    return -(-rows // partition_count([size], options.read.min_partitions or num_processors()))
 
 
 def _partitions(

@@ -17,10 +17,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 import lance_core
+from lance_core.concurrency.cpu_count import num_processors
 from lance_core_spark.table.expressions import Expression
 from lance_core_spark.table.target import Target
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
-from lance_core_spark.task_threads import limit_threads_to_task, processors
+from lance_core_spark.task_threads import limit_threads_to_task
 from lance_core_spark.types.arrow_types import arrow_schema
 from lance_core_spark.types.convert import convert_batch
 
@@ -184,7 +185,7 @@ def _groups(version: lance_core.LanceDataset, chosen: Sequence[int] | None) -> l
     if chosen is not None:
         sizes = {id_: rows for id_, rows in sizes.items() if id_ in set(chosen)}
     total = sum(sizes.values())
-    count = max(min(processors(), total // TASK_ROWS), -(-total // MAX_TASK_ROWS), 1)
+    count = max(min(num_processors(), total // TASK_ROWS), -(-total // MAX_TASK_ROWS), 1)
     groups: list[list[int]] = [[] for _ in range(count)]
     before = 0
     for id_, rows in sizes.items():
