@@ -17,6 +17,7 @@ from lance_core.concurrency.pools import in_order, num_threads
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 from lance_core.dataset.read.batches import BatchSizes, ScannedRows, in_batches
 from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
+from lance_core.dataset.read.bounded_windows import BoundedWork
 from lance_core.dataset.read.fragment_run import in_runs
 from lance_core.dataset.read.late_materialization import WindowResult, completed
 from lance_core.dataset.read.live_rows import without_deleted
@@ -34,6 +35,7 @@ from lance_core.dataset.read.window_sizing import (
     count_sizer,
     fixed_bytes,
     late_sizer,
+    most_bytes,
     num_columns,
     probable_bytes,
     stream_sizer,
@@ -89,6 +91,16 @@ SMALL_SPAN_BYTES = 1 << 18
 Each file of a small span needs Python's global lock several times. Two threads that hand it over
 take twice the processor time of one, which is more than they save, also for joined fragments.
 """
+
+BUDGET_WINDOWS = 4
+"""Maximum bytes that a window of a stream decodes, as a multiple of those that it aims at: rows may
+be longer than those before, and dividing a window costs the time of reading a part of it again."""
+
+MIN_BUDGET = 1 << 20
+"""Minimum of these bytes: a chunk of a page is decoded whole, however few of its rows are read."""
+
+TABLE_BUDGET = 64 << 20
+"""Maximum bytes that a window of a whole result decodes under a filter, which may drop them."""
 
 LARGE_RESULT = 64 << 20
 """Estimated bytes of a result from which a scan saves memory at the cost of time."""
@@ -149,7 +161,8 @@ def scan_windows(
     sizer = _stream_sizers(plan).read if sizer is None else sizer
     window = Window(snapshot, plan, sizer, low_retention=True)
     windows = _read_windows(snapshot, plan, sizer, may_end=True)
-    return _filled_batches(_of_windows(snapshot, plan, window.batches, windows, is_stream=True))
+    run = partial(_of_windows, snapshot, plan, is_stream=True)
+    return _filled_batches(BoundedWork(window.batches, _budget(plan), run).results(windows))
 
 
 def _filled_batches(windows: Iterator[list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
@@ -217,7 +230,8 @@ def search(snapshot: Snapshot, plan: ScanPlan, find: FindKeys) -> Iterator[KeyMa
     sizer = count_sizer(fields, plan.batch_size, SEARCH_ROWS, stored)
     window = Window(snapshot, plan, sizer)
     windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
-    return _of_windows(snapshot, plan, partial(window.search, find), windows)
+    run = partial(_of_windows, snapshot, plan)
+    return BoundedWork(partial(window.search, find), _budget(plan), run).results(windows)
 
 
 def _sections(plan: ScanPlan) -> list[ScanPlan]:
@@ -233,7 +247,8 @@ def _of_tested(
     sizer = count_sizer(fields, plan.batch_size, stored=_row_bytes(plan, fields))
     window = Window(snapshot, plan, sizer)
     windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
-    return _of_windows(snapshot, plan, partial(work, window), windows)
+    run = partial(_of_windows, snapshot, plan)
+    return BoundedWork(partial(work, window), _budget(plan), run).results(windows)
 
 
 def _of_windows(
@@ -383,8 +398,18 @@ def _uncut(
         return WindowResult(window.read(span), bool(is_last))
 
     windows = _read_windows(snapshot, plan, sizers.read, may_end=is_stream or may_end)
-    parts = _of_windows(snapshot, plan, read, windows, is_stream=is_stream, may_end=may_end)
-    return completed(parts, window, sizers.late)
+    run = partial(_of_windows, snapshot, plan, is_stream=is_stream, may_end=may_end)
+    budget = _budget(plan) if is_stream else None
+    if is_stream or plan.filter is not None:
+        parts = BoundedWork(read, budget or TABLE_BUDGET, run).results(windows)
+    else:
+        parts = run(read, windows)
+    return completed(parts, window, sizers.late, budget)
+
+
+def _budget(plan: ScanPlan) -> int:
+    """Maximum bytes that a window of a stream decodes."""
+    return max(MIN_BUDGET, BUDGET_WINDOWS * most_bytes(_read_fields(plan)))
 
 
 def _is_take(snapshot: Snapshot, plan: ScanPlan) -> bool:

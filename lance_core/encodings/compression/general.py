@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.memory_pool import empty, memory_pool
 from lance_core.encodings.compression.lz4_blocks import lz4_block
 from lance_core.encodings.compression.raw_frames import raw_blocks
@@ -110,9 +111,13 @@ def decompress_spans(
     budget = Budget(int(sizes.sum()))
     claimed = _claimed(scheme, data, starts, sizes)
     if claimed is None or not _plausible(int(claimed.sum()), int(sizes.sum())):
-        pieces = [_piece(scheme, data, span, budget) for span in zip(starts, sizes, strict=True)]
+        pieces = []
+        for span in zip(starts, sizes, strict=True):
+            pieces.append(_piece(scheme, data, span, budget))
+            spend(pieces[-1].size)
         lengths = np.array([piece.size for piece in pieces], np.int64)
         return pa.py_buffer(b"".join(pieces)), lengths
+    spend(int(claimed.sum()))
     joined, place = empty(int(claimed.sum()), np.uint8), 0
     for number, span in enumerate(zip(starts, sizes, strict=True)):
         # Copy each piece at once: it is still in the CPU cache, and its memory is then reused.

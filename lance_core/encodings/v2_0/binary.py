@@ -13,6 +13,7 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Binary, Flat, Nullable
 from lance_core._pb.encodings_v2_0_pb2 import Compression as CompressionMessage
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges, span_take
+from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.strings import (
     Spans,
     is_variable,
@@ -78,6 +79,7 @@ class BinaryPlan(ArrayPlan):
         if self.scheme:
             data = general.decompress(self.scheme, data)
         real, valid = self.ends.real(np.frombuffer(ends, np.uint64), data.size)
+        spend(int(real[-1]))
         return Spans(0, real, valid), data.slice(0, int(real[-1]))
 
     def _read(self, rows: RowRange, context: DecodeContext) -> Decoding[tuple[Spans, pa.Buffer]]:
@@ -88,6 +90,7 @@ class BinaryPlan(ArrayPlan):
         begin, last = int(real[0]) if before else 0, int(real[-1])
         if not begin <= last == int(real.max()):
             raise not_ascending()
+        spend(last - begin)
         if plain is None:
             (data,) = yield [ByteRange(self.place.start + begin, self.place.start + last)]
         else:
@@ -99,6 +102,7 @@ class BinaryPlan(ArrayPlan):
         plain = (yield from self._decompressed()) if self.scheme else None
         size = self.place.length if plain is None else plain.size
         starts, stops, valid = self.ends.real_spans(stored, positions[0] == 0, size)
+        spend(int((stops - starts).sum()))
         if plain is None:
             ranges, cuts = span_ranges(self.place.start, starts, stops, context.coalesce_gap)
             buffers = yield ranges

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Fsst
+from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.strings import Spans, is_variable, offset_dtype, variable_arrays
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _MIN_BYTES = 32 << 10
 """Minimum bytes to compress. Smaller data is stored unchanged, with an inactive symbol table."""
+
+_EXPANSION = 2
+"""Bytes that a code counts beside itself in a budget: text has about three times its codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class FsstPlan(ArrayPlan):
         _, offsets, data = array.buffers()
         edges = np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8)
         codes = np.frombuffer(data, np.uint8)
+        spend(_EXPANSION * int(edges[-1] - edges[0]))
         text, offsets = context.kernels.fsst_decode(codes, edges, *self.symbols)
         valid = np.asarray(array.is_valid()) if array.null_count else None
         return variable_arrays(self.type, Spans(0, offsets[1:], valid), text, context.validate_utf8)

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.encodings.arrow.decode_budget import spend
+from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.lists import Lists, list_arrays
 from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, run_interleaved
 from lance_core.encodings.page_rows import split_rows, with_page
@@ -62,6 +64,8 @@ class ListPlan(FieldPlan):
         else:
             picked, wanted = yield from self._pick(parts, context)
             lists = [picked]
+        if has_fixed_width(self.type.value_type):
+            spend(len(wanted) * self.type.value_type.bit_width // 8)
         items = (yield from self.items.decode(wanted, context)) if len(wanted) else []
         edges = list(accumulate((len(array) for array in items), initial=lists[0].begin))
         return [array for one in lists for array in list_arrays(self.type, one, items, edges)]

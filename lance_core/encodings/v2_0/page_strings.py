@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import Binary
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.decode_budget import current_budget, spend
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import Spans, offset_dtype, variable_arrays
@@ -60,6 +61,7 @@ def joined_strings(
     lasts[filled] = real[stops[filled] - 1]
     if descends.any() or (real[firsts] < 0).any() or (lasts > texts.sizes).any():
         raise not_ascending()
+    spend(int(lasts.sum()))
     text = pa.py_buffer(texts.first(lasts).joined(join))
     spans = Spans(0, plus_of_page(real, np.cumsum(lasts) - lasts, counts), valid)
     return variable_arrays(type_, spans, text, context.validate_utf8)
@@ -102,15 +104,22 @@ def looked_up_items(
 
 
 def _check_size(items: pa.Array, places: npt.NDArray[np.int32]) -> None:
-    """Raise `ResultTooLargeError` if the items at ``places`` do not fit one array."""
+    """Raise `ResultTooLargeError` if the items at ``places`` do not fit one array.
+
+    Also spends their bytes.
+    """
     type_ = items.type
-    if offset_dtype(type_) is not np.int32:
-        return
-    edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
+    dtype = np.dtype(offset_dtype(type_))
+    edges = np.frombuffer(items.buffers()[1], dtype, len(items) + 1, dtype.itemsize * items.offset)
     sizes = np.diff(edges).astype(np.int64)
-    if int(sizes.max(initial=0)) * len(places) <= MAX_OFFSET:
-        return
-    if int(sizes.take(places).sum()) > MAX_OFFSET:
+
+    def total() -> int:
+        return int(sizes.take(places).sum())
+
+    bound, budget = int(sizes.max(initial=0)) * len(places), current_budget()
+    if budget is not None:
+        budget.spend_at_most(bound, total)
+    if dtype == np.int32 and bound > MAX_OFFSET and total() > MAX_OFFSET:
         raise ResultTooLargeError(
             f"{len(places)} values of type {type_} take 2 GiB or more, too many bytes for one array"
         )

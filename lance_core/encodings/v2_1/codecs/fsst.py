@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
+from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.kernels.numpy.fsst_decode import ESCAPE, SymbolTables, decode_by_table
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from lance_core.encodings.v2_1.codecs.values import Values
 
 _MIN_TEXT = 32 << 10
+EXPANSION = 2
+"""Bytes that a code counts beside itself in a budget: text has about three times its codes, and at
+most eight times."""
+
 _MAX_SHORT = 256
 """Maximum bytes of codes to decode in Python; for more, a kernel call is faster."""
 
@@ -109,6 +114,7 @@ def decode_with_tables(
     if stored.variable.HasField("values"):
         raise UnsupportedFeatureError("codes of strings that are compressed themselves")
     chunks = variable_chunks(source, offset_bits(stored.variable) // 8)
+    spend(EXPANSION * int(chunks.sizes.sum()))
     data, offsets, is_ascii = context.kernels.fsst_decode_chunks(chunks, tables)
     return VariableWidth(offsets, data, is_ascii)
 
@@ -116,6 +122,7 @@ def decode_with_tables(
 def expand(codes: VariableWidth, tables: SymbolTables, kernels: Kernels) -> VariableWidth:
     """The strings of ``codes``; the edges of ``tables`` are numbers of strings."""
     offsets = codes.offsets.astype(np.int64)
+    spend(EXPANSION * int(offsets[-1]))
     data, ends = decode_by_table(codes.octets(), offsets, tables, kernels.fsst_decode)
     return VariableWidth(downcast_offsets(ends, codes.offset_bits), data)
 
@@ -126,6 +133,7 @@ def _expanded(message: Fsst, codes: VariableWidth, context: DecodeContext) -> Va
     if table is None:
         return codes
     offsets = codes.offsets.astype(np.int64)
+    spend(EXPANSION * int(offsets[-1]))
     data, ends = context.kernels.fsst_decode(codes.octets(), offsets, *table)
     return VariableWidth(downcast_offsets(ends, codes.offset_bits), data)
 

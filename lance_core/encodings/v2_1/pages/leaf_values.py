@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.decode_budget import current_budget
 from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 from lance_core.encodings.arrow.strings import is_variable, offset_dtype, single_value
@@ -113,16 +114,28 @@ def _strings(items: pa.Array, indices: Words, kernels: Kernels) -> pa.Array:
 
 
 def _check_size(indices: Words, items: pa.Array) -> None:
-    """Raise `ResultTooLargeError` if the offsets of the item type cannot address the result."""
-    type_ = items.type
-    if not is_variable(type_) or offset_dtype(type_) is not np.int32 or not len(items):
+    """Raise `ResultTooLargeError` if the offsets of the item type cannot address the result.
+
+    Also spends the bytes of the result.
+    """
+    type_, budget = items.type, current_budget()
+    if not is_variable(type_) or not len(items):
         return
+    dtype = np.dtype(offset_dtype(type_))
+    limit = MAX_OFFSET if dtype == np.int32 else 1 << 62
     data = items.buffers()[2]
-    if data is None or len(indices) * data.size <= MAX_OFFSET:
+    if data is None or (budget is None and len(indices) * data.size <= limit):
         return
-    edges = np.frombuffer(items.buffers()[1], np.int32, len(items) + 1, 4 * items.offset)
+    edges = np.frombuffer(items.buffers()[1], dtype, len(items) + 1, dtype.itemsize * items.offset)
     lengths = np.diff(edges).astype(np.int64)
-    if int(lengths.max()) * len(indices) > MAX_OFFSET and int(lengths[indices].sum()) > MAX_OFFSET:
+
+    def size() -> int:
+        return int(lengths.take(indices).sum())
+
+    bound = int(lengths.max()) * len(indices)
+    if budget is not None:
+        budget.spend_at_most(bound, size)
+    if bound > limit and size() > limit:
         raise ResultTooLargeError(f"{len(indices)} values of 2 GiB or more do not fit into {type_}")
 
 

@@ -18,9 +18,11 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     ConstantLayout,
     PageLayout,
 )
+from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import (
@@ -232,6 +234,8 @@ def decode_constants(
                 is_null = np.zeros(len(numbers), np.bool_)
             part = slice(stops[page - 1] if page else 0, stops[page])
             is_null[part] = _raw_definition(own[-1], rows[page]).take(numbers[part])
+    if is_variable(type_):
+        spend(int(np.array([value.nbytes for value in values]) @ counts))
     owners = np.repeat(np.arange(len(pages)), counts)
     wanted = from_numpy(owners) if is_null is None else pa.array(owners, mask=is_null)
     return take_rows(concat_arrays(values), wanted)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, element_type
+from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.arrow.strings import is_text, is_variable, offset_dtype, single_value
 from lance_core.errors import CorruptFileError, ResultTooLargeError
@@ -74,6 +75,7 @@ def repeated(scalar: pa.Array, count: int) -> pa.Array:
     type_ = scalar.type
     if is_variable(type_):
         size = scalar.buffers()[2].size
+        spend(size * count)
         if offset_dtype(type_) is np.int32 and size * count > MAX_OFFSET:
             raise ResultTooLargeError(
                 f"{count} values of {size} bytes are too large for one array of type {type_}"
@@ -84,6 +86,7 @@ def repeated(scalar: pa.Array, count: int) -> pa.Array:
     if pa.types.is_boolean(type_):
         bits = np.full((count + 7) // 8, 255 if scalar[0].as_py() else 0, np.uint8)
         return pa.Array.from_buffers(type_, count, [None, _own(bits)], 0)
+    spend(type_.bit_width * count // 8)
     if not type_.bit_width:
         return pa.Array.from_buffers(type_, count, [None, pa.py_buffer(b"")], 0)
     unit = element_type(type_.bit_width // 8)

@@ -19,6 +19,7 @@ from lance_core.encodings.arrow.coalesced_take import (
     fixed_take,
     span_places,
 )
+from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
@@ -86,6 +87,7 @@ class FullZipPlan(LayoutPlan):
         if not self.is_indexed:
             return (yield from self._regular(rows, context))
         spans = yield from self._spans(rows, context)
+        spend(len(spans.data))
         zipped = self.words.parse(spans.data, spans.starts, spans.stops, context.kernels)
         check_levels(zipped.levels, context.kernels)
         if self.width:

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import span_places
+from lance_core.encodings.arrow.decode_budget import spend
+from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, ValuePositions
 from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
@@ -159,6 +161,7 @@ class ChunkedPages:
 
     def _parts(self, chunks: Int64Array, read: ChunkBytes, context: DecodeContext) -> ChunkParts:
         sizes = self.table.stops[chunks] - self.table.starts[chunks]
+        spend(int(sizes.sum()))
         return chunk_parts(self.form, read.data, read.positions, sizes, context.kernels)
 
     def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
@@ -224,6 +227,9 @@ class ChunkedPages:
         self, parts: ChunkParts, chunks: Int64Array, counts: Int64Array, context: DecodeContext
     ) -> Values:
         stored = parts.values(counts)
+        if self.kinds.max_rep and has_fixed_width(self.type):
+            # The rows do not tell how many numbers there are, nor do stored bytes.
+            spend(int(counts.sum()) * self.type.bit_width // 8)
         if self.symbols is None:
             return decode(self.message.value_compression, stored, context)
         tables = self.symbols._replace(edges=chunks.searchsorted(self.symbols.edges))
