@@ -28,6 +28,7 @@ from lance_core.plugins.checked_results import encodings_of
 from lance_core.plugins.loading import Contribution, PluginSource, load
 from lance_core_testing.stored_field import StoredField
 from tests.each_case import each_case
+from tests.examples import share
 from tests.liars.lies import ERRORS, WRONG_VALUES, Lie, no_lie
 from tests.unit.encodings.plugin_values.test_value_encoding import field
 
@@ -163,16 +164,17 @@ def test_no_answer_of_an_array_encoding_is_a_wrong_value_or_an_error_without_its
 RIGHT = {("scalar_at", "None"), ("scalar_at", "class"), ("scalar", "bytes")}
 
 
-@each_case(
-    "method, name",
-    [
+def _cases_of_codecs() -> list[tuple[str, str]]:
+    return [
         (method, name)
         for method in ("decoder", "encoder", "take", "scalar_at", "scalar")
         for name in ANSWERS
         if (name not in SPECIAL or (name == "fewer" and not method.startswith("scalar")))
         and (method, name) not in RIGHT
-    ],
-)
+    ]
+
+
+@each_case("method, name", lambda: share(_cases_of_codecs(), 2, 0))
 def test_no_answer_of_a_compressive_encoding_is_a_wrong_value_or_an_error_without_its_name(
     method: str, name: str
 ) -> None:

@@ -198,5 +198,6 @@ def warn_of_failure(snapshot: Snapshot, name: str | None, error: Exception) -> N
     if key not in _warned:
         _warned.add(key)
         what = "the indices" if name is None else f"index {name!r}"
-        text = f"{what} of {snapshot.root.redacted_uri} cannot be used: {error}"
+        reason = str(error) or type(error).__name__
+        text = f"{what} of {snapshot.root.redacted_uri} cannot be used: {reason}"
         warn_caller(text, IndexWarning)
