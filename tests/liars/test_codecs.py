@@ -297,5 +297,9 @@ def test_an_error_of_a_kernel_names_the_file_and_the_field(
     kernels.lie = Lie("pack_inline", lambda _: None, always=True)
     with pytest.raises(PluginError, match=r"field 'x.*': kernel 'pack_inline' of plugin 'liar'"):
         lance.write_dataset(TABLE, uri, mode="append")
+    kernels.lie = Lie("find_integers", lambda _: None, always=True)
+    merge = lance.dataset(uri).merge_insert("x").when_not_matched_insert_all()
+    with pytest.raises(PluginError, match=r"field 'x': kernel 'find_integers' of plugin 'liar'"):
+        merge.execute(TABLE.slice(0, 1))
     kernels.lie = no_lie()
     assert lance.dataset(uri).to_table().equals(TABLE)

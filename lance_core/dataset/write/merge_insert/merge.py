@@ -26,6 +26,7 @@ from lance_core.dataset.write.merge_insert.target import (
 )
 from lance_core.dataset.write.retry_on_conflict import retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
+from lance_core.errors import PluginError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.temporary_folder import TemporaryFolder
 from lance_core.table.manifest.feature_flags import check_writable
@@ -82,9 +83,12 @@ def write_merge(join: Join, files: NewFiles, environment: Environment = SYSTEM) 
     """Decide about all rows, and write the files of the new version."""
     snapshot, plan = join.snapshot, join.plan
     check_writable(snapshot.manifest.flags)
-    decisions = list(join.decisions())
-    unmatched = join.unmatched(decisions)
-    inserted = InsertedKeys(snapshot, plan.on, join.source, decisions)
+    try:
+        decisions = list(join.decisions())
+        unmatched = join.unmatched(decisions)
+        inserted = InsertedKeys(snapshot, plan.on, join.source, decisions)
+    except PluginError as error:  # of a kernel that searches keys, unless it names a file
+        raise error.at(field="" if error.path else ", ".join(plan.on)) from error
     if plan.write_mode is WriteMode.REWRITE_COLUMNS:
         operation = NewColumns(join, files, decisions).write()
         return _work(join, operation, decisions, inserted, 0, environment)
