@@ -170,7 +170,7 @@ class IndexMethods(DatasetBase):
     @property
     def has_index(self) -> bool:
         """True if the table has an index of a column."""
-        return self._snapshot.file.index_section is not None and bool(self.describe_indices())
+        return bool(creating.by_name(self._snapshot))
 
     def prewarm_index(
         self,

@@ -176,7 +176,10 @@ class ScannerBuilder:
         return self._set(scan_stats_callback=callback)
 
     def strict_batch_size(self, strict_batch_size: bool = False) -> ScannerBuilder:
-        """Set whether all batches but the last must have the full size."""
+        """Set whether all batches but the last must have the full size.
+
+        A batch with more values than one array can hold, such as 2 GiB of strings, is divided.
+        """
         return self._set(strict_batch_size=strict_batch_size)
 
     def order_by(self, orderings: Sequence[ColumnOrdering] | None) -> ScannerBuilder:

@@ -70,12 +70,21 @@ def fragment_reuse(snapshot: Snapshot) -> FragmentReuse:
 
 def reuse_index(snapshot: Snapshot) -> IndexMetadata | None:
     """The metadata of the fragment-reuse index of a version, None if it has none."""
-    return _reuse_entry(snapshot.file.index_section)
+    section = snapshot.file.index_section
+    known, entry = _last_entry[0]
+    if known is not section:
+        entry = _reuse_entry(section)
+        _last_entry[0] = section, entry
+    return entry
+
+
+_last_entry: list[tuple[bytes | None, IndexMetadata | None]] = [(None, None)]
+"""The last index section, and its entry. Each index of a version asks for it, and to compare equal
+sections of 100,000 entries takes as long as to decode one of them."""
 
 
 @lru_cache(maxsize=4)
 def _reuse_entry(index_section: bytes | None) -> IndexMetadata | None:
-    """Cached, since each index of a version needs it, and a section may have 100,000 entries."""
     entries = parse_index_section(index_section)
     return next((index for index in entries if index.name == REUSE_INDEX), None)
 

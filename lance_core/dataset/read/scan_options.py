@@ -63,7 +63,8 @@ class ScanOptions:
     order. ``row_ranges``: scan only these physical rows, as (fragment id, first offset, end
     offset), in this order. ``splits``: scan only these parts of a scan with the same filter, in
     this order, see `LanceScanner.splits`. ``order_by``: the order of the result.
-    ``strict_batch_size``: True if all batches but the last must have ``batch_size`` rows.
+    ``strict_batch_size``: True if all batches but the last must have ``batch_size`` rows. Rows
+    that one array cannot hold, such as 2 GiB of strings, are several batches.
     ``batch_size_bytes``: approximate maximum bytes of a batch. ``late_materialization``: which
     columns are read after the filter, see `ScanPlan.late`. ``include_deleted_rows``: also return
     deleted rows, with a null row id. ``row_addr_allowlist`` and ``row_addr_blocklist``: bytes of

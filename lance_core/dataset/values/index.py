@@ -57,7 +57,7 @@ class Index:
             index.dataset_version,
             None if fragments is None else frozenset(fragments),
             index.index_version or 0,
-            None if index.created_at is None else _moment(index.created_at),
+            None if index.created_at is None else moment(index.created_at),
             index.base_id,
             [IndexFile(file.path, file.size_bytes) for file in index.files] or None,
             None if details is None else (details.type_url, details.value),
@@ -98,7 +98,8 @@ def _bitmap(fragments: Iterable[int]) -> bytes:
         raise InvalidInputError(f"fragment_ids are numbers of fragments: {error}") from error
 
 
-def _moment(milliseconds: int) -> datetime:
+def moment(milliseconds: int) -> datetime:
+    """The time ``milliseconds`` after the epoch; raises `CorruptFileError` if it is no date."""
     try:
         return _EPOCH + milliseconds * _MILLISECOND
     except OverflowError:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -149,6 +150,20 @@ def test_all_rows_are_read(name: str, version: str, rows: int, tmp_path: Path) -
         if rows == ROWS and name != "json":
             (path,) = (tmp_path / "t" / "data").iterdir()
             assert LanceFileReader(str(path)).read_all().to_table().num_rows == ROWS
+
+
+@each_case("version", VERSIONS)
+def test_a_strict_batch_is_divided_only_if_one_array_cannot_hold_it(
+    version: str, tmp_path: Path
+) -> None:
+    table, dataset = written(tmp_path, "strings", version, 9)
+    for batch_size in (10, 50):
+        with small_arrays():
+            batches = list(dataset.to_batches(batch_size=batch_size, strict_batch_size=True))
+        assert pa.Table.from_batches(batches)["id"] == table["id"]
+        ends = np.cumsum([batch.num_rows for batch in batches]).tolist()
+        assert set(range(batch_size, ROWS, batch_size)) < set(ends)
+        assert (len(ends) > -(-ROWS // batch_size)) == (batch_size == 50)
 
 
 @each_case("name", TEXTS)

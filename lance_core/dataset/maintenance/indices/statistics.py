@@ -6,22 +6,22 @@ import uuid as uuids
 from collections.abc import Iterable
 from typing import Any
 
+from lance_core.dataset.maintenance.indices.covered_rows import CoveredRows
 from lance_core.dataset.maintenance.indices.create import segments_named
-from lance_core.dataset.maintenance.indices.describe import indexed_rows, type_label
-from lance_core.dataset.maintenance.indices.segments import covered_now
+from lance_core.dataset.maintenance.indices.describe import type_label
 from lance_core.dataset.read.stored_indices import open_index, spec_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import to_uuid
 from lance_core.errors import IndexNotFoundError, InvalidTypeError, UnsupportedFeatureError
-from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
+from lance_core.table.indices.index_metadata import IndexMetadata
 
 
 def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
     """The statistics of an index; see `LanceStats.index_stats`."""
     segments = segments_named(snapshot, name)
     per_segment = [_of_segment(snapshot, one) for one in segments]
-    covered = fragment_bitmap(id_ for one in segments for id_ in covered_now(snapshot, one))
-    rows = indexed_rows(snapshot, segments)
+    covered = CoveredRows(snapshot)
+    num_fragments, rows = len(covered.existing(segments)), covered.count(segments)
     times = [one.created_at for one in segments if one.created_at is not None]
     return {
         "index_type": type_label(segments),
@@ -30,11 +30,11 @@ def index_statistics(snapshot: Snapshot, name: str) -> dict[str, Any]:
         "num_segments": len(segments),
         "indices": per_segment,
         "segments": per_segment,
-        "num_indexed_fragments": len(covered),
+        "num_indexed_fragments": num_fragments,
         "num_indexed_rows": rows,
-        "num_unindexed_fragments": len(snapshot.manifest.fragments) - len(covered),
+        "num_unindexed_fragments": len(snapshot.manifest.fragments) - num_fragments,
         "num_unindexed_rows": snapshot.num_rows - rows,
-        "num_indexed_rows_per_delta": [indexed_rows(snapshot, [one]) for one in segments],
+        "num_indexed_rows_per_delta": [covered.count([one]) for one in segments],
         "updated_at_timestamp_ms": max(times, default=None),
     }
 
