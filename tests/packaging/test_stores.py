@@ -102,11 +102,22 @@ def test_an_environment_has_what_a_requirement_brings_and_no_more(core: Environm
     brought = set(distributions_in(core.packages))
     assert brought >= {"lance-core", "numpy", "pyarrow"}
     assert not brought & {f"lance-core-{extra}" for extra in STORES}
-    absent = ("azure", "boto3", "botocore", "fsspec", "google.auth", "lance_core_s3", "urllib3")
+    absent = (
+        "azure",
+        "boto3",
+        "botocore",
+        "fsspec",
+        "google.auth",
+        "hypothesis",
+        "pytest",
+        "urllib3",
+    )
+    ours = ("lance_core_remote", "lance_core_s3", "lance_core_testing")
     core.python(
         "import importlib.util, sys, google.protobuf\n"
         "for name in sys.argv[1:]: assert not importlib.util.find_spec(name), name",
         *absent,
+        *ours,
     )
 
 
