@@ -19,7 +19,7 @@ from lance_core.index.files import IndexFolder, IndexOutput
 from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
 from lance_core.index.scalar.bitmaps.bitmap_file import BitmapFile, Int64Array
 from lance_core.index.scalar.bitmaps.build import check_no_parameters, sorted_groups, write_groups
-from lance_core.index.scalar.bitmaps.merging import MergeSource, merge_blobs
+from lance_core.index.scalar.bitmaps.merging import MergeSource, merge_blobs, merged_block_bytes
 from lance_core.index.scalar.sort_order import is_orderable
 from lance_core.table.indices.row_set import EMPTY
 
@@ -81,11 +81,11 @@ class Bitmap(IndexType):
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
     ) -> bytes:
-        kind, sources = pa.null(), []
+        kind, sources, size = pa.null(), [], merged_block_bytes(len(parts) + 1)
         for part in parts:
             assert isinstance(part.source, OpenBitmap)
             kind = part.source.file.kind
-            sources.append(MergeSource(part.source.file.blocks(), part.map))
+            sources.append(MergeSource(part.source.file.blocks(size), part.map))
         if rows is not None:
             kind = rows.type
             sources.append(MergeSource(sorted_groups(kind, rows.batches(), output)))

@@ -26,7 +26,12 @@ from lance_core.index.files import IndexFileWriter, IndexFolder, IndexOutput
 from lance_core.index.queries import HasAll, HasAny, IndexQuery
 from lance_core.index.scalar.bitmaps.bitmap_file import BitmapFile
 from lance_core.index.scalar.bitmaps.build import check_no_parameters, sorted_groups, write_groups
-from lance_core.index.scalar.bitmaps.merging import MergeSource, merge_blobs, moved_set
+from lance_core.index.scalar.bitmaps.merging import (
+    MergeSource,
+    merge_blobs,
+    merged_block_bytes,
+    moved_set,
+)
 from lance_core.index.scalar.sort_order import is_orderable
 from lance_core.table.indices.row_set import EMPTY, RowSet
 
@@ -98,6 +103,7 @@ class LabelList(IndexType):
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
     ) -> bytes:
         nulls, sources, kind = _NullLists(), [], pa.null()
+        size = merged_block_bytes(len(parts) + 1)
         for part in parts:
             assert isinstance(part.source, OpenLabelList)
             kind = part.source.file.kind
@@ -106,7 +112,7 @@ class LabelList(IndexType):
                 map_ = _NoneKept(map_)
             else:
                 nulls.add(moved_set(null_lists, map_))
-            sources.append(MergeSource(part.source.file.blocks(), map_))
+            sources.append(MergeSource(part.source.file.blocks(size), map_))
         if rows is not None:
             kind = rows.type.value_type
             sources.append(MergeSource(sorted_groups(kind, nulls.items(rows), output)))

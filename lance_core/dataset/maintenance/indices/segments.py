@@ -24,6 +24,7 @@ from lance_core.dataset.read.stored_indices import open_index
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.encodings.version import FileVersion
+from lance_core.errors import ResultTooLargeError
 from lance_core.index.base import IndexPart, RowMap
 from lance_core.index.files import IndexOutput, Progress, no_progress
 from lance_core.index.spec import IndexTypeSpec
@@ -182,13 +183,23 @@ class SegmentWriter:
         return FragmentRows(self.snapshot, lineage, fragments, with_ids, self.advance)
 
     def write(self, draft: IndexMetadata, write: Callable[[IndexOutput], bytes]) -> IndexMetadata:
-        """Call ``write`` to create the files; returns ``draft`` with them and with its details."""
+        """Call ``write`` to create the files; returns ``draft`` with them and with its details.
+
+        Raises `ResultTooLargeError` if there is not enough memory.
+        """
         version, root = self.snapshot.storage_version, self.snapshot.root
         if version is FileVersion.V0_1:  # files of indices have no older version
             version = FileVersion.V2_0
         path, paths = f"{INDICES}/{draft.uuid}", self.files.others
         with IndexOutput(root.store, path, root.registry, version, paths, self.progress) as output:
-            value = write(output)
+            try:
+                value = write(output)
+            except ResultTooLargeError:
+                raise
+            except MemoryError as error:
+                raise ResultTooLargeError(
+                    f"there is not enough memory to write index {draft.name!r}: {error}"
+                ) from error
         return replace(
             with_details(draft, value),
             created_at=self.environment.clock() // _NANOSECONDS,

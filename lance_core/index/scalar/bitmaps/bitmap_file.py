@@ -136,9 +136,11 @@ class BitmapFile:
 
         return self._cache.get(place, make)[0]
 
-    def _steps(self, places: Int64Array, key_bytes: int = 0) -> Iterator[Int64Array]:
+    def _steps(
+        self, places: Int64Array, key_bytes: int = 0, block_bytes: int = _BLOCK_BYTES
+    ) -> Iterator[Int64Array]:
         """``places`` in parts whose blobs are read at a time, with keys of about ``key_bytes``."""
-        step = max(_BLOCK_BYTES // (self._mean + key_bytes), 1)
+        step = max(block_bytes // (self._mean + key_bytes), 1)
         return (places[start : start + step] for start in range(0, len(places), step))
 
     def _blobs(self, places: Int64Array) -> pa.Array:
@@ -153,10 +155,14 @@ class BitmapFile:
             raise CorruptFileError("a bitmap is null", FILE_NAME, field=BITMAPS)
         return blobs
 
-    def blocks(self) -> Iterator[KeyedBlobs]:
-        """All values, ascending and null first, with their blobs."""
+    def blocks(self, block_bytes: int = _BLOCK_BYTES) -> Iterator[KeyedBlobs]:
+        """All values, ascending and null first, with their blobs.
+
+        A block has about ``block_bytes``, as far as one can tell from the mean.
+        """
         key_bytes = -(-self._keys.nbytes // max(1, self.num_bitmaps))
-        for some in self._steps(np.concatenate([self._nulls, self._places]), key_bytes):
+        places = np.concatenate([self._nulls, self._places])
+        for some in self._steps(places, key_bytes, block_bytes):
             order = np.argsort(some)
             back = np.empty_like(order)
             back[order] = np.arange(len(order))

@@ -19,6 +19,10 @@ Ranks = npt.NDArray[np.uint32]
 
 _LARGE_BLOB = 1 << 13
 """Bytes from which on a blob is handled as a set; smaller ones are decoded together."""
+_MERGED_BYTES, _MIN_BLOCK_BYTES = 4 << 20, 128 << 10
+"""Bytes of the blocks of all sources of a merge together, and the least of one. The rows of a small
+blob take about twenty times its bytes while they are decoded, moved and grouped."""
+
 _WINDOW = 1 << 22
 """The most row numbers of a set that are moved at a time."""
 
@@ -29,6 +33,11 @@ class MergeSource:
 
     blocks: Iterator[KeyedBlobs]
     map: RowMap | None = None
+
+
+def merged_block_bytes(num_sources: int) -> int:
+    """Bytes of a block of each of the sources of a merge."""
+    return max(_MIN_BLOCK_BYTES, _MERGED_BYTES // max(1, num_sources))
 
 
 def merge_blobs(sources: Sequence[MergeSource]) -> Iterator[KeyedBlobs]:
