@@ -1,0 +1,133 @@
+"""Make a release: ``python scripts/release.py VERSION [--wheels FOLDER]``.
+
+Needs ``pip install build towncrier``. In a checkout without changes, it
+
+1. writes the version into every distribution, and into the requirements that pin it,
+2. moves the fragments of ``changes/`` into ``CHANGELOG.md``, unless that has the version already,
+3. builds a wheel and a source distribution of every distribution,
+4. installs the wheels into an empty environment and uses them.
+
+It neither commits nor uploads: look at the difference, commit it and tag it ``v<VERSION>``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+VERSION_FILE = ROOT / "lance_core" / "_version.py"
+CHANGELOG = ROOT / "CHANGELOG.md"
+VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
+"""Versions of releases, of PEP 440."""
+
+TRIED_EXTRAS = ("s3", "sql", "lease", "kernels", "datafusion", "tqdm")
+"""Extras that the trial installs: not Spark and other clouds, which take minutes."""
+
+TRIAL = """
+import pyarrow as pa
+import lance_core as lance
+from lance_core.plugins import get_manager
+
+table = pa.table({"x": range(1000), "s": ["text"] * 1000})
+lance.write_dataset(table, "trial.lance")
+dataset = lance.write_dataset(table, "trial.lance", mode="append")
+assert dataset.count_rows("x >= 990 AND s = 'text'") == 20
+(answer,) = dataset.sql("SELECT max(x) AS x FROM dataset").build().to_batch_records()
+assert answer.to_pydict() == {"x": [999]}
+assert not get_manager().failures, get_manager().failures
+print("lance-core", lance.__version__, "works")
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("version", help="of the release, such as 0.1.0")
+    parser.add_argument("--wheels", type=Path, default=ROOT / "dist", help="a folder for the files")
+    options = parser.parse_args(arguments)
+    if not VERSION.fullmatch(options.version):
+        parser.error(f"{options.version!r} is not a version such as 1.2.3 or 1.2.3rc1")
+    if _output("git", "status", "--porcelain"):
+        parser.error("commit or stash the changes of this checkout first")
+    folder = options.wheels.resolve()
+    if folder.exists() and any(folder.iterdir()):
+        parser.error(f"{folder} is not empty")
+    set_version(options.version)
+    collect_changes(options.version)
+    build(folder)
+    try_wheels(folder, options.version)
+    print(f"built in {folder}; commit the changes, then: git tag v{options.version}")
+    return 0
+
+
+def projects() -> list[Path]:
+    """The folders of all distributions, that of the core first."""
+    return [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+
+
+def set_version(version: str) -> None:
+    """Write the version into the core, into every plugin, and where they require each other."""
+    text = VERSION_FILE.read_text("utf-8")
+    VERSION_FILE.write_text(re.sub(r'(__version__ = )"[^"]+"', rf'\1"{version}"', text), "utf-8")
+    for project in projects():
+        path = project / "pyproject.toml"
+        text = path.read_text("utf-8")
+        text = re.sub(r'^version = "[^"]+"', f'version = "{version}"', text, flags=re.MULTILINE)
+        text = re.sub(r'"(lance-core[a-z0-9,\[\]-]*)==[^";]+', rf'"\1=={version}', text)
+        path.write_text(text, "utf-8")
+
+
+def collect_changes(version: str) -> None:
+    """Move the fragments into the change log; a section that is written by hand replaces them."""
+    fragments = sorted(path for path in (ROOT / "changes").glob("*.md") if path.name != "README.md")
+    if f"\n## {version} " in CHANGELOG.read_text("utf-8"):
+        for path in fragments:
+            path.unlink()
+    elif fragments:
+        _run(sys.executable, "-m", "towncrier", "build", "--yes", "--version", version)
+    else:
+        raise SystemExit(f"neither changes/ nor CHANGELOG.md says what is new in {version}")
+
+
+def build(folder: Path) -> None:
+    """Build a wheel and a source distribution of every distribution."""
+    for project in projects():
+        _run(sys.executable, "-m", "build", "--outdir", str(folder), str(project))
+    for pattern in ("*.whl", "*.tar.gz"):
+        if len(list(folder.glob(pattern))) != len(projects()):
+            raise SystemExit(f"{folder} does not hold one {pattern} for each distribution")
+
+
+def try_wheels(folder: Path, version: str) -> None:
+    """Install the wheels into an empty environment, and use them there."""
+    with tempfile.TemporaryDirectory(prefix="a release ") as trial:
+        python = Path(trial) / "environment" / "bin" / "python"
+        venv.create(python.parents[1], with_pip=True)
+        wanted = f"lance-core[{','.join(TRIED_EXTRAS)}]=={version}"
+        _run(str(python), "-m", "pip", "install", "--quiet", "--find-links", str(folder), wanted)
+        _run(str(python), "-c", TRIAL, folder=trial)
+        _run(str(python.with_name("lance-core")), "plugins", folder=trial)
+
+
+def _run(*command: str, folder: Path | str = ROOT) -> None:
+    print(">", *_shortened(command), flush=True)
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def _shortened(command: Iterable[str]) -> list[str]:
+    return [argument if len(argument) < 200 else "…" for argument in command]
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""The script of releases, and what each distribution has to bring along."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from scripts import release
+from tests.packaging.environments import PLUGINS, ROOT
+
+
+def test_every_distribution_has_the_text_of_the_licence() -> None:
+    text = (ROOT / "LICENSE").read_bytes()
+    assert [each.name for each in PLUGINS if (each / "LICENSE").read_bytes() != text] == []
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files that a release changes, in a folder of their own."""
+    for name in ("CHANGELOG.md", "lance_core/_version.py", "changes/README.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for project in (ROOT, *PLUGINS):
+        target = tmp_path / project.relative_to(ROOT) / "pyproject.toml"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(project / "pyproject.toml", target)
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    monkeypatch.setattr(release, "VERSION_FILE", tmp_path / "lance_core" / "_version.py")
+    monkeypatch.setattr(release, "CHANGELOG", tmp_path / "CHANGELOG.md")
+    return tmp_path
+
+
+def test_a_version_is_set_wherever_one_is_named(checkout: Path) -> None:
+    release.set_version("7.8.9rc1")
+    namespace: dict[str, str] = {}
+    exec(release.VERSION_FILE.read_text("utf-8"), namespace)
+    assert namespace["__version__"] == "7.8.9rc1"
+    assert len(release.projects()) == len(PLUGINS) + 1
+    for project in release.projects():
+        settings = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+        assert settings.get("version", "7.8.9rc1") == "7.8.9rc1"
+        extras = settings.get("optional-dependencies", {}).values()
+        requirements = [*settings["dependencies"], *(each for extra in extras for each in extra)]
+        own = [each for each in requirements if each.startswith("lance-core")]
+        assert own
+        assert [each for each in own if "==7.8.9rc1" not in each and "[" not in each] == []
+
+
+def test_a_section_that_was_written_by_hand_replaces_the_fragments(checkout: Path) -> None:
+    fragment = checkout / "changes" / "files.fix.md"
+    fragment.write_text("Something works.\n")
+    with release.CHANGELOG.open("a") as log:
+        log.write("\n## 7.8.9 (2030-01-01)\n\nWhat users want to know.\n")
+    release.collect_changes("7.8.9")
+    assert not fragment.exists()
+    assert (checkout / "changes" / "README.md").exists()
+    with pytest.raises(SystemExit, match=r"says what is new in 7\.9\.0"):
+        release.collect_changes("7.9.0")
