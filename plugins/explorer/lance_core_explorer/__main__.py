@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def main() -> int:
         _write(str(schedule))
         return 0 if schedule.verdict is None else 1
     chosen = [one for one in (SHORT if arguments.short else FULL) if arguments.only in one.name]
+    logging.getLogger("lance_core").setLevel(logging.CRITICAL)  # faults are provoked on purpose
     limits = Limits(seconds=arguments.seconds)
     return 0 if run(chosen, _write, limits, arguments.processes) else 1
 
