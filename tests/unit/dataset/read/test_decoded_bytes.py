@@ -19,6 +19,7 @@ from lance_core.encodings.arrow.decode_budget import (
     spend,
 )
 from tests.each_case import each_case
+from tests.examples import share
 
 ROWS, SIZE = 500, 5000
 BUDGET = scan.MIN_BUDGET
@@ -38,8 +39,8 @@ VALUES: dict[str, tuple[pa.DataType, Callable[[int], object]]] = {
 }
 CASES = {
     f"{version} {name}": (version, name, metadata)
-    for version in ("2.0", "2.1", "2.2")
-    for name in VALUES
+    for number, name in enumerate(VALUES)
+    for version in share(["2.0", "2.1", "2.2"], 3, turn=number)
     for metadata in [None, {"lance-encoding:compression": "zstd"}]
     if metadata is None or name == "repetitive texts"
 }
