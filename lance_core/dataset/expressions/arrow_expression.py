@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import with_few_chunks
-from lance_core.dataset.expressions.sql.node import arrow_errors
+from lance_core.dataset.expressions.sql.evaluate import arrow_errors
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import lazy_module

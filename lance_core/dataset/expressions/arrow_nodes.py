@@ -21,14 +21,19 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import compare, logic, membership
+from lance_core.dataset.expressions.sql import compare, like, logic, membership
 from lance_core.dataset.expressions.sql.coerce import is_bytes, is_number, is_text
 from lance_core.dataset.expressions.sql.node import (
     CallNode,
     ColumnNode,
     Constant,
+    HasPrefix,
+    HasSubstring,
+    HasSuffix,
+    InList,
     Kernel,
     Node,
+    Operator,
     unknown,
 )
 from lance_core.lazy_dataclass import dataclass
@@ -114,15 +119,15 @@ def _column(schema: pa.Schema, path: Sequence[str]) -> ColumnNode | None:
     return ColumnNode(tuple(path), kind)
 
 
-def _called(kernel: Kernel, *arguments: Node) -> Node:
-    return CallNode(pa.bool_(), kernel, arguments)
+def _called(operator: Operator, kernel: Kernel, *arguments: Node) -> Node:
+    return CallNode(pa.bool_(), operator, kernel, arguments)
 
 
 def _translated(call: _Call) -> Node | None:
     """The node with the results of ``call``, None if there is none."""
     arguments = call.arguments
     if call.function in _LOGIC:
-        return _called(_LOGIC[call.function], *arguments)
+        return _called(*_LOGIC[call.function], *arguments)
     if len(arguments) == 2 and isinstance(arguments[1], ColumnNode):
         arguments = arguments[::-1]
         call = _Call(_SWAPPED.get(call.function, ""))
@@ -132,10 +137,10 @@ def _translated(call: _Call) -> Node | None:
     return rule(column, arguments[1:], call.options)
 
 
-_LOGIC: Mapping[str, Kernel] = {
-    "and_kleene": pc.and_kleene,
-    "or_kleene": pc.or_kleene,
-    "invert": pc.invert,
+_LOGIC: Mapping[str, tuple[Operator, Kernel]] = {
+    "and_kleene": (logic.AND, pc.and_kleene),
+    "or_kleene": (logic.OR, pc.or_kleene),
+    "invert": (logic.NOT, pc.invert),
 }
 
 _SWAPPED = {
@@ -165,21 +170,22 @@ def _compared(operator: str) -> _Rule:
             return None
         literal = Constant(values[0])
         if not pa.types.is_floating(column.type):
-            return _called(compare.KERNELS[operator], column, literal)
+            kernel = compare.KERNELS[operator]
+            return _called(compare.OPERATORS[operator], kernel, column, literal)
         found = _with_float(column, operator, literal)
         if operator in ("=", "<>"):
             return found
         # In SQL, NaN is above infinity, and below negative infinity with a sign.
         limit, bound = ("<=", "inf") if ">" in operator else (">=", "-inf")
         is_number = _with_float(column, limit, Constant(pa.scalar(float(bound), column.type)))
-        return _called(pc.and_kleene, found, is_number)
+        return _called(*_LOGIC["and_kleene"], found, is_number)
 
     return rule
 
 
 def _with_float(column: ColumnNode, operator: str, literal: Constant) -> Node:
     kernel = functools.partial(compare.compare_with_float, operator=operator)
-    return _called(kernel, column, literal)
+    return _called(compare.OPERATORS[operator], kernel, column, literal)
 
 
 def _is_in(column: ColumnNode, rest: _Rest, options: _Options) -> Node | None:
@@ -191,30 +197,31 @@ def _is_in(column: ColumnNode, rest: _Rest, options: _Options) -> Node | None:
     if values is None or (pa.types.is_floating(values.type) and 0 in values.to_pylist()):
         return None
     kernel = functools.partial(membership.is_member, values=values, has_null=False)
-    member = _called(logic.known_true, _called(kernel, column))
+    member = _called(InList(values, has_null=False), kernel, column)
+    member = _called(logic.IS_TRUE, logic.known_true, member)
     if not given.null_count:
         return member
-    return _called(pc.or_kleene, member, _called(pc.is_null, column))
+    return _called(*_LOGIC["or_kleene"], member, _called(logic.IS_NULL, pc.is_null, column))
 
 
 def _is_null(column: ColumnNode, rest: _Rest, options: _Options) -> Node | None:
     with_nan = options is None or options["nan_is_null"].as_py()
     if with_nan and pa.types.is_floating(column.type):
         return None
-    return _called(pc.is_null, column)
+    return _called(logic.IS_NULL, pc.is_null, column)
 
 
 def _is_valid(column: ColumnNode, rest: _Rest, options: _Options) -> Node | None:
-    return _called(pc.invert, _called(pc.is_null, column))
+    return _called(*_LOGIC["invert"], _called(logic.IS_NULL, pc.is_null, column))
 
 
-def _searched(kernel: Kernel) -> _Rule:
+def _searched(operator: type[HasPrefix | HasSuffix | HasSubstring]) -> _Rule:
     """The rule of a search for a text."""
 
     def rule(column: ColumnNode, rest: _Rest, options: _Options) -> Node | None:
         if options is None or options["ignore_case"].as_py() or not is_text(column.type):
             return None
-        return _called(functools.partial(kernel, pattern=options["pattern"].as_py()), column)
+        return like.search(operator(options["pattern"].as_py()), column)
 
     return rule
 
@@ -224,9 +231,9 @@ _RULES: Mapping[str, _Rule] = {
     "is_in": _is_in,
     "is_null": _is_null,
     "is_valid": _is_valid,
-    "starts_with": _searched(pc.starts_with),
-    "ends_with": _searched(pc.ends_with),
-    "match_substring": _searched(pc.match_substring),
+    "starts_with": _searched(HasPrefix),
+    "ends_with": _searched(HasSuffix),
+    "match_substring": _searched(HasSubstring),
 }
 """How a function with a column as first argument is translated."""
 

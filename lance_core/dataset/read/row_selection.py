@@ -7,11 +7,17 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import membership
-from lance_core.dataset.expressions.sql.interval_analysis import function_of
-from lance_core.dataset.expressions.sql.node import CallNode, ColumnNode, Constant, Node
+from lance_core.dataset.expressions.sql.node import (
+    And,
+    CallNode,
+    ColumnNode,
+    Compare,
+    Constant,
+    InList,
+    Node,
+    Or,
+)
 from lance_core.dataset.read.plan import Span
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.row_addresses import Selector, places_with
@@ -71,18 +77,20 @@ def _numbers(node: Node, name: str) -> Uint64s | None:
     """All values of the column ``name`` for which ``node`` may be true; None if not known."""
     if not isinstance(node, CallNode):
         return None
-    function, options = function_of(node.kernel)
-    if function in (pc.and_kleene, pc.or_kleene):
-        one, other = (_numbers(argument, name) for argument in node.arguments)
-        if function is pc.or_kleene:
-            return None if one is None or other is None else np.concatenate([one, other])
-        return one if other is None or (one is not None and len(one) <= len(other)) else other
-    column = node.arguments[0]
+    if isinstance(node.operator, And | Or):
+        left, right = (_numbers(argument, name) for argument in node.arguments)
+        if isinstance(node.operator, Or):
+            return None if left is None or right is None else np.concatenate([left, right])
+        return left if right is None or (left is not None and len(left) <= len(right)) else right
+    column = node.arguments[0] if node.arguments else None
     if not isinstance(column, ColumnNode) or column.path != (name,) or column.type != pa.uint64():
         return None
-    if function is membership.is_member and options["values"].type == pa.uint64():
-        return np.asarray(options["values"], np.uint64)
-    literal = node.arguments[1] if function is pc.equal else None
-    if not isinstance(literal, Constant) or literal.is_null or literal.value.type != pa.uint64():
-        return None
-    return np.array([literal.value.as_py()], np.uint64)
+    match node.operator:
+        case InList(values) if values.type == pa.uint64():
+            return np.asarray(values, np.uint64)
+        case Compare("="):
+            literal = node.arguments[1]
+            if not isinstance(literal, Constant) or literal.type != pa.uint64():
+                return None
+            return None if literal.is_null else np.array([literal.value.as_py()], np.uint64)
+    return None

@@ -21,6 +21,7 @@ from lance_core.dataset.expressions.sql.node import (
     ColumnNode,
     Constant,
     Datum,
+    Infix,
     Node,
     call,
     null,
@@ -73,9 +74,9 @@ def binary(operator: str, left: Node, right: Node) -> Node:
         wide = binary(operator, converted(left, pa.float32()), converted(right, pa.float32()))
         return converted(wide, kind)
     if operator == "%":
-        return call("%", remainder, left, right)
+        return call(Infix("%"), remainder, left, right)
     table = _PLAIN if pa.types.is_floating(kind) else _CHECKED
-    return call(operator, table[operator], left, right)
+    return call(Infix(operator), table[operator], left, right)
 
 
 def _result_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -96,7 +97,7 @@ def negative(node: Node) -> Node:
         raise InvalidInputError(f"-: {node.type} has no negative values, cast it")
     if pa.types.is_float16(node.type):
         return converted(negative(converted(node, pa.float32())), node.type)
-    return with_metadata(call("-", pc.negate_checked, node), node.metadata)
+    return with_metadata(call(Infix("-"), pc.negate_checked, node), node.metadata)
 
 
 def _temporal(operator: str, left: Node, right: Node) -> Node:
@@ -113,7 +114,7 @@ def _temporal(operator: str, left: Node, right: Node) -> Node:
             for side in (left, right)
         )
     if all(map(pa.types.is_date, sides)) and operator == "-":
-        return call("-", _days_between, left, right)
+        return call(Infix("-"), _days_between, left, right)
     if all(map(pa.types.is_time, sides)) and operator == "-":
         return _time_between(left, right)
     if all(map(pa.types.is_timestamp, sides)) and (left.type.tz is None) != (right.type.tz is None):
@@ -122,7 +123,7 @@ def _temporal(operator: str, left: Node, right: Node) -> Node:
         left, right = converted(left, kind), converted(right, kind)
     families = {str(side.type).split("[", maxsplit=1)[0] for side in (left, right)}
     if families <= {"timestamp", "duration", "date32", "date64"}:
-        return call(operator, _CHECKED[operator], left, right)
+        return call(Infix(operator), _CHECKED[operator], left, right)
     raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
 
 
@@ -131,7 +132,7 @@ def _time_between(left: Node, right: Node) -> Node:
     kind = common_type(left.type, right.type)
     assert kind is not None
     kernel = functools.partial(_duration_between, kind=pa.duration(kind.unit))
-    return call("-", kernel, converted(left, kind), converted(right, kind))
+    return call(Infix("-"), kernel, converted(left, kind), converted(right, kind))
 
 
 def _duration_between(left: Datum, right: Datum, kind: pa.DataType) -> Datum:

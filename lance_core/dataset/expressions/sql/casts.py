@@ -14,6 +14,7 @@ from lance_core.dataset.expressions.sql.conversions import caster
 from lance_core.dataset.expressions.sql.decimals import MAX_DIGITS, decimal_type
 from lance_core.dataset.expressions.sql.exact import exact_decimal
 from lance_core.dataset.expressions.sql.node import (
+    CastTo,
     Constant,
     Node,
     call,
@@ -166,7 +167,7 @@ def _cast_node(node: Node, kind: pa.DataType, strict: bool) -> Node:
             node = exact_decimal(node) or node
     if pa.types.is_nested(node.type) and not (pa.types.is_nested(kind) or is_text(kind)):
         raise InvalidInputError(f"{node.type} cannot be cast to {kind}")
-    return call(f"CAST as {kind}", caster(kind, strict), node)
+    return call(CastTo(kind, strict), caster(kind, strict), node)
 
 
 def _reader(kind: pa.DataType) -> Callable[[str], Constant] | None:

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.dataset.expressions.sql.evaluate import evaluate
 from lance_core.dataset.expressions.sql.node import (
     CallNode,
     ColumnNode,
     Datum,
     Node,
+    PerEntry,
     call,
-    evaluate,
     with_nullable,
 )
 
@@ -43,7 +44,7 @@ def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
     entries = plan(ColumnNode(("",), node.type.value_type, node.nullable))
     if not isinstance(entries, CallNode):
         return None
-    found = call("dictionary", by_chunk(functools.partial(_entries, of_entry=entries)), node)
+    found = call(PerEntry(entries), by_chunk(functools.partial(_entries, of_entry=entries)), node)
     return with_nullable(found, entries.nullable)
 
 

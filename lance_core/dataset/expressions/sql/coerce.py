@@ -10,7 +10,15 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import literals, wide_integers
 from lance_core.dataset.expressions.sql.exact import fitted
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null, with_metadata
+from lance_core.dataset.expressions.sql.node import (
+    Coerce,
+    Constant,
+    Datum,
+    Node,
+    call,
+    null,
+    with_metadata,
+)
 from lance_core.errors import InvalidInputError
 
 _FINEST = ("s", "ms", "us", "ns")
@@ -87,7 +95,7 @@ def plain(node: Node) -> Node:
     if isinstance(node.type, pa.BaseExtensionType):
         kind = node.type.storage_type
         return with_metadata(
-            call("storage", functools.partial(cast_value, kind=kind), node), node.metadata
+            call(Coerce(kind), functools.partial(cast_value, kind=kind), node), node.metadata
         )
     if pa.types.is_dictionary(node.type):
         return plain(converted(node, node.type.value_type))
@@ -113,14 +121,12 @@ def _converted(node: Node, kind: pa.DataType) -> Node:
     if pa.types.is_timestamp(node.type) and pa.types.is_timestamp(kind) and kind.tz:
         if node.type.tz is None:
             local = converted(node, pa.timestamp(kind.unit))
-            return call("time zone", functools.partial(as_local, zone=kind.tz), local)
+            return call(Coerce(kind), functools.partial(as_local, zone=kind.tz), local)
         if isinstance(node, Constant):
-            return fitted(node, kind) or call(f"cast to {kind}", _caster(kind), node)
-    return call(f"cast to {kind}", _caster(kind), node)
-
-
-def _caster(kind: pa.DataType) -> functools.partial[Datum]:
-    return functools.partial(cast_value, kind=kind)
+            fitting = fitted(node, kind)
+            if fitting is not None:
+                return fitting
+    return call(Coerce(kind), functools.partial(cast_value, kind=kind), node)
 
 
 def cast_value(value: Datum, kind: pa.DataType) -> Datum:

@@ -26,7 +26,7 @@ from lance_core.dataset.expressions.sql.coerce import (
     plain,
 )
 from lance_core.dataset.expressions.sql.exact import Grid, at, exact_value, fitted, grid, steps
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null
+from lance_core.dataset.expressions.sql.node import Compare, Constant, Datum, Node, call, null
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 KERNELS = {
@@ -37,6 +37,7 @@ KERNELS = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+OPERATORS = {sign: Compare(sign) for sign in KERNELS}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SWAPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _BITS: Mapping[pa.DataType, tuple[pa.DataType, pa.DataType]] = {
@@ -86,12 +87,12 @@ def _between_columns(operator: str, left: Node, right: Node) -> Node:
         left, right = (converted(side, _in_own_unit(side.type, kind)) for side in (left, right))
         if left.type != right.type:
             kernel = functools.partial(compare_moments, operator=operator)
-            return call(operator, kernel, left, right)
+            return call(OPERATORS[operator], kernel, left, right)
     left, right = converted(left, kind), converted(right, kind)
     if pa.types.is_floating(kind):
         kernel = functools.partial(compare_floats, operator=operator)
-        return call(operator, kernel, left, right)
-    return call(operator, KERNELS[operator], left, right)
+        return call(OPERATORS[operator], kernel, left, right)
+    return call(OPERATORS[operator], KERNELS[operator], left, right)
 
 
 def _in_own_unit(source: pa.DataType, kind: pa.DataType) -> pa.DataType:
@@ -138,10 +139,10 @@ def _with_constant(operator: str, node: Node, literal: Constant) -> Node:
         near = fitted(literal, kind)
         assert near is not None
         kernel = functools.partial(compare_with_float, operator=operator)
-        return call(operator, kernel, node, near)
+        return call(OPERATORS[operator], kernel, node, near)
     if is_bytes(kind) and kind != literal.type:
         return _bytes_constant(operator, node, literal)
-    return call(operator, KERNELS[operator], node, converted(literal, kind))
+    return call(OPERATORS[operator], KERNELS[operator], node, converted(literal, kind))
 
 
 def _same_kind(kind: pa.DataType, literal: pa.DataType) -> bool:
@@ -179,7 +180,13 @@ def _on_grid(operator: str, node: Node, where: Grid, literal: Constant) -> Node:
         if operator in ("=", "<>"):
             return _same_for_all(node, operator == "<>")
         operator = "<=" if operator in ("<", "<=") else ">"
-    return call(operator, KERNELS[operator], node, Constant(at(node.type, count)), kind=pa.bool_())
+    return call(
+        OPERATORS[operator],
+        KERNELS[operator],
+        node,
+        Constant(at(node.type, count)),
+        kind=pa.bool_(),
+    )
 
 
 def _decided(operator: str, node: Node, above: bool) -> Node:
@@ -188,8 +195,7 @@ def _decided(operator: str, node: Node, above: bool) -> Node:
 
 
 def _same_for_all(node: Node, answer: bool) -> Node:
-    kernel = functools.partial(logic.where_valid, answer=answer)
-    return call("comparison", kernel, node)
+    return logic.same_for_all(node, answer)
 
 
 def compare_with_float(value: Datum, literal: pa.Scalar, operator: str) -> Datum:
@@ -242,7 +248,7 @@ def _bytes_constant(operator: str, node: Node, literal: Constant) -> Node:
     kind = node.type
     if pa.types.is_fixed_size_binary(kind) and len(literal.value.as_py()) != kind.byte_width:
         node, kind = converted(node, pa.binary()), pa.binary()
-    return call(operator, KERNELS[operator], node, converted(literal, kind))
+    return call(OPERATORS[operator], KERNELS[operator], node, converted(literal, kind))
 
 
 def same(left: Node, right: Node) -> Node:

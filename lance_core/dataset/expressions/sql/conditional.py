@@ -15,7 +15,14 @@ from lance_core.dataset.expressions.sql.coerce import (
     literals_beside_floats,
 )
 from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.node import Node, call, null, with_metadata, with_nullable
+from lance_core.dataset.expressions.sql.node import (
+    CaseWhen,
+    Node,
+    call,
+    null,
+    with_metadata,
+    with_nullable,
+)
 from lance_core.errors import InvalidInputError
 
 
@@ -25,7 +32,7 @@ def case(branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
     result = values.pop()
     for (test, _), value in zip(reversed(branches), reversed(values), strict=True):
         nullable = value.nullable or result.nullable
-        result = call("CASE", pc.if_else, logic.is_true(test), value, result)
+        result = call(CaseWhen(), pc.if_else, logic.is_true(test), value, result)
         result = with_nullable(result, nullable)
     return result
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import as_local, converted, is_text
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
+from lance_core.dataset.expressions.sql.node import Apply, Constant, Datum, Kernel, Node, call, null
 from lance_core.dataset.expressions.sql.value_text import check_years
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
@@ -72,15 +72,16 @@ def date_part(part: Node, node: Node) -> Node:
     """A part of a date, timestamp, time or duration: int32 (nanoseconds int64, epoch float64)."""
     name = _name("date_part", part, (*_PARTS, "epoch"))
     node = _moment("date_part", node)
+    operator = Apply("date_part", leading=(name,))
     if name == "epoch":
-        return call("date_part", _epoch, node)
+        return call(operator, _epoch, node)
     if pa.types.is_duration(node.type):
         kernel = functools.partial(_whole_units, name=name)
     else:
         kernel = functools.partial(_part, kernel=_PARTS[name], is_long=name == "nanosecond")
     if not _has_part(node.type, name):
         raise InvalidInputError(f"date_part of {name!r} does not work on {node.type}")
-    return call("date_part", kernel, node)
+    return call(operator, kernel, node)
 
 
 def date_trunc(unit: Node, node: Node) -> Node:
@@ -93,7 +94,7 @@ def date_trunc(unit: Node, node: Node) -> Node:
     if pa.types.is_duration(node.type) or (is_time and name not in _DAY_UNITS):
         raise InvalidInputError(f"date_trunc to {name!r} does not work on {node.type}")
     kernel = _truncated_time if is_time else _truncated
-    return call("date_trunc", functools.partial(kernel, unit=name), node)
+    return call(Apply("date_trunc", leading=(name,)), functools.partial(kernel, unit=name), node)
 
 
 def _name(what: str, node: Node, known: tuple[str, ...]) -> str:

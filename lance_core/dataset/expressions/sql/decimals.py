@@ -19,7 +19,15 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql import wide_integers
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.exact import exact_decimal
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call
+from lance_core.dataset.expressions.sql.node import (
+    Apply,
+    Coerce,
+    Constant,
+    Datum,
+    Infix,
+    Node,
+    call,
+)
 from lance_core.dataset.expressions.sql.wide_integers import Integers
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
@@ -50,7 +58,8 @@ def as_decimal(node: Node) -> Node | None:
     if pa.types.is_decimal(node.type):
         return node
     if pa.types.is_integer(node.type):
-        return call("decimal", functools.partial(_cast, kind=of_integer(node.type)), node)
+        kind = of_integer(node.type)
+        return call(Coerce(kind), functools.partial(_cast, kind=kind), node)
     return exact_decimal(node) if isinstance(node, Constant) else None
 
 
@@ -91,9 +100,9 @@ def arithmetic(operator: str, left: Node, right: Node) -> Node:
         left, right = _shortened(left), _shortened(right)
         kind = result_type(operator, left.type, right.type)
     if kind.bit_width == 128 and _fits_natively(operator, left.type, right.type):
-        return call(operator, _NATIVE[operator], left, right)
+        return call(Infix(operator), _NATIVE[operator], left, right)
     kernel = functools.partial(exactly, operator=operator, kind=kind)
-    return call(operator, kernel, left, right, kind=kind)
+    return call(Infix(operator), kernel, left, right, kind=kind)
 
 
 def _shortened(node: Node) -> Node:
@@ -191,7 +200,7 @@ def rounded(node: Node, digits: int, mode: str) -> Node:
     make = pa.decimal128 if own.bit_width == 128 else pa.decimal256
     kind = make(own.precision, max(digits, min(own.scale, 0)))
     kernel = functools.partial(_rounded, digits=digits, mode=mode, kind=kind)
-    return call("round", by_chunk(kernel), node, kind=kind)
+    return call(Apply("round", (digits,)), by_chunk(kernel), node, kind=kind)
 
 
 def _rounded(values: pa.Array, digits: int, mode: str, kind: pa.DataType) -> pa.Array:

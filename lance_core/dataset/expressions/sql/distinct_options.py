@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql.coerce import is_text
+from lance_core.dataset.expressions.sql.evaluate import evaluate
 from lance_core.dataset.expressions.sql.node import (
     ColumnNode,
     Constant,
@@ -24,7 +25,6 @@ from lance_core.dataset.expressions.sql.node import (
     Node,
     call,
     constant,
-    evaluate,
     null,
     with_nullable,
 )

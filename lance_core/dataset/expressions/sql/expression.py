@@ -10,7 +10,8 @@ import pyarrow as pa
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import converted
-from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node, evaluate, paths
+from lance_core.dataset.expressions.sql.evaluate import evaluate, paths
+from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node
 from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
 from lance_core.lazy_dataclass import dataclass
 

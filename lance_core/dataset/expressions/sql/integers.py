@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql.coerce import common_type, converted, plain
 from lance_core.dataset.expressions.sql.exact import fitted
 from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
+from lance_core.dataset.expressions.sql.node import Constant, Datum, Infix, Kernel, Node, call, null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
 
@@ -39,7 +39,7 @@ def bits(operator: str, left: Node, right: Node) -> Node:
     kind = common_type(left.type, right.type)
     if kind is None or not all(pa.types.is_integer(part) for part in (left.type, right.type, kind)):
         raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
-    return call(operator, BITS[operator], converted(left, kind), converted(right, kind))
+    return call(Infix(operator), BITS[operator], converted(left, kind), converted(right, kind))
 
 
 def inverted(node: Node) -> Node:
@@ -47,7 +47,7 @@ def inverted(node: Node) -> Node:
     node = plain(node)
     if not pa.types.is_integer(node.type) and not pa.types.is_null(node.type):
         raise InvalidInputError(f"~ does not work on {node.type}")
-    return node if pa.types.is_null(node.type) else call("~", pc.bit_wise_not, node)
+    return node if pa.types.is_null(node.type) else call(Infix("~"), pc.bit_wise_not, node)
 
 
 def _fitting(node: Node, other: pa.DataType) -> Node:

@@ -7,35 +7,42 @@ analysis never excludes a row for which the condition is TRUE.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import (
-    arithmetic,
-    chunks,
-    coerce,
-    compare,
-    like,
-    lists,
-    logic,
-    membership,
-    regexp,
-)
+from lance_core.dataset.expressions.sql import compare
 from lance_core.dataset.expressions.sql.node import (
+    And,
+    AnswerUnlessNull,
+    Apply,
     CallNode,
+    Coerce,
     ColumnNode,
+    Compare,
     Constant,
     Datum,
-    Kernel,
+    HasItem,
+    HasPrefix,
+    HasSubstring,
+    HasSuffix,
+    Infix,
+    InList,
+    LikePattern,
+    Negation,
     Node,
+    NullTest,
+    Operator,
+    Or,
+    PerEntry,
+    RegexMatch,
+    TruthTest,
 )
 from lance_core.encodings.v0_1.bounds import above_text
 from lance_core.lazy_dataclass import dataclass
@@ -118,45 +125,44 @@ def cannot_fail(node: Node) -> bool:
         if id(one) in seen or not isinstance(one, CallNode):
             continue
         seen.add(id(one))
-        function, options = function_of(one.kernel)
-        if function is chunks.each_chunk:
-            function, options = function_of(options["kernel"])
-            if function is not lists.has_item:
+        match one.operator:
+            case HasItem(inner) | PerEntry(inner):
+                waiting.append(inner)
+            case Infix() | Coerce() if not _succeeds(one):
                 return False
-            waiting.append(options["test"])
-        elif function not in _TOTAL and not _succeeds(function, one):
-            return False
+            case Infix() | Coerce() | Apply(never_fails=True):
+                pass
+            case operator if not isinstance(operator, _TOTAL):
+                return False
         waiting.extend(one.arguments)
     return True
 
 
-def _succeeds(function: Kernel, node: CallNode) -> bool:
-    """True for calls of arithmetic and casts that have a result for all values."""
+_TOTAL = (
+    *(And, Or, Negation, NullTest, TruthTest, AnswerUnlessNull, Compare, InList),
+    *(HasPrefix, HasSuffix, HasSubstring, LikePattern, RegexMatch),
+)
+"""Operators that have a result for all values of their arguments' types."""
+
+
+def _succeeds(node: CallNode) -> bool:
+    """True for calls of arithmetic and conversions that have a result for all values."""
     first, last = node.arguments[0], node.arguments[-1]
-    if function is coerce.cast_value:
-        if isinstance(first.type, pa.BaseExtensionType):
+    match node.operator:
+        case Coerce() if isinstance(first.type, pa.BaseExtensionType):
             return bool(first.type.storage_type == node.type)
-        return _is_number(first.type) and pa.types.is_floating(node.type)
-    if function in (pc.add, pc.subtract, pc.multiply, pc.divide, pc.negate_checked, pc.abs_checked):
-        return bool(pa.types.is_floating(node.type))
-    if function not in (arithmetic.remainder, pc.divide_checked):
-        return False
-    if pa.types.is_floating(node.type):
-        return function is arithmetic.remainder
-    # The quotient of the lowest integer and -1 overflows.
-    is_positive = isinstance(last, Constant) and not last.is_null and last.value.as_py() > 0
-    return bool(is_positive and pa.types.is_integer(node.type))
+        case Coerce():
+            return _is_number(first.type) and pa.types.is_floating(node.type)
+        case Infix("+" | "-" | "*" | "/" | "%") if pa.types.is_floating(node.type):
+            return True
+        case Infix("/" | "%") if isinstance(last, Constant) and not last.is_null:
+            # The quotient of the lowest integer and -1 overflows.
+            return bool(pa.types.is_integer(node.type) and last.value.as_py() > 0)
+    return False
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
-
-
-def function_of(kernel: Kernel) -> tuple[Kernel, Mapping[str, Any]]:
-    """The function behind a kernel, and the keyword arguments that a partial adds."""
-    if isinstance(kernel, functools.partial):
-        return kernel.func, kernel.keywords
-    return kernel, {}
 
 
 class _Analysis:
@@ -184,10 +190,18 @@ class _Analysis:
             picked = [self._all if value is one else self._none for one in (True, False, None)]
             return Outcomes(*picked)
         if isinstance(node, ColumnNode):
-            return self._compared(node, pc.equal, pa.scalar(True))
-        function, options = function_of(node.kernel)
-        rule = _RULES.get(function)
-        return self._anything if rule is None else rule(self, node.arguments, options)
+            return self._compared(node, "=", pa.scalar(True))
+        first = node.arguments[0] if node.arguments else None
+        match node.operator:
+            case And():
+                return self._both(*map(self.outcomes, node.arguments))
+            case Or():
+                return self._either(*map(self.outcomes, node.arguments))
+            case Negation() | TruthTest() if first is not None:
+                return self._of_truth(node.operator, self.outcomes(first))
+            case operator if first is not None:
+                return self._of_value(operator, first, node.arguments[1:])
+        return self._anything
 
     @property
     def _anything(self) -> Outcomes:
@@ -197,85 +211,84 @@ class _Analysis:
         bounds = self._bounds_of(node) if isinstance(node, ColumnNode) else None
         return bounds if bounds is not None and bounds.lowest.type == node.type else None
 
-    def both(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        a, b = (self.outcomes(one) for one in arguments)
+    def _both(self, a: Outcomes, b: Outcomes) -> Outcomes:
         null = (a.null & (b.true | b.null)) | (b.null & a.true)
         return Outcomes(a.true & b.true, a.false | b.false, null)
 
-    def either(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        a, b = (self.outcomes(one) for one in arguments)
+    def _either(self, a: Outcomes, b: Outcomes) -> Outcomes:
         null = (a.null & (b.false | b.null)) | (b.null & a.false)
         return Outcomes(a.true | b.true, a.false & b.false, null)
 
-    def negated(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        true, false, null = self.outcomes(arguments[0])
-        return Outcomes(false, true, null)
-
-    def is_true(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        true, false, null = self.outcomes(arguments[0])
-        return Outcomes(true, false | null, self._none)
-
-    def is_false(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        true, false, null = self.outcomes(arguments[0])
+    def _of_truth(self, operator: Negation | TruthTest, condition: Outcomes) -> Outcomes:
+        true, false, null = condition
+        if isinstance(operator, Negation):
+            return Outcomes(false, true, null)
+        if operator.answer:
+            return Outcomes(true, false | null, self._none)
         return Outcomes(false, true | null, self._none)
 
-    def is_null(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        bounds = self._bounds(arguments[0])
+    def _of_value(self, operator: Operator, node: Node, rest: tuple[Node, ...]) -> Outcomes:
+        """The possible results of a test of the value ``node``."""
+        match operator:
+            case Compare(sign):
+                literal = rest[0]
+                if isinstance(literal, Constant) and not literal.is_null:
+                    return self._compared(node, sign, literal.value)
+            case NullTest():
+                return self._is_null(node)
+            case AnswerUnlessNull(answer):
+                return self._unless_null(node, answer)
+            case InList(values, has_null):
+                return self._in_list(node, values, has_null)
+            case HasPrefix(prefix):
+                return self._has_prefix(node, prefix)
+        return self._anything
+
+    def _is_null(self, node: Node) -> Outcomes:
+        bounds = self._bounds(node)
         if bounds is None:
             return Outcomes(self._all, self._all, self._none)
         return Outcomes(bounds.may_be_null, ~bounds.all_null, self._none)
 
-    def where_valid(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        bounds = self._bounds(arguments[0])
+    def _unless_null(self, node: Node, answer: bool) -> Outcomes:
+        bounds = self._bounds(node)
         some = self._all if bounds is None else ~bounds.all_null
         null = self._all if bounds is None else bounds.may_be_null
-        return (
-            Outcomes(some, self._none, null)
-            if options["answer"]
-            else Outcomes(self._none, some, null)
-        )
+        return Outcomes(some, self._none, null) if answer else Outcomes(self._none, some, null)
 
-    def comparison(self, kernel: Kernel, arguments: tuple[Node, ...]) -> Outcomes:
-        left, right = arguments
-        if not isinstance(right, Constant) or right.is_null:
-            return self._anything
-        return self._compared(left, kernel, right.value)
-
-    def with_float(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        return self.comparison(compare.KERNELS[options["operator"]], arguments)
-
-    def _compared(self, node: Node, kernel: Kernel, literal: pa.Scalar) -> Outcomes:
-        """The possible results of ``kernel(node, literal)``, one of the six comparisons."""
+    def _compared(self, node: Node, sign: str, literal: pa.Scalar) -> Outcomes:
+        """The possible results of a comparison with a literal."""
         bounds = self._bounds(node)
         if bounds is None or bounds.lowest.type != literal.type:
             return self._anything
         is_float = pa.types.is_floating(literal.type)
         if is_float and (pa.types.is_float16(literal.type) or math.isnan(literal.as_py())):
             return self._anything  # Arrow cannot compare them with bounds
-        if kernel is pc.not_equal:
-            true, false, null = self._compared(node, pc.equal, literal)
+        if sign == "<>":
+            true, false, null = self._compared(node, "=", literal)
             return Outcomes(false, true, null)
         lowest, highest = bounds.lowest, bounds.highest
-        if kernel is pc.equal:
+        if sign == "=":
             true = _unless(pc.greater(lowest, literal)) & _unless(pc.less(highest, literal))
             false = _unless(pc.and_(pc.equal(lowest, literal), pc.equal(highest, literal)))
         else:
-            if kernel in (pc.greater, pc.greater_equal):
+            kernel = compare.KERNELS[sign]
+            if sign in (">", ">="):
                 lowest, highest = highest, lowest
             true = _unless(pc.invert(kernel(lowest, literal)))
             false = _unless(kernel(highest, literal))
         if isinstance(node, ColumnNode) and is_float:
             is_nan = self._is_nan.get(node.path)
             # NaN with a sign is below all numbers, other NaN above: both orders may be TRUE.
-            may_be_true = kernel is not pc.equal
+            may_be_true = sign != "="
             if is_nan is True:
                 true, false = self._none | may_be_true, self._all
             elif is_nan is None:
                 true, false = true | may_be_true, self._all
         return Outcomes(true & ~bounds.all_null, false & ~bounds.all_null, bounds.may_be_null)
 
-    def is_member(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        bounds, values = self._bounds(arguments[0]), options["values"]
+    def _in_list(self, node: Node, values: pa.Array, has_null: bool) -> Outcomes:
+        bounds = self._bounds(node)
         if bounds is None or bounds.lowest.type != values.type:
             return self._anything
         is_float = pa.types.is_floating(values.type)
@@ -290,11 +303,11 @@ class _Analysis:
             true = true | (
                 _unless(pc.greater(bounds.lowest, high)) & _unless(pc.less(bounds.highest, low))
             )
-        null = bounds.may_be_null | bool(options["has_null"])
+        null = bounds.may_be_null | has_null
         return Outcomes(true & ~bounds.all_null, ~bounds.all_null, null)
 
-    def starts_with(self, arguments: tuple[Node, ...], options: Mapping[str, Any]) -> Outcomes:
-        bounds, prefix = self._bounds(arguments[0]), options["pattern"]
+    def _has_prefix(self, node: Node, prefix: str) -> Outcomes:
+        bounds = self._bounds(node)
         if bounds is None:
             return self._anything
         type_ = bounds.lowest.type
@@ -309,37 +322,3 @@ def _unless(excluded: Datum) -> BoolArray:
     """True where ``excluded`` is false or unknown."""
     known: BoolArray = np.asarray(pc.fill_null(excluded, False), np.bool_)
     return ~known
-
-
-_Rule = Callable[[_Analysis, tuple[Node, ...], Mapping[str, Any]], Outcomes]
-
-
-def _comparison(kernel: Kernel) -> _Rule:
-    return lambda analysis, arguments, options: analysis.comparison(kernel, arguments)
-
-
-_COMPARISONS = (pc.equal, pc.not_equal, pc.less, pc.less_equal, pc.greater, pc.greater_equal)
-
-_RULES: Mapping[Kernel, _Rule] = {
-    pc.and_kleene: _Analysis.both,
-    pc.or_kleene: _Analysis.either,
-    pc.invert: _Analysis.negated,
-    pc.is_null: _Analysis.is_null,
-    pc.starts_with: _Analysis.starts_with,
-    logic.known_true: _Analysis.is_true,
-    logic.known_false: _Analysis.is_false,
-    logic.where_valid: _Analysis.where_valid,
-    compare.compare_with_float: _Analysis.with_float,
-    membership.is_member: _Analysis.is_member,
-    **{kernel: _comparison(kernel) for kernel in _COMPARISONS},
-}
-
-_TOTAL = {
-    *_RULES,
-    compare.compare_floats,
-    compare.compare_moments,
-    *(like.equals, like.matches, regexp.matches),
-    *(pc.ends_with, pc.match_substring, pc.match_substring_regex, pc.binary_length, pc.is_nan),
-    *(pc.utf8_length, pc.utf8_reverse),
-}
-"""Kernels that raise no error for any arguments of their types."""

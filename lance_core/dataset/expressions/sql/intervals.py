@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql import literals
 from lance_core.dataset.expressions.sql.coerce import as_local, converted, is_text
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, null
+from lance_core.dataset.expressions.sql.node import Apply, Constant, Datum, Node, call, null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
@@ -141,7 +141,8 @@ def shifted(operator: str, left: Node, right: Node) -> Node:
         left = converted(left, _fine_enough(left.type, interval.nanoseconds))
     elif not pa.types.is_date(left.type):
         raise InvalidInputError(f"{operator} does not work on {kind}, an interval")
-    return call(operator, functools.partial(_shift, interval=interval), left, kind=left.type)
+    kernel = functools.partial(_shift, interval=interval)
+    return call(Apply(operator, (interval,)), kernel, left, kind=left.type)
 
 
 def _fine_enough(kind: pa.DataType, nanoseconds: int) -> pa.DataType:
@@ -224,7 +225,7 @@ def date_bin(stride: Node, node: Node, origin: Node | None = None) -> Node:
         kernel = functools.partial(_month_bins, months=interval.months, start=start)
     else:
         raise InvalidInputError(f"date_bin does not work on {kind}")
-    return call("date_bin", kernel, node, kind=kind)
+    return call(Apply("date_bin", leading=(interval,)), kernel, node, kind=kind)
 
 
 def _nanoseconds(origin: Node) -> int:

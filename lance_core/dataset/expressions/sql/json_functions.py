@@ -15,9 +15,11 @@ from lance_core.dataset.expressions.sql.casts import cast
 from lance_core.dataset.expressions.sql.coerce import is_text
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
+    Apply,
     CallNode,
     Constant,
     Datum,
+    JsonField,
     Node,
     call,
     with_nullable,
@@ -44,7 +46,7 @@ OfText = Callable[..., pa.Array]
 
 def get_function(name: str, convert: Callable[[Members], pa.Array]) -> Callable[..., Node]:
     """The function ``name``: the field or element that its second argument names, converted."""
-    return functools.partial(_planned, name, functools.partial(_get, convert=convert))
+    return functools.partial(_planned, JsonField(name), functools.partial(_get, convert=convert))
 
 
 def field_key(node: CallNode) -> str | None:
@@ -52,23 +54,19 @@ def field_key(node: CallNode) -> str | None:
 
     None for other calls, and for a key that is the number of an element.
     """
-    kernel = node.kernel
-    if not isinstance(kernel, functools.partial) or kernel.func is not _each_text:
-        return None
-    of_text = kernel.keywords["of_text"]
-    if not isinstance(of_text, functools.partial) or of_text.func is not _get:
+    if not isinstance(node.operator, JsonField):
         return None
     argument = node.arguments[1]
     key = argument.value.as_py() if isinstance(argument, Constant) else None
     return key if isinstance(key, str) and not _INDEX.fullmatch(key) else None
 
 
-def _planned(what: str, of_text: OfText, node: Node, *texts: Node) -> Node:
+def _planned(operator: JsonField | Apply, of_text: OfText, node: Node, *texts: Node) -> Node:
     if not pa.types.is_large_binary(node.type):
-        raise InvalidInputError(f"{what} needs a JSON column, not {node.type}")
+        raise InvalidInputError(f"{operator.name} needs a JSON column, not {node.type}")
     arguments = [one if is_text(one.type) else cast(one, pa.string()) for one in texts]
     kernel = functools.partial(_each_text, of_text=of_text)
-    return with_nullable(call(what, kernel, node, *arguments), True)
+    return with_nullable(call(operator, kernel, node, *arguments), True)
 
 
 def _each_text(value: Datum, *texts: Datum, of_text: OfText) -> Datum:
@@ -202,21 +200,28 @@ FUNCTIONS = (
         "The field or element as a boolean.",
     ),
     Function(
-        *("json_extract", functools.partial(_planned, "json_extract", _extract), "json, text"),
+        *(
+            "json_extract",
+            functools.partial(_planned, Apply("json_extract"), _extract),
+            "json, text",
+        ),
         "The text of the value at a path; of a list, if there are several.",
     ),
     Function(
-        *("json_exists", functools.partial(_planned, "json_exists", _exists), "json, text"),
+        *("json_exists", functools.partial(_planned, Apply("json_exists"), _exists), "json, text"),
         "True if there is a value at the path.",
     ),
     Function(
         "json_array_length",
-        *(functools.partial(_planned, "json_array_length", _array_length), "json, text"),
+        *(functools.partial(_planned, Apply("json_array_length"), _array_length), "json, text"),
         "The number of elements of the list at a path; 0 for other values.",
     ),
     Function(
         "json_array_contains",
-        *(functools.partial(_planned, "json_array_contains", _array_contains), "json, text, text"),
+        *(
+            functools.partial(_planned, Apply("json_array_contains"), _array_contains),
+            "json, text, text",
+        ),
         "True if an element of the list at the path has this text.",
     ),
 )

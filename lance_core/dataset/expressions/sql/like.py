@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.chunks import once_per_entry
 from lance_core.dataset.expressions.sql.coerce import is_text, plain
+from lance_core.dataset.expressions.sql.compare import OPERATORS
 from lance_core.dataset.expressions.sql.distinct_options import call_for_distinct
 from lance_core.dataset.expressions.sql.node import (
     Constant,
-    Datum,
+    HasPrefix,
+    HasSubstring,
+    HasSuffix,
     Kernel,
+    LikePattern,
     Node,
     call,
     constant,
@@ -38,7 +42,17 @@ def like(subject: Node, pattern: Node, escape: str, ignore_case: bool) -> Node:
         return null(pa.bool_())
     if not (is_text(subject.type) and is_text(pattern.type)):
         raise InvalidInputError(f"LIKE does not work on {subject.type}, {pattern.type}")
-    return call("LIKE", _kernel(_pieces(pattern.value.as_py(), escape), ignore_case), subject)
+    text = pattern.value.as_py()
+    pieces = _pieces(text, escape)
+    if not ignore_case:
+        simple = _simple_search(pieces, subject)
+        if simple is not None:
+            return simple
+    expression = "".join(map(_expression, pieces))
+    kernel = functools.partial(
+        pc.match_substring_regex, pattern=rf"(?s)\A(?:{expression})\z", ignore_case=ignore_case
+    )
+    return call(LikePattern(text, tuple(pieces), ignore_case), kernel, subject)
 
 
 def _pieces(pattern: str, escape: str) -> list[str]:
@@ -63,25 +77,20 @@ def _pieces(pattern: str, escape: str) -> list[str]:
     return pieces
 
 
-def _kernel(pieces: list[str], ignore_case: bool) -> Kernel:
-    """The fastest kernel for a pattern."""
-    if not ignore_case:
-        match pieces:
-            case []:
-                return functools.partial(equals, text="")
-            case [text] if text.startswith("="):
-                return functools.partial(equals, text=text[1:])
-            case [text, "%"] if text.startswith("="):
-                return functools.partial(pc.starts_with, pattern=text[1:])
-            case ["%", text] if text.startswith("="):
-                return functools.partial(pc.ends_with, pattern=text[1:])
-            case ["%", text, "%"] if text.startswith("="):
-                return functools.partial(pc.match_substring, pattern=text[1:])
-    expression = "".join(_expression(piece) for piece in pieces)
-    pattern = rf"(?s)\A(?:{expression})\z"
-    return functools.partial(
-        matches, pattern=pattern, pieces=tuple(pieces), ignore_case=ignore_case
-    )
+def _simple_search(pieces: list[str], subject: Node) -> Node | None:
+    """The node of a pattern that a faster kernel evaluates, None for others."""
+    match pieces:
+        case []:
+            return _equals(subject, "")
+        case [text] if text.startswith("="):
+            return _equals(subject, text[1:])
+        case [text, "%"] if text.startswith("="):
+            return search(HasPrefix(text[1:]), subject)
+        case ["%", text] if text.startswith("="):
+            return search(HasSuffix(text[1:]), subject)
+        case ["%", text, "%"] if text.startswith("="):
+            return search(HasSubstring(text[1:]), subject)
+    return None
 
 
 def _expression(piece: str) -> str:
@@ -90,11 +99,19 @@ def _expression(piece: str) -> str:
     return "." if piece == "_" else re.escape(piece[1:])
 
 
-def matches(value: Datum, pattern: str, pieces: Sequence[str], ignore_case: bool) -> Datum:
-    """The kernel of other patterns: the regular expression of `_pieces`."""
-    return pc.match_substring_regex(value, pattern=pattern, ignore_case=ignore_case)
+def _equals(subject: Node, text: str) -> Node:
+    literal = Constant(pa.scalar(text, subject.type))
+    return call(OPERATORS["="], pc.equal, subject, literal, kind=pa.bool_())
 
 
-def equals(value: Datum, text: str) -> Datum:
-    """The kernel of a pattern without wildcards."""
-    return pc.equal(value, pa.scalar(text, value.type))
+_SEARCHES: Mapping[type, Kernel] = {
+    HasPrefix: pc.starts_with,
+    HasSuffix: pc.ends_with,
+    HasSubstring: pc.match_substring,
+}
+
+
+def search(operator: HasPrefix | HasSuffix | HasSubstring, subject: Node) -> Node:
+    """The search of texts for a literal text."""
+    kernel = functools.partial(_SEARCHES[type(operator)], pattern=operator.text)
+    return call(operator, kernel, subject, kind=pa.bool_())

@@ -14,6 +14,7 @@ from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql import compare, engine_functions, lists, logic
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.coerce import common_type, converted
+from lance_core.dataset.expressions.sql.evaluate import evaluate
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
     ColumnNode,
@@ -21,7 +22,6 @@ from lance_core.dataset.expressions.sql.node import (
     Datum,
     Node,
     call,
-    evaluate,
     null,
     with_nullable,
 )
@@ -85,7 +85,7 @@ def _has_literal(node: Node, item: Constant) -> Node:
     if not item.is_null:
         return lists.has(node, item)
     test = logic.is_null(ColumnNode(("",), node.type.value_type))
-    return call("array_has", by_chunk(functools.partial(lists.has_item, test=test)), node)
+    return lists.has_any(node, test)
 
 
 def _compared(what: str, node: Node, other: Node) -> Node:

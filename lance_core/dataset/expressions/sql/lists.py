@@ -14,15 +14,17 @@ from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql import compare
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.coerce import common_type, converted
+from lance_core.dataset.expressions.sql.evaluate import evaluate
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
+    Apply,
     ColumnNode,
     Constant,
     Datum,
+    HasItem,
     Node,
     call,
     constant,
-    evaluate,
     null,
     with_nullable,
 )
@@ -61,11 +63,12 @@ def element(node: Node, index: Node) -> Node:
         raise InvalidInputError(f"{node.type} has no element [{shown}]")
     if not isinstance(index, Constant):
         kind = node.type.value_type
-        return with_nullable(call("[]", _each_element, node, index, kind=kind), True)
+        return with_nullable(call("array_element", _each_element, node, index, kind=kind), True)
     if index.is_null:
         return null(node.type.value_type)
-    kernel = by_chunk(functools.partial(_element, index=index.value.as_py()))
-    return with_nullable(call("[]", kernel, node), True)
+    position = index.value.as_py()
+    kernel = by_chunk(functools.partial(_element, index=position))
+    return with_nullable(call(Apply("array_element", (position,)), kernel, node), True)
 
 
 def length(node: Node) -> Node:
@@ -81,7 +84,12 @@ def has(node: Node, item: Node) -> Node:
         raise UnsupportedFeatureError("array_has with an item that is not a literal")
     # Compare the elements as a column.
     test = compare.compare("=", ColumnNode(("",), node.type.value_type), item)
-    return call("array_has", by_chunk(functools.partial(has_item, test=test)), node)
+    return has_any(node, test)
+
+
+def has_any(node: Node, test: Node) -> Node:
+    """True if ``test`` is true for an element of the list, which is its only column."""
+    return call(HasItem(test), by_chunk(functools.partial(has_item, test=test)), node)
 
 
 def items(node: Node) -> list[Constant]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.node import (
+    And,
+    AnswerUnlessNull,
     CallNode,
     Constant,
     Datum,
     Kernel,
+    Negation,
     Node,
+    NullTest,
+    Or,
+    TruthTest,
     call,
     constant,
     null,
@@ -20,6 +27,9 @@ from lance_core.dataset.expressions.sql.node import (
     with_nullable,
 )
 from lance_core.errors import InvalidInputError
+
+AND, OR, NOT = And(), Or(), Negation()
+IS_NULL, IS_TRUE, IS_FALSE = NullTest(), TruthTest(True), TruthTest(False)
 
 
 def truth(node: Node, what: str) -> Node:
@@ -42,27 +52,27 @@ def condition(node: Node) -> Node:
 
 def both(left: Node, right: Node) -> Node:
     """AND: false if one side is false, even if the other is NULL."""
-    return _combined("AND", pc.and_kleene, False, left, right)
+    return _combined(AND, pc.and_kleene, False, left, right)
 
 
 def either(left: Node, right: Node) -> Node:
     """OR: true if one side is true, even if the other is NULL."""
-    return _combined("OR", pc.or_kleene, True, left, right)
+    return _combined(OR, pc.or_kleene, True, left, right)
 
 
-def _combined(what: str, kernel: Kernel, decisive: bool, left: Node, right: Node) -> Node:
+def _combined(operator: And | Or, kernel: Kernel, decisive: bool, left: Node, right: Node) -> Node:
     """``kernel`` of both sides; one side with the value ``decisive`` alone decides the result."""
-    left, right = truth(left, what), truth(right, what)
+    left, right = truth(left, operator.name), truth(right, operator.name)
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.value.is_valid:
             return one if one.value.as_py() is decisive else other
-    return call(what, kernel, left, right, kind=pa.bool_())
+    return call(operator, kernel, left, right, kind=pa.bool_())
 
 
 def negated(node: Node) -> Node:
     """NOT."""
     node = truth(node, "NOT")
-    return with_metadata(call("NOT", pc.invert, node, kind=pa.bool_()), node.metadata)
+    return with_metadata(call(NOT, pc.invert, node, kind=pa.bool_()), node.metadata)
 
 
 def all_of(nodes: Sequence[Node]) -> Node:
@@ -86,19 +96,19 @@ def _joined(nodes: Sequence[Node], join: Callable[[Node, Node], Node], none: Nod
 
 def is_true(node: Node) -> Node:
     """IS TRUE: never NULL."""
-    return call("IS TRUE", known_true, truth(node, "IS TRUE"))
+    return call(IS_TRUE, known_true, truth(node, "IS TRUE"))
 
 
 def is_false(node: Node) -> Node:
     """IS FALSE: never NULL."""
-    return call("IS FALSE", known_false, truth(node, "IS FALSE"))
+    return call(IS_FALSE, known_false, truth(node, "IS FALSE"))
 
 
 def is_null(node: Node) -> Node:
     """IS NULL. NaN is a value."""
     if isinstance(node, CallNode) and node.condition is not None:
         return negated(node)
-    return with_nullable(call("IS NULL", pc.is_null, node), False)
+    return with_nullable(call(IS_NULL, pc.is_null, node), False)
 
 
 def known_true(value: Datum) -> Datum:
@@ -109,6 +119,12 @@ def known_true(value: Datum) -> Datum:
 def known_false(value: Datum) -> Datum:
     """The kernel of IS FALSE."""
     return pc.fill_null(pc.invert(value), False)
+
+
+def same_for_all(node: Node, answer: bool) -> Node:
+    """``answer``, or NULL where ``node`` is NULL."""
+    kernel = functools.partial(where_valid, answer=answer)
+    return call(AnswerUnlessNull(answer), kernel, node)
 
 
 def where_valid(value: Datum, answer: bool) -> Datum:

@@ -23,6 +23,7 @@ from lance_core.dataset.expressions.sql.exact import Grid, exact_value, grid
 from lance_core.dataset.expressions.sql.node import (
     Constant,
     Datum,
+    InList,
     Node,
     call,
     constant,
@@ -72,7 +73,7 @@ def is_among(node: Node, choices: Literals) -> Node:
 
 def _member(node: Node, values: pa.Array, has_null: bool) -> Node:
     kernel = functools.partial(is_member, values=values, has_null=has_null)
-    return with_nullable(call("IN", kernel, node), node.nullable or has_null)
+    return with_nullable(call(InList(values, has_null), kernel, node), node.nullable or has_null)
 
 
 def _is_word(kind: pa.DataType) -> bool:

@@ -20,7 +20,7 @@ from lance_core.dataset.expressions.sql.coerce import (
     literals_beside_floats,
 )
 from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.node import Datum, Kernel, Node, call, constant
+from lance_core.dataset.expressions.sql.node import Apply, Datum, Kernel, Node, call, constant
 from lance_core.encodings.arrow.numpy_values import from_numpy
 
 
@@ -29,7 +29,8 @@ def absolute(node: Node) -> Node:
     node = as_number("abs", node)
     if pa.types.is_float16(node.type):  # Arrow has no kernel for half floats
         return converted(call("abs", pc.abs, converted(node, pa.float32())), node.type)
-    return call("abs", pc.abs_checked, node)
+    operator = Apply("abs", never_fails=bool(pa.types.is_floating(node.type)))
+    return call(operator, pc.abs_checked, node)
 
 
 def pi() -> Node:
@@ -95,8 +96,8 @@ def is_nan(node: Node) -> Node:
     """True for NaN; always false for integers and decimals."""
     node = as_number("isnan", node)
     if not pa.types.is_floating(node.type):
-        return call("isnan", functools.partial(logic.where_valid, answer=False), node)
-    return call("isnan", pc.is_nan, as_float("isnan", node))
+        return logic.same_for_all(node, False)
+    return call(Apply("isnan", never_fails=True), pc.is_nan, as_float("isnan", node))
 
 
 def is_zero(node: Node) -> Node:

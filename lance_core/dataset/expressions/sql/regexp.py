@@ -19,12 +19,14 @@ from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.distinct_options import call_for_distinct
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
-    CallNode,
+    Apply,
     Constant,
     Datum,
     Node,
+    RegexMatch,
     call,
     constant,
+    null,
     with_condition,
     with_nullable,
 )
@@ -38,7 +40,6 @@ from lance_core.dataset.expressions.sql.regexp_syntax import (
 from lance_core.dataset.expressions.sql.size_limit import check_added, text_bytes
 from lance_core.dataset.expressions.sql.text import (
     literal_argument,
-    searched,
     substring,
     text_argument,
 )
@@ -51,16 +52,18 @@ def regexp_like(node: Node, pattern: Node, flags: Node | None = None) -> Node:
 
 
 def _like(what: str, node: Node, pattern: Node, flags: Node | None) -> Node:
-    written = _flags(what, flags)
-    found = searched(what, functools.partial(matches, flags=written), node, pattern)
-    if isinstance(found, CallNode):
-        # Data may have no rows, so report an invalid pattern now.
-        call(what, found.kernel, constant(""))
-    return found
+    written_flags = _flags(what, flags)
+    if isinstance(pattern, Constant) and pattern.is_null:
+        return null(pa.bool_())
+    written = literal_argument(what, pattern, str)
+    kernel = functools.partial(_matches, pattern=written, flags=written_flags)
+    texts = text_argument(what, node)
+    if not isinstance(texts, Constant):
+        call(what, kernel, constant(""))  # data may have no rows: report an invalid pattern now
+    return call(RegexMatch(written, written_flags), kernel, texts)
 
 
-def matches(value: Datum, pattern: str, flags: str) -> Datum:
-    """The kernel of `regexp_like`; ``pattern`` is valid."""
+def _matches(value: Datum, pattern: str, flags: str) -> Datum:
     return pc.match_substring_regex(value, to_re2("regexp_like", pattern, flags))
 
 
@@ -87,7 +90,7 @@ def regexp_match(node: Node, pattern: Node, flags: Node | None = None) -> Node:
         to_re2("regexp_match", written, _flags("regexp_match", flags))
     )
     kernel = functools.partial(_match, pattern=named, count=count)
-    result = with_nullable(call("regexp_match", by_chunk(kernel), node), True)
+    result = with_nullable(call(Apply("regexp_match", (written,)), by_chunk(kernel), node), True)
     return with_condition(result, logic.is_true(found))
 
 
@@ -123,8 +126,9 @@ def regexp_replace(node: Node, pattern: Node, other: Node, flags: Node | None = 
         replacement=replacement_to_re2(replacement, group_names(written)),
         max_replacements=None if is_every else 1,
     )
-    call("regexp_replace", kernel, constant(""))  # an invalid pattern is reported now
-    return call("regexp_replace", kernel, text_argument("regexp_replace", node))
+    operator = Apply("regexp_replace", (written, replacement))
+    call(operator, kernel, constant(""))  # an invalid pattern is reported now
+    return call(operator, kernel, text_argument("regexp_replace", node))
 
 
 def _replaced(value: Datum, pattern: str, replacement: str, max_replacements: int | None) -> Datum:
@@ -156,8 +160,9 @@ def regexp_count(
     kernel = functools.partial(
         _count, pattern=to_re2("regexp_count", written, _flags("regexp_count", flags))
     )
-    call("regexp_count", kernel, constant(""))
-    return call("regexp_count", kernel, node)
+    operator = Apply("regexp_count", (written,))
+    call(operator, kernel, constant(""))
+    return call(operator, kernel, node)
 
 
 def _from(what: str, node: Node, start: Node | None) -> Node:
@@ -202,8 +207,9 @@ def regexp_instr(
     kernel = functools.partial(
         _position, pattern=named, group=max(number - 1, 0), start=first, is_empty=not written
     )
-    call("regexp_instr", by_chunk(kernel), constant(""))
-    return call("regexp_instr", by_chunk(kernel), rest)
+    operator = Apply("regexp_instr", (written,))
+    call(operator, by_chunk(kernel), constant(""))
+    return call(operator, by_chunk(kernel), rest)
 
 
 def _position(texts: pa.Array, pattern: str, group: int, start: int, is_empty: bool) -> pa.Array:

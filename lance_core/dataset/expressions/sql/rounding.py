@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql import decimals
 from lance_core.dataset.expressions.sql.coerce import as_float, as_number
 from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Kernel, Node, call, null
+from lance_core.dataset.expressions.sql.node import Apply, Constant, Datum, Kernel, Node, call, null
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
 
@@ -64,7 +64,8 @@ def _digits(mode: str, node: Node, digits: Node | None) -> Node:
         kernel: Kernel = functools.partial(_of_floats, digits=count, mode=mode)
         if mode == "trunc" and digits is None:
             kernel = _without_fraction
-        return call(name, kernel, as_float(name, node))
+        options = () if digits is None else (count,)
+        return call(Apply(name, options), kernel, as_float(name, node))
     if is_decimal:
         return decimals.rounded_by_rows(node, digits, mode)
     return call(name, functools.partial(_of_floats, mode=mode), as_float(name, node), digits)

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.sql.chunks import once_per_entry
 from lance_core.dataset.expressions.sql.coerce import is_text, plain
 from lance_core.dataset.expressions.sql.distinct_options import call_for_distinct
-from lance_core.dataset.expressions.sql.node import Constant, Datum, Node, call, constant, null
+from lance_core.dataset.expressions.sql.node import (
+    Apply,
+    Constant,
+    Datum,
+    Node,
+    call,
+    constant,
+    null,
+)
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
 _CLASSES = {
@@ -54,7 +62,11 @@ def similar_to(subject: Node, pattern: Node, escape: str) -> Node:
     if not (is_text(subject.type) and is_text(pattern.type)):
         raise InvalidInputError(f"SIMILAR TO does not work on {subject.type}, {pattern.type}")
     expression = _Pattern(pattern.value.as_py(), escape).expression()
-    return call("SIMILAR TO", functools.partial(is_similar, pattern=expression), subject)
+    return call(
+        Apply("SIMILAR TO", (pattern.value.as_py(),)),
+        functools.partial(is_similar, pattern=expression),
+        subject,
+    )
 
 
 def is_similar(value: Datum, pattern: str) -> Datum:

@@ -9,7 +9,14 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.names import child
-from lance_core.dataset.expressions.sql.node import ColumnNode, Constant, Node, call, with_nullable
+from lance_core.dataset.expressions.sql.node import (
+    Apply,
+    ColumnNode,
+    Constant,
+    Node,
+    call,
+    with_nullable,
+)
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.suggestions import no_field
 
@@ -24,7 +31,7 @@ def field(node: Node, name: str) -> Node:
     if name not in names:
         raise InvalidInputError(no_field(name, names))
     kernel = functools.partial(pc.struct_field, indices=[names.index(name)])
-    return with_nullable(call(f"field {name!r}", kernel, node), True)
+    return with_nullable(call(Apply("get_field", (name,)), kernel, node), True)
 
 
 def get_field(node: Node, name: Node) -> Node:

@@ -9,12 +9,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import casts
+from lance_core.dataset.expressions.sql import casts, like
 from lance_core.dataset.expressions.sql.coerce import converted, is_bytes, is_text
 from lance_core.dataset.expressions.sql.function import Function
 from lance_core.dataset.expressions.sql.node import (
+    Apply,
     Constant,
     Datum,
+    HasPrefix,
+    HasSubstring,
+    HasSuffix,
+    Infix,
     Kernel,
     Node,
     call,
@@ -23,17 +28,21 @@ from lance_core.dataset.expressions.sql.node import (
 from lance_core.dataset.expressions.sql.size_limit import check_added, scalar_bytes, text_bytes
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 
+_LENGTH = Apply("length", never_fails=True)
+_OCTET_LENGTH = Apply("octet_length", never_fails=True)
+_REVERSE = Apply("reverse", never_fails=True)
+
 
 def length(node: Node) -> Node:
     """The length in characters; bytes are UTF-8."""
-    return call("length", pc.utf8_length, _decoded("length", node))
+    return call(_LENGTH, pc.utf8_length, _decoded("length", node))
 
 
 def octet_length(node: Node) -> Node:
     """The length in bytes."""
     if not is_bytes(node.type):
         node = text_argument("octet_length", node)
-    return call("octet_length", pc.binary_length, node)
+    return call(_OCTET_LENGTH, pc.binary_length, node)
 
 
 def bit_length(node: Node) -> Node:
@@ -43,62 +52,66 @@ def bit_length(node: Node) -> Node:
 
 def starts_with(node: Node, prefix: Node) -> Node:
     """True if the text begins with ``prefix``."""
-    return searched("starts_with", pc.starts_with, node, prefix)
+    return _searched(HasPrefix, node, prefix)
 
 
 def ends_with(node: Node, suffix: Node) -> Node:
     """True if the text ends with ``suffix``."""
-    return searched("ends_with", pc.ends_with, node, suffix)
+    return _searched(HasSuffix, node, suffix)
 
 
 def contains(node: Node, part: Node) -> Node:
     """True if the text contains ``part``."""
-    return searched("contains", pc.match_substring, node, part)
+    return _searched(HasSubstring, node, part)
 
 
 def position(node: Node, part: Node) -> Node:
     """The position of the first ``part`` in the text, 0 if there is none."""
-    return searched("strpos", _position, node, part)
+    if isinstance(part, Constant) and part.is_null:
+        return null(pa.bool_())
+    text = literal_argument("strpos", part, str)
+    kernel = functools.partial(_position, pattern=text)
+    return call(Apply("strpos", (text,)), kernel, text_argument("strpos", node))
 
 
 def replace(node: Node, part: Node, other: Node) -> Node:
     """The text with every ``part`` replaced by ``other``."""
-    kernel = functools.partial(
-        _replaced,
-        pattern=literal_argument("replace", part, str),
-        replacement=literal_argument("replace", other, str),
-    )
-    return call("replace", kernel, text_argument("replace", node))
+    pattern = literal_argument("replace", part, str)
+    replacement = literal_argument("replace", other, str)
+    kernel = functools.partial(_replaced, pattern=pattern, replacement=replacement)
+    operator = Apply("replace", (pattern, replacement))
+    return call(operator, kernel, text_argument("replace", node))
 
 
 def reverse(node: Node) -> Node:
     """The characters in reverse order; bytes are UTF-8."""
-    return call("reverse", pc.utf8_reverse, _decoded("reverse", node))
+    return call(_REVERSE, pc.utf8_reverse, _decoded("reverse", node))
 
 
 def left(node: Node, count: Node) -> Node:
     """The first ``count`` characters; for a negative count, all but the last ``-count``."""
     stop = _clipped(literal_argument("left", count, int))
-    return _sliced("left", node, 0, stop)
+    return _sliced("left", node, 0, stop, (stop,))
 
 
 def right(node: Node, count: Node) -> Node:
     """The last ``count`` characters; for a negative count, all but the first ``-count``."""
     number = _clipped(literal_argument("right", count, int))
     if number == 0:
-        return _sliced("right", node, 0, 0)
-    return _sliced("right", node, -number, None)
+        return _sliced("right", node, 0, 0, (number,))
+    return _sliced("right", node, -number, None, (number,))
 
 
 def substring(node: Node, start: Node, count: Node | None = None) -> Node:
     """``count`` characters from ``start``; positions below 1 are empty but use up the count."""
     first = _clipped(literal_argument("substr", start, int))
     if count is None:
-        return _sliced("substr", node, max(first - 1, 0), None)
+        return _sliced("substr", node, max(first - 1, 0), None, (first,))
     number = _clipped(literal_argument("substr", count, int))
     if number < 0:
         raise InvalidInputError("substr needs a length of 0 or more")
-    return _sliced("substr", node, max(first - 1, 0), max(first - 1 + number, 0))
+    stop = max(first - 1 + number, 0)
+    return _sliced("substr", node, max(first - 1, 0), stop, (first, number))
 
 
 def trim(node: Node, characters: Node | None = None) -> Node:
@@ -119,8 +132,8 @@ def rtrim(node: Node, characters: Node | None = None) -> Node:
 def joined(*nodes: Node) -> Node:
     """``||``: the concatenated texts, or bytes if all are; NULL if one is NULL."""
     if all(is_bytes(node.type) for node in nodes):
-        return call("||", _joined, *[converted(node, pa.binary()) for node in nodes])
-    return call("||", _joined, *as_texts(nodes))
+        return call(Infix("||"), _joined, *[converted(node, pa.binary()) for node in nodes])
+    return call(Infix("||"), _joined, *as_texts(nodes))
 
 
 def concat(*nodes: Node) -> Node:
@@ -132,14 +145,16 @@ def concat_ws(separator: Node, *nodes: Node) -> Node:
     """The texts that are not NULL, joined with the separator."""
     between = literal_argument("concat_ws", separator, str)
     # Put the separator before each text that is not NULL, then drop the first separator.
-    led = call("concat_ws", functools.partial(_led, separator=between), *as_texts(nodes))
-    return _sliced("concat_ws", led, len(between), None)
+    operator = Apply("concat_ws", leading=(between,))
+    led = call(operator, functools.partial(_led, separator=between), *as_texts(nodes))
+    return _sliced("substr", led, len(between), None, (len(between) + 1,))
 
 
 def repeat(node: Node, count: Node) -> Node:
     """The text ``count`` times."""
     times = max(literal_argument("repeat", count, int), 0)
-    return call("repeat", functools.partial(_repeated, times=times), text_argument("repeat", node))
+    kernel = functools.partial(_repeated, times=times)
+    return call(Apply("repeat", (times,)), kernel, text_argument("repeat", node))
 
 
 def _replaced(value: Datum, pattern: str, replacement: str) -> Datum:
@@ -215,15 +230,12 @@ def literal_argument(what: str, node: Node, kind: type) -> Any:
     return value
 
 
-def searched(what: str, kernel: Kernel, node: Node, pattern: Node) -> Node:
-    """A call of a search ``kernel`` with texts and a literal pattern; NULL for a NULL pattern.
-
-    The kernel returns a boolean or a number for each text.
-    """
-    if isinstance(pattern, Constant) and pattern.is_null:
+def _searched(operator: type[HasPrefix | HasSuffix | HasSubstring], node: Node, text: Node) -> Node:
+    """A search of texts for a literal text; NULL for a NULL text."""
+    if isinstance(text, Constant) and text.is_null:
         return null(pa.bool_())
-    wanted = literal_argument(what, pattern, str)
-    return call(what, functools.partial(kernel, pattern=wanted), text_argument(what, node))
+    wanted = literal_argument(operator.name, text, str)
+    return like.search(operator(wanted), text_argument(operator.name, node))
 
 
 def _decoded(what: str, node: Node) -> Node:
@@ -231,9 +243,12 @@ def _decoded(what: str, node: Node) -> Node:
     return casts.cast(node, pa.string()) if is_bytes(node.type) else text_argument(what, node)
 
 
-def _sliced(what: str, node: Node, start: int, stop: int | None) -> Node:
+def _sliced(
+    what: str, node: Node, start: int, stop: int | None, options: tuple[object, ...]
+) -> Node:
+    """The characters from ``start`` to ``stop``, for the function ``what`` with ``options``."""
     kernel = functools.partial(pc.utf8_slice_codeunits, start=start, stop=stop)
-    return call(what, kernel, text_argument(what, node))
+    return call(Apply(what, options), kernel, text_argument(what, node))
 
 
 def _clipped(count: int) -> int:
@@ -243,7 +258,8 @@ def _clipped(count: int) -> int:
 
 def _trimmed(what: str, kernel: Kernel, node: Node, characters: Node | None) -> Node:
     wanted = " " if characters is None else literal_argument(what, characters, str)
-    return call(what, functools.partial(kernel, characters=wanted), text_argument(what, node))
+    kernel = functools.partial(kernel, characters=wanted)
+    return call(Apply(what, (wanted,)), kernel, text_argument(what, node))
 
 
 def _eightfold(value: Datum) -> Datum:

@@ -20,7 +20,7 @@ from lance_core.dataset.expressions.sql.characters import (
 from lance_core.dataset.expressions.sql.chunks import by_chunk
 from lance_core.dataset.expressions.sql.coerce import converted
 from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.node import Datum, Node, call, null
+from lance_core.dataset.expressions.sql.node import Apply, Datum, Node, call, null
 from lance_core.dataset.expressions.sql.text import (
     as_texts,
     join_texts,
@@ -39,27 +39,26 @@ def split_part(node: Node, separator: Node, number: Node) -> Node:
     at = literal_argument("split_part", number, int)
     if at == 0:
         raise InvalidInputError("split_part counts from 1, or from -1 at the end, not from 0")
-    kernel = functools.partial(
-        _part, separator=literal_argument("split_part", separator, str), number=at
-    )
-    return call("split_part", by_chunk(kernel), text_argument("split_part", node))
+    between = literal_argument("split_part", separator, str)
+    kernel = functools.partial(_part, separator=between, number=at)
+    operator = Apply("split_part", (between, at))
+    return call(operator, by_chunk(kernel), text_argument("split_part", node))
 
 
 def substr_index(node: Node, separator: Node, count: Node) -> Node:
     """The text before the separator ``count``; for a negative count, after it from the end."""
-    kernel = functools.partial(
-        _before_separator,
-        separator=literal_argument("substr_index", separator, str),
-        count=literal_argument("substr_index", count, int),
-    )
-    return call("substr_index", by_chunk(kernel), text_argument("substr_index", node))
+    between = literal_argument("substr_index", separator, str)
+    number = literal_argument("substr_index", count, int)
+    kernel = functools.partial(_before_separator, separator=between, count=number)
+    operator = Apply("substr_index", (between, number))
+    return call(operator, by_chunk(kernel), text_argument("substr_index", node))
 
 
 def find_in_set(node: Node, members: Node) -> Node:
     """The position of the text in a list of texts between commas, 0 if it is not there."""
-    parts = literal_argument("find_in_set", members, str).split(",")
-    kernel = functools.partial(_index_in, members=tuple(parts))
-    return call("find_in_set", kernel, text_argument("find_in_set", node))
+    written = literal_argument("find_in_set", members, str)
+    kernel = functools.partial(_index_in, members=tuple(written.split(",")))
+    return call(Apply("find_in_set", (written,)), kernel, text_argument("find_in_set", node))
 
 
 def translate(node: Node, old: Node, new: Node) -> Node:
@@ -67,12 +66,11 @@ def translate(node: Node, old: Node, new: Node) -> Node:
 
     Characters without such a position are removed.
     """
-    kernel = functools.partial(
-        _translated,
-        old=literal_argument("translate", old, str),
-        new=literal_argument("translate", new, str),
-    )
-    return call("translate", by_chunk(kernel), text_argument("translate", node))
+    before = literal_argument("translate", old, str)
+    after = literal_argument("translate", new, str)
+    kernel = functools.partial(_translated, old=before, new=after)
+    operator = Apply("translate", (before, after))
+    return call(operator, by_chunk(kernel), text_argument("translate", node))
 
 
 def overlay(node: Node, other: Node, start: Node, count: Node | None = None) -> Node:

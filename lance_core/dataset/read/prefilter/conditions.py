@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
@@ -18,19 +18,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import (
-    chunks,
-    coerce,
-    compare,
-    json_functions,
-    like,
-    lists,
-    logic,
-    membership,
-    regexp,
+from lance_core.dataset.expressions.sql import json_functions
+from lance_core.dataset.expressions.sql.node import (
+    And,
+    AnswerUnlessNull,
+    CallNode,
+    Coerce,
+    ColumnNode,
+    Compare,
+    Constant,
+    HasItem,
+    HasPrefix,
+    HasSubstring,
+    HasSuffix,
+    InList,
+    LikePattern,
+    Negation,
+    Node,
+    NullTest,
+    Operator,
+    Or,
+    RegexMatch,
+    TruthTest,
 )
-from lance_core.dataset.expressions.sql.interval_analysis import function_of
-from lance_core.dataset.expressions.sql.node import CallNode, ColumnNode, Constant, Kernel, Node
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.index.queries import (
     Contains,
@@ -146,7 +156,7 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
     """
     translation = _Translation()
     groups: dict[object, list[tuple[Node, Condition]]] = {}
-    for one in _operands(node, pc.and_kleene):
+    for one in _operands(node, And):
         found = translation.of(one, Truth.TRUE)
         key: object = id(one)
         if _asks(found, Truth.TRUE, InRange) or _asks(found, Truth.FALSE, IsIn):
@@ -159,12 +169,12 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
     return parts
 
 
-def _operands(node: Node, kernel: Kernel) -> Iterator[Node]:
-    """The operands of nested calls of ``kernel``, which may be deeper than Python's stack."""
+def _operands(node: Node, operator: type[And | Or]) -> Iterator[Node]:
+    """The operands of nested calls of ``operator``, which may be deeper than Python's stack."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, CallNode) and one.kernel is kernel:
+        if isinstance(one, CallNode) and isinstance(one.operator, operator):
             waiting.extend(reversed(one.arguments))
         else:
             yield one
@@ -185,25 +195,23 @@ class _Translation:
         if value is not None:
             return _of_boolean(value, truth)
         assert isinstance(node, CallNode)
-        function, options = function_of(node.kernel)
-        if function in (pc.and_kleene, pc.or_kleene):
-            parts = [self.of(one, truth) for one in _operands(node, node.kernel)]
-            needs_all = (function is pc.and_kleene) == truth.needs_all
+        operator = node.operator
+        if isinstance(operator, And | Or):
+            parts = [self.of(one, truth) for one in _operands(node, type(operator))]
+            needs_all = isinstance(operator, And) == truth.needs_all
             return all_of(parts) if needs_all else any_of(parts)
         if not node.arguments:
             return _UNKNOWN
-        first = node.arguments[0]
-        if function is pc.invert:
-            return self.of(first, _NEGATED[truth])
-        if function is logic.known_true:
-            return self.of(first, Truth.TRUE if truth.needs_all else Truth.NOT_TRUE)
-        if function is logic.known_false:
-            return self.of(first, Truth.FALSE if truth.needs_all else Truth.NOT_FALSE)
+        first, rest = node.arguments[0], node.arguments[1:]
+        match operator:
+            case Negation():
+                return self.of(first, _NEGATED[truth])
+            case TruthTest(True):
+                return self.of(first, Truth.TRUE if truth.needs_all else Truth.NOT_TRUE)
+            case TruthTest(False):
+                return self.of(first, Truth.FALSE if truth.needs_all else Truth.NOT_FALSE)
         value = _value(first)
-        rule = None if value is None else _RULES.get(function)
-        if value is None or rule is None:
-            return _UNKNOWN
-        return rule(value, node.arguments[1:], options, truth)
+        return _UNKNOWN if value is None else _lookup(operator, value, rest, truth)
 
 
 def all_of(parts: Sequence[Condition]) -> Condition:
@@ -317,8 +325,7 @@ def _value(node: Node) -> _Value | None:
         return None
     inner = node.arguments[0]
     if len(node.arguments) == 1:
-        is_cast = function_of(node.kernel)[0] is coerce.cast_value
-        if not is_cast or not isinstance(inner, ColumnNode):
+        if not isinstance(node.operator, Coerce) or not isinstance(inner, ColumnNode):
             return None
         is_extension = isinstance(inner.type, pa.BaseExtensionType)
         is_storage = is_extension and node.type == inner.type.storage_type
@@ -330,27 +337,46 @@ def _value(node: Node) -> _Value | None:
     return _Value(outer.path, node.type, (*outer.keys, key))
 
 
-_Rest: TypeAlias = "tuple[Node, ...]"
-_Options: TypeAlias = Mapping[str, Any]
-_Rule: TypeAlias = "Callable[[_Value, _Rest, _Options, Truth], Condition]"
+def _lookup(operator: Operator, column: _Value, rest: tuple[Node, ...], truth: Truth) -> Condition:
+    """The rows for which ``operator`` of a column and ``rest`` has one of the results ``truth``."""
+    match operator:
+        case Compare(sign):
+            return _compared(sign, column, rest[0], truth)
+        case NullTest():
+            return column.lookup(IsNull(), Truth.TRUE if truth.needs_all else Truth.FALSE)
+        case AnswerUnlessNull(answer):
+            return _unless_null(answer, column, truth)
+        case InList():
+            return _in_list(operator, column, truth)
+        case HasItem(test):
+            return _has_item(test, column, truth)
+    return _text_search(operator, column, truth)
 
 
-def _literal(column: _Value, rest: _Rest) -> pa.Scalar | None:
-    """The literal of a comparison, with exactly the type of the column."""
-    if len(rest) != 1 or not isinstance(rest[0], Constant) or rest[0].is_null:
-        return None
-    value = rest[0].value
-    return value if value.type == column.type else None
+def _text_search(operator: Operator, column: _Value, truth: Truth) -> Condition:
+    match operator:
+        case HasPrefix("") | HasSubstring(""):
+            return _unless_null(True, column, truth)
+        case HasPrefix(text):
+            return column.lookup(StartsWith(text), truth)
+        case HasSubstring(text):
+            return column.lookup(Contains(text), truth)
+        case HasSuffix(text) if text and truth is Truth.TRUE:
+            return column.lookup(Contains(text), implied=True)
+        case LikePattern(pieces=pieces, ignore_case=False) if truth is Truth.TRUE:
+            return _like(pieces, column)
+        case RegexMatch(pattern, "") if truth is Truth.TRUE:
+            return column.lookup(MatchesRegex(pattern))
+    return _UNKNOWN
 
 
-def _compared(operator: str) -> _Rule:
-    """The rule of a comparison with a literal."""
-
-    def rule(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-        literal = _literal(column, rest)
-        return _UNKNOWN if literal is None else _comparison(operator, column, literal, truth)
-
-    return rule
+def _compared(sign: str, column: _Value, literal: Node, truth: Truth) -> Condition:
+    """The rows of a comparison with a literal that has exactly the type of the column."""
+    if not isinstance(literal, Constant) or literal.is_null or literal.type != column.type:
+        return _UNKNOWN
+    if pa.types.is_floating(literal.type) and math.isnan(literal.value.as_py()):
+        return _UNKNOWN
+    return _comparison(sign, column, literal.value, truth)
 
 
 def _comparison(operator: str, column: _Value, literal: Any, truth: Truth) -> Condition:
@@ -371,115 +397,48 @@ def _comparison(operator: str, column: _Value, literal: Any, truth: Truth) -> Co
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _with_float(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    literal = _literal(column, rest)
-    if literal is None or math.isnan(literal.as_py()):
-        return _UNKNOWN
-    return _comparison(options["operator"], column, literal, truth)
-
-
-def _is_null(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    wanted = Truth.TRUE if truth.needs_all else Truth.FALSE
-    return column.lookup(IsNull(), wanted)
-
-
-def _where_valid(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    answer = Truth.TRUE if options["answer"] else Truth.FALSE
-    if truth is answer:
-        return _is_null(column, rest, options, Truth.FALSE)
+def _unless_null(answer: bool, column: _Value, truth: Truth) -> Condition:
+    """The rows of a test with the result ``answer`` for all values but NULL."""
+    own = Truth.TRUE if answer else Truth.FALSE
+    if truth is own:
+        return column.lookup(IsNull(), Truth.FALSE)
     if truth in (Truth.TRUE, Truth.FALSE):
         return _NOTHING
-    if truth is _MAY_BE_NULL[_NEGATED[answer]]:
-        return _is_null(column, rest, options, Truth.TRUE)
+    if truth is _MAY_BE_NULL[_NEGATED[own]]:
+        return column.lookup(IsNull(), Truth.TRUE)
     return _UNKNOWN  # all rows
 
 
 _MAY_BE_NULL = {Truth.TRUE: Truth.NOT_FALSE, Truth.FALSE: Truth.NOT_TRUE}
 
 
-def _is_member(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    values = options["values"]
+def _in_list(operator: InList, column: _Value, truth: Truth) -> Condition:
+    values = operator.values
     is_float = pa.types.is_floating(values.type)
     if values.type != column.type or (is_float and pc.any(pc.is_nan(values)).as_py()):
         return _UNKNOWN
-    if options["has_null"] and truth is not Truth.TRUE:
+    if operator.has_null and truth is not Truth.TRUE:
         return _NOTHING if truth is Truth.FALSE else _UNKNOWN
     if not len(values):
-        return _where_valid(column, rest, {"answer": False}, truth)
+        return _unless_null(False, column, truth)
     return column.lookup(IsIn(values), truth)
 
 
-def _text(query: Callable[[str], PlainQuery]) -> _Rule:
-    """The rule of a search for a text."""
-
-    def rule(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-        text = options["pattern"]
-        if not text:
-            return _where_valid(column, rest, {"answer": True}, truth)
-        return column.lookup(query(text), truth)
-
-    return rule
-
-
-def _ends_with(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    text = options["pattern"]
-    if truth is not Truth.TRUE or not text:
-        return _UNKNOWN
-    return column.lookup(Contains(text), implied=True)
-
-
-def _like(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
+def _like(pieces: Sequence[str], column: _Value) -> Condition:
     """A pattern with several wildcards: its literal texts are in all strings that match."""
-    if options["ignore_case"] or truth is not Truth.TRUE:
-        return _UNKNOWN
     parts: list[Condition] = []
-    for place, piece in enumerate(options["pieces"]):
+    for number, piece in enumerate(pieces):
         if piece.startswith("="):
-            query = Contains(piece[1:]) if place else StartsWith(piece[1:])
+            query = Contains(piece[1:]) if number else StartsWith(piece[1:])
             parts.append(column.lookup(query, implied=True))
     return all_of(parts) if parts else _UNKNOWN
 
 
-def _equals_text(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    return _comparison("=", column, pa.scalar(options["text"], column.type), truth)
-
-
-def _matches(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    if options["flags"] or truth is not Truth.TRUE:
+def _has_item(test: Node, column: _Value, truth: Truth) -> Condition:
+    condition = _Translation().of(test, Truth.TRUE)
+    if not isinstance(condition, ColumnLookup) or not isinstance(condition.query, IsIn):
         return _UNKNOWN
-    return column.lookup(MatchesRegex(options["pattern"]))
-
-
-def _has_item(column: _Value, rest: _Rest, options: _Options, truth: Truth) -> Condition:
-    function, options = function_of(options["kernel"])
-    if function is not lists.has_item:
-        return _UNKNOWN
-    test = _Translation().of(options["test"], Truth.TRUE)
-    if not isinstance(test, ColumnLookup) or not isinstance(test.query, IsIn):
-        return _UNKNOWN
-    return column.lookup(HasAny(_with_both_zeros(test.query.values)), truth)
-
-
-_RULES: Mapping[Kernel, _Rule] = {
-    pc.equal: _compared("="),
-    pc.not_equal: _compared("<>"),
-    pc.less: _compared("<"),
-    pc.less_equal: _compared("<="),
-    pc.greater: _compared(">"),
-    pc.greater_equal: _compared(">="),
-    pc.is_null: _is_null,
-    pc.starts_with: _text(StartsWith),
-    pc.match_substring: _text(Contains),
-    pc.ends_with: _ends_with,
-    compare.compare_with_float: _with_float,
-    logic.where_valid: _where_valid,
-    membership.is_member: _is_member,
-    like.equals: _equals_text,
-    like.matches: _like,
-    regexp.matches: _matches,
-    chunks.each_chunk: _has_item,
-}
-"""How a kernel with a column as first argument is translated."""
+    return column.lookup(HasAny(_with_both_zeros(condition.query.values)), truth)
 
 
 def _in_total_order(condition: Condition) -> Condition:

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import arithmetic, compare, logic
-from lance_core.dataset.expressions.sql.interval_analysis import function_of
-from lance_core.dataset.expressions.sql.node import ColumnNode, Constant
+from lance_core.dataset.expressions.sql.node import (
+    And,
+    AnswerUnlessNull,
+    Apply,
+    CallNode,
+    CaseWhen,
+    CastTo,
+    Coerce,
+    ColumnNode,
+    Compare,
+    Constant,
+    HasItem,
+    HasPrefix,
+    HasSubstring,
+    HasSuffix,
+    Infix,
+    InList,
+    LikePattern,
+    Negation,
+    NullTest,
+    Opaque,
+    Or,
+    PerEntry,
+    RegexMatch,
+    TruthTest,
+)
 from lance_core.dataset.read.prefilter.conditions import ColumnLookup, Truth
 from lance_core.dataset.read.prefilter.searches import Search
 from lance_core.index.queries import (
@@ -26,7 +48,7 @@ from lance_core.index.queries import (
 from lance_core.schema import format_path
 
 if TYPE_CHECKING:
-    from lance_core.dataset.expressions.sql.node import Kernel, Node
+    from lance_core.dataset.expressions.sql.node import Node, Operator
     from lance_core.dataset.read.prefilter.searches import SearchTree
 
 MAX_VALUES = 20
@@ -98,58 +120,78 @@ def _values_text(values: pa.Array) -> str:
     return shown if len(values) <= MAX_VALUES else f"{shown},… ({len(values)} values)"
 
 
-_OPERATORS: Mapping[Kernel, str] = {
-    pc.equal: "=",
-    pc.not_equal: "!=",
-    pc.less: "<",
-    pc.less_equal: "<=",
-    pc.greater: ">",
-    pc.greater_equal: ">=",
-    **dict.fromkeys((pc.add, pc.add_checked), "+"),
-    **dict.fromkeys((pc.subtract, pc.subtract_checked), "-"),
-    **dict.fromkeys((pc.multiply, pc.multiply_checked), "*"),
-    **dict.fromkeys((pc.divide, pc.divide_checked), "/"),
-    arithmetic.remainder: "%",
-    pc.and_kleene: "AND",
-    pc.or_kleene: "OR",
-}
-
-_SUFFIXES: Mapping[Kernel, str] = {
-    pc.is_null: "IS NULL",
-    logic.known_true: "IS TRUE",
-    logic.known_false: "IS FALSE",
-}
-
-
 def conditions_text(nodes: Sequence[Node]) -> str:
-    """The AND of ``nodes``; functions have the names of their kernels."""
+    """The AND of ``nodes`` in the words of SQL."""
     return " AND ".join(dict.fromkeys(map(_node_text, nodes))) or "--"
 
 
-def _node_text(node: Node) -> str:
+def _node_text(node: Node, entry: str = "") -> str:
+    """``entry``: the text of the only column of a test of elements or dictionary entries."""
     if isinstance(node, ColumnNode):
-        return format_path(node.path)
+        return entry or format_path(node.path)
     if isinstance(node, Constant):
         value = node.value.as_py()
-        return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
-    function, options = function_of(node.kernel)
-    if not node.arguments:
-        return str(options["text"])  # an unknown condition
-    parts = [_node_text(part) for part in node.arguments]
-    if "name" in options:
-        return f"{options['name']}({', '.join(parts)})"
-    if function is compare.compare_with_float:
-        return f" {options['operator'].replace('<>', '!=')} ".join(parts)
-    if function in _OPERATORS:
-        text = f" {_OPERATORS[function]} ".join(parts)
-        return f"({text})" if function is pc.or_kleene else text
-    if function in _SUFFIXES:
-        return f"{parts[0]} {_SUFFIXES[function]}"
-    if function is pc.invert:
-        return f"NOT ({parts[0]})"
-    parts += [repr(value) for value in options.values() if isinstance(value, str | int)]
-    return f"{_name(function)}({', '.join(parts)})"
+        return "NULL" if value is None else _option_text(value)
+    return _call_text(node.operator, [_node_text(part, entry) for part in node.arguments])
 
 
-def _name(function: Any) -> str:
-    return str(getattr(function, "__name__", "function")).strip("_")
+def _option_text(value: object) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _call_text(operator: Operator, parts: list[str]) -> str:
+    match operator:
+        case And() | Infix() if len(parts) > 1:
+            return f" {operator.name} ".join(parts)
+        case Or():
+            return f"({' OR '.join(parts)})"
+        case Compare(sign):
+            return f" {'!=' if sign == '<>' else sign} ".join(parts)
+        case Infix(sign):
+            return f"({sign} {parts[0]})"
+        case Coerce(kind) | CastTo(kind):
+            is_try = isinstance(operator, CastTo) and not operator.strict
+            return f"{'TRY_CAST' if is_try else 'CAST'}({parts[0]} AS {kind})"
+        case PerEntry(result):
+            return _node_text(result, parts[0])
+        case Opaque(text):
+            return text
+    return _test_text(operator, parts)
+
+
+def _test_text(operator: Operator, parts: list[str]) -> str:
+    match operator:
+        case Negation():
+            return f"NOT ({parts[0]})"
+        case NullTest() | TruthTest():
+            return f"{parts[0]} {operator.name}"
+        case CaseWhen():
+            return f"CASE WHEN {parts[0]} THEN {parts[1]} ELSE {parts[2]} END"
+        case AnswerUnlessNull(True):
+            return f"({parts[0]} IS NOT NULL OR NULL)"
+        case AnswerUnlessNull(False):
+            return f"({parts[0]} IS NULL AND NULL)"
+        case InList(values, has_null):
+            shown = [*map(_option_text, values[:MAX_VALUES].to_pylist())]
+            shown += ["…"] * (len(values) > MAX_VALUES) + ["NULL"] * has_null
+            return f"{parts[0]} IN ({', '.join(shown)})"
+        case LikePattern(pattern):
+            return f"{parts[0]} {operator.name} {pattern!r}"
+    return _function_text(operator, parts)
+
+
+def _function_text(operator: Operator, parts: list[str]) -> str:
+    match operator:
+        case HasPrefix(text) | HasSuffix(text) | HasSubstring(text):
+            parts = [*parts, repr(text)]
+        case RegexMatch(pattern, flags):
+            parts = [*parts, repr(pattern), *([repr(flags)] if flags else [])]
+        case HasItem(CallNode(operator=Compare(), arguments=(_, item))):
+            parts = [*parts, _node_text(item)]
+        case HasItem(test):
+            return f"any({_node_text(test, 'element')} of {parts[0]})"
+        case Apply(options=options, leading=leading):
+            parts = [*map(_option_text, leading), *parts, *map(_option_text, options)]
+    if not operator.name.isidentifier():  # SIMILAR TO, or + with an interval
+        return f" {operator.name} ".join(parts)
+    return f"{operator.name}({', '.join(parts)})"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.expressions.filters import Filter
 from lance_core.dataset.expressions.sql import logic
+from lance_core.dataset.expressions.sql.evaluate import paths
 from lance_core.dataset.expressions.sql.expression import SqlExpression
-from lance_core.dataset.expressions.sql.node import paths
 from lance_core.dataset.read.prefilter.conditions import (
     AllOf,
     AnyOf,

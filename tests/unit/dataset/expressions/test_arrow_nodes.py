@@ -56,7 +56,7 @@ MOMENT = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
         (pc.field(LONG) == 5, f"{LONG} = 5"),
         (pc.field("") == 5, "`` = 5"),
         ((i == 5) & ~(s == "a") | i.is_valid(), "(i = 5 AND NOT (s = 'a') OR NOT (i IS NULL))"),
-        (i.isin([1, None]), "(is_member(i, False) IS TRUE OR i IS NULL)"),
+        (i.isin([1, None]), "(i IN (1) IS TRUE OR i IS NULL)"),
         (pc.ends_with(s, "é'"), 'ends_with(s, "é\'")'),
     ],
     ids=str,
