@@ -1,4 +1,4 @@
-"""The built-in plugin: stores, handlers, encodings, kernels and index types of every installation.
+"""The built-in plugin: stores, handlers, encodings, file versions, kernels and index types.
 
 They use the same hooks as all other plugins.
 """
@@ -13,9 +13,11 @@ from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.encodings import v2_0
 from lance_core.encodings.kernels import NUMPY_KERNELS
 from lance_core.encodings.v2_1.codecs import builtin as codecs
+from lance_core.encodings.version import FORMAT_VERSIONS
 from lance_core.hookspecs import (
     CommitHandlerSpec,
     EncodingSpec,
+    FileVersionSpec,
     IndexTypeSpec,
     KernelSpec,
     ObjectStoreSpec,
@@ -77,6 +79,12 @@ def lance_commit_handlers() -> Iterable[CommitHandlerSpec]:
 def lance_encodings() -> Iterable[EncodingSpec]:
     """The encodings of file version 2.0, and the compressive encodings of 2.1 and 2.2."""
     return [*v2_0.specs(), *codecs.specs()]
+
+
+@hookimpl
+def lance_file_versions() -> Iterable[FileVersionSpec]:
+    """The file versions 2.0, 2.1 and 2.2."""
+    return FORMAT_VERSIONS
 
 
 @hookimpl

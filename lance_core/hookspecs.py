@@ -36,6 +36,8 @@ from lance_core.commits.handlers.external_manifest_store import ExternalManifest
 from lance_core.encodings.kernels.table import KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
+from lance_core.encodings.version import FileVersionSpec
+from lance_core.file_version import FileVersion, NullableTypes, StorableTypes, VersionFacts
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.store.base import (
     Buffers,
@@ -68,12 +70,15 @@ __all__ = [
     "EncodingSpec",
     "Environment",
     "ExternalManifestStore",
+    "FileVersion",
+    "FileVersionSpec",
     "Guarantee",
     "IndexTypeSpec",
     "KernelSpec",
     "ManifestEntry",
     "ManifestLocation",
     "ManifestStoreSpec",
+    "NullableTypes",
     "ObjectMeta",
     "ObjectStore",
     "ObjectStoreSpec",
@@ -81,9 +86,11 @@ __all__ = [
     "PutMode",
     "Secret",
     "SpoolingWriter",
+    "StorableTypes",
     "StoreCapabilities",
     "StoreUrl",
     "ValueEncodingSpec",
+    "VersionFacts",
     "check_folder",
     "check_path",
     "hookimpl",
@@ -91,6 +98,7 @@ __all__ = [
     "joined",
     "lance_commit_handlers",
     "lance_encodings",
+    "lance_file_versions",
     "lance_index_types",
     "lance_kernels",
     "lance_manifest_stores",
@@ -149,6 +157,17 @@ def lance_encodings() -> Iterable[EncodingSpec]:
     The key is the field name in the oneof of the format's protobuf message, or a type URL for an
     encoding that is not part of the format. A `ValueEncodingSpec` is enough for the latter: it
     converts values to bytes and back, and the metadata of a field requests it.
+    """
+    return ()
+
+
+@hookspec
+def lance_file_versions() -> Iterable[FileVersionSpec]:
+    """Versions of the data file format, by name.
+
+    `FileVersionSpec.version` has the names and number pairs of the version and what its files can
+    store; the functions of the descriptor, or their import paths, read and write its files. They
+    are imported when the first file of the version is read or written.
     """
     return ()
 

@@ -37,29 +37,8 @@ class Part(enum.Enum):
     )
     """Reading data files."""
 
-    FILES_2_0 = (
-        "lance_core.encodings.v2_0.fields",
-        "lance_core.encodings.v2_0.column_group",
-    )
-    """Reading data files of version 2.0."""
-
-    FILES_2_1 = (
-        "lance_core.encodings.v2_1.read.fields",
-        "lance_core.encodings.v2_1.read.column_group",
-    )
-    """Reading data files of versions 2.1 and 2.2."""
-
     NEW_FILES = ("lance_core.encodings.plugin_values.value_encoding",)
     """Writing data files."""
-
-    NEW_FILES_2_0 = ("lance_core.encodings.v2_0.field_encoder",)
-    """Writing data files of version 2.0."""
-
-    NEW_FILES_2_1 = (
-        "lance_core.encodings.v2_1.write.field_encoder",
-        "lance_core.encodings.v2_1.write.column_group",
-    )
-    """Writing data files of versions 2.1 and 2.2."""
 
     COPIES = ("lance_core.store.local.range_copies",)
     """Copying bytes between files."""

@@ -93,7 +93,7 @@ def are_many(fields: Sequence[Field], version: FileVersion) -> bool:
     """True if `column_groups` may find groups of ``fields`` in a file of ``version``."""
     if len(fields) >= MIN_FIELDS:
         return True
-    if version is FileVersion.V2_0:
+    if version.parents_have_columns:
         return False
     nested = [field.logical_type for field in fields if field.children]
     return len(nested) >= MIN_NESTED and max(Counter(nested).values()) >= MIN_NESTED

@@ -13,13 +13,13 @@ from lance_core.schema import Field, Schema
 def column_fields(fields: Sequence[Field], version: FileVersion) -> Iterator[Field]:
     """The fields that have a column in a file of ``version``, in the order of the columns.
 
-    A packed struct or a blob has one column and its children have none. In 2.0 files, lists and
-    structs have a column too, before the columns of their children; from 2.1 on, only fields
-    without children have a column.
+    A packed struct or a blob has one column and its children have none. In files of some versions,
+    lists and structs have a column too, before the columns of their children; in others, only
+    fields without children have a column.
     """
     for field in fields:
         has_parts = bool(field.children) and not field.is_packed_struct and not field.is_blob
-        if not has_parts or version is FileVersion.V2_0:
+        if not has_parts or version.parents_have_columns:
             yield field
         if has_parts:
             yield from column_fields(field.children, version)
@@ -37,13 +37,15 @@ def column_of_schema(schema: Schema, version: FileVersion) -> dict[int, int]:
     return column_of(schema.fields, version)
 
 
-def column_of_early(fields: Sequence[Field], columns: Sequence[Column]) -> dict[int, int] | None:
+def column_of_early(
+    fields: Sequence[Field], version: FileVersion, columns: Sequence[Column]
+) -> dict[int, int] | None:
     """`column_of` for an early 2.0 file, in which each string field has two columns.
 
     None if the number of columns of the fields differs from the number of ``columns``.
     """
     found, number = {}, 0
-    for field in column_fields(fields, FileVersion.V2_0):
+    for field in column_fields(fields, version):
         if number >= len(columns):
             return None
         found[field.id] = number

@@ -6,22 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from lance_core.datafile.footer import FOOTER_LENGTH, file_version
-from lance_core.encodings.version import FileVersion
-from lance_core.on_demand import lazy_module
+from lance_core.encodings.version import resolved
+from lance_core.on_demand import import_module
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.datafile import legacy_metadata
     from lance_core.datafile.page_statistics import PageStatistics
     from lance_core.datafile.tail import Tail
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
+    from lance_core.encodings.registry import EncodingRegistry
+    from lance_core.encodings.version import FileVersion
     from lance_core.schema import Field, Schema
-else:
-    legacy_metadata = lazy_module("lance_core.datafile.legacy_metadata")
 
 
 class FileContent(Protocol):
@@ -72,15 +71,16 @@ class FileContent(Protocol):
         """Statistics of runs of rows of ``fields``, at any depth; None if the file has none."""
 
 
-def read_content(tail: Tail) -> FileContent:
+def read_content(tail: Tail, registry: EncodingRegistry) -> FileContent:
     """Read the metadata of the file whose last bytes are in ``tail``.
 
-    Raises `CorruptFileError` for invalid metadata and `UnsupportedFeatureError` for a file version
-    that cannot be read.
+    Raises `CorruptFileError` for invalid metadata, `UnsupportedFeatureError` for an unknown file
+    version, and `PluginNotFoundError` for one that no installed plugin reads.
     """
     (ending,) = tail.read([ByteRange(max(0, tail.size - FOOTER_LENGTH), tail.size)])
-    if file_version(ending, tail.size) is FileVersion.V0_1:
-        return legacy_metadata.read_legacy_metadata(tail)
-    from lance_core.datafile.metadata import read_metadata
-
-    return read_metadata(tail)
+    version = file_version(ending, tail.size)
+    read = resolved(registry.file_version(version).read_content, import_module)
+    content: FileContent = read(tail)
+    if version.has_column_metadata:
+        registry.decoder(version)  # imports it, where a missing file descriptor is reported
+    return content

@@ -93,6 +93,10 @@ class FileOutput(ABC):
         self._is_open = True
 
     @abstractmethod
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of ``batch``, which has the columns of `Schema.storage_schema`."""
+
+    @abstractmethod
     def tell(self) -> int:
         """Number of bytes written so far, without buffered rows."""
 

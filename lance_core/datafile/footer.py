@@ -79,9 +79,9 @@ def parse_footer(tail: bytes | memoryview, file_size: int) -> Footer:
     `UnsupportedFeatureError` for a version without this footer.
     """
     version = file_version(tail, file_size)
-    if version is FileVersion.V0_1:
+    if not version.has_column_metadata:
         raise UnsupportedFeatureError(
-            "files of version 0.1 have a different footer, which this function does not read"
+            f"files of version {version} have a different footer, which this function does not read"
         )
     if file_size < FOOTER_LENGTH:
         raise CorruptFileError(

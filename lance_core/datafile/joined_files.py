@@ -26,7 +26,6 @@ from lance_core.encodings.page import Column
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
-from lance_core.on_demand import Part, load
 from lance_core.store.ranges import view_ranges
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class JoinedFiles:
         is_whole = all(tail.size == part.size for tail, part in zip(tails, parts, strict=True))
         self._whole = tails if is_whole else None
         version = FileVersion.from_footer(int(footers["major"][0]), int(footers["minor"][0]))
-        load(Part.FILES_2_0 if version is FileVersion.V2_0 else Part.FILES_2_1)
+        registry.decoder(version)
         end = self._ranges.end
         self._context = DecodeContext(GAP, end, version, registry)
         self._metadata = metadata
@@ -99,10 +98,10 @@ class JoinedFiles:
     def joins(self, field: Field) -> bool:
         """True if `read` supports the field.
 
-        In 2.0 files, items of lists have columns of their own, in which the rows of a file do not
+        Where lists have columns of their own, so have their items, and the rows of a file do not
         tell where its items end.
         """
-        return self._context.version is not FileVersion.V2_0 or not field.children
+        return not self._context.version.parents_have_columns or not field.children
 
     def read(
         self,

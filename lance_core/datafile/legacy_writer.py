@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,14 @@ from lance_core.schema.dictionary_values import (
 )
 from lance_core.schema.logical_type import encoding_of, logical_type_of
 from lance_core.store.base import BytesLike, ObjectWriter
+
+
+def open_legacy_writer(
+    writer: ObjectWriter, schema: Schema, options: FileOptions, **_: Any
+) -> LegacyFileWriter:
+    """A writer of a 0.1 file, which needs neither a registry nor a storage of blobs."""
+    return LegacyFileWriter(writer, schema, options)
+
 
 MAX_ROWS = (1 << 31) - 1
 """Maximum number of rows in a file: the format stores row numbers as int32."""

@@ -173,7 +173,7 @@ class FileMetadata:
     def field_bytes(self, field: Field, index: int) -> int:
         """Bytes in the pages of a field whose column is ``index``."""
         columns = [self.column(index)]
-        if self.version is FileVersion.V2_0 and is_byte_lists(field.storage_type, columns[0]):
+        if self.version.may_have_byte_lists and is_byte_lists(field.storage_type, columns[0]):
             columns.append(self.column(index + 1))
         pages = (page for column in columns for page in column.pages)
         return sum(buffer.length for page in pages for buffer in page.buffers)

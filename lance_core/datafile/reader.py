@@ -107,9 +107,7 @@ class FileReader:
                 source = small_files.add(store, path, tail.buffer)
             else:
                 tail = Tail(store, path, size)
-            content = read_content(tail)
-            if content.version is not FileVersion.V0_1:
-                load(Part.FILES_2_0 if content.version is FileVersion.V2_0 else Part.FILES_2_1)
+            content = read_content(tail, registry)
             reader = cls(store, path, content, registry, source)
         except CorruptFileError as error:
             raise error.at(path=path) from error
@@ -265,9 +263,9 @@ class FileReader:
 
     @property
     def rows_per_group(self) -> int | None:
-        """The rows of each batch but the last of a 0.1 file; None for other versions.
+        """The rows of each batch but the last; None if the version has no batches.
 
-        Raises `UnsupportedFeatureError` if the batches of a 0.1 file have different lengths.
+        Raises `UnsupportedFeatureError` if the batches of the file have different lengths.
         """
         return self._content.rows_per_group
 

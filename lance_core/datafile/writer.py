@@ -25,7 +25,6 @@ from lance_core.encodings.context import BlobPlaces, FieldEncoder
 from lance_core.encodings.dispatch import field_encoder, flush_together, small_columns
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.on_demand import Part, load
 from lance_core.schema import Schema, described_in_file, has_blobs, has_blobs_v2
@@ -80,7 +79,7 @@ class FileWriter(FileOutput):
         """
         version = options.version
         load(Part.NEW_FILES)
-        load(Part.NEW_FILES_2_0 if version is FileVersion.V2_0 else Part.NEW_FILES_2_1)
+        registry.encoders(version)
         if blobs is None and has_blobs_v2(schema.complex_fields):
             raise UnsupportedFeatureError("a file outside of a table cannot store version 2 blobs")
         limits = page_limits(schema.num_fields, options.data_cache_bytes, options.max_page_bytes)

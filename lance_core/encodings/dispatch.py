@@ -1,15 +1,15 @@
-"""Decode and encode fields of every file version. `lance_core.datafile` builds on this module."""
+"""Decode and encode fields of every file version. `lance_core.datafile` builds on this module.
+
+Each function looks up the one of its name in the `FileVersionSpec` of the version.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.context import EncodeContext, FieldEncoder
 from lance_core.encodings.page import GroupKey
-from lance_core.encodings.version import FileVersion
-from lance_core.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.page import Column, EncodedPage, ForeignEncoding, Page
     from lance_core.encodings.v2_1.write.column_group import SmallColumns
+    from lance_core.encodings.version import FileVersion
     from lance_core.schema import Field, Schema
 
 
@@ -37,18 +38,10 @@ def decode_field(
     follow the order of ``rows``, and are not empty; each page gives at most a few of them.
     Raises `CorruptFileError` if the bytes contradict the format.
     """
-    if context.version is FileVersion.V2_0:
-        from lance_core.encodings.v2_0.fields import decode_field as decode_2_0
-
-        if isinstance(rows, OrderedRows):
-            distinct = decode_2_0(field, column_of, columns, rows.distinct, context)
-            return reorder(distinct, rows)
-        return decode_2_0(field, column_of, columns, rows, context)
-    if context.version in (FileVersion.V2_1, FileVersion.V2_2):
-        from lance_core.encodings.v2_1.read.fields import decode_field as decode_2_1
-
-        return decode_2_1(field, column_of, columns, rows, context)
-    raise UnsupportedFeatureError(f"reading file version {context.version} is not supported")
+    decoder = context.registry.decoder(context.version)
+    decoding: Decoding[list[pa.Array]]
+    decoding = decoder.decode_field(field, column_of, columns, rows, context)
+    return decoding
 
 
 def group_key(
@@ -58,21 +51,8 @@ def group_key(
 
     ``parts``: the fields, ``field`` itself or parts of it, that have a column, and its only page.
     """
-    if context.version is FileVersion.V2_0 and not field.children:
-        from lance_core.encodings.v2_0.column_group import group_shape, max_page_bytes
-
-        page = parts[0][1]
-        shape = group_shape(page.encoding, field.storage_type)
-        if shape is None:
-            return None
-        # For some rows, all bytes between them are read.
-        most = min(max_page_bytes(shape, page.num_rows), context.coalesce_gap)
-        return GroupKey(shape, most, shape.is_copied)
-    if context.version in (FileVersion.V2_1, FileVersion.V2_2):
-        from lance_core.encodings.v2_1.read.column_group import group_key as key_2_1
-
-        return key_2_1(field, parts)
-    return None
+    key_of = context.registry.decoder(context.version).group_key
+    return None if key_of is None else key_of(field, parts, context)
 
 
 def decode_columns(
@@ -90,13 +70,11 @@ def decode_columns(
     Returns what `decode_field` returns for each field. Raises `CorruptFileError` that does not name
     the column.
     """
-    if context.version is FileVersion.V2_0:
-        from lance_core.encodings.v2_0.column_group import decode_pages
-
-        return decode_pages(joined[0].pages, key.value, field.storage_type, rows, context)
-    from lance_core.encodings.v2_1.read.column_group import decode_columns as decode_2_1
-
-    return decode_2_1(field, column_of, joined, key.value, rows, context)
+    decode = context.registry.decoder(context.version).decode_columns
+    assert decode is not None  # a version with a `group_key` has it
+    decoding: Decoding[list[list[pa.Array]]]
+    decoding = decode(field, column_of, joined, key.value, rows, context)
+    return decoding
 
 
 def find_integers(
@@ -113,12 +91,12 @@ def find_integers(
     only way to find them: the column has nulls or a nested type, or is not packed in few pages.
     Raises as `decode_field` does.
     """
-    if context.version not in (FileVersion.V2_1, FileVersion.V2_2):
+    find = context.registry.decoder(context.version).find_integers
+    if find is None:
         yield from ()
         return None
-    from lance_core.encodings.v2_1.read.fields import find_integers as find_2_1
-
-    return (yield from find_2_1(field, column_of, columns, rows, index, context))
+    found: ValueMatches | None = yield from find(field, column_of, columns, rows, index, context)
+    return found
 
 
 def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
@@ -130,15 +108,9 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     from lance_core.encodings.plugin_values.value_encoding import check_value_encodings
 
     check_value_encodings(field, context.registry)
-    if context.version is FileVersion.V2_0:
-        from lance_core.encodings.v2_0.field_encoder import field_encoder as encoder_2_0
-
-        return encoder_2_0(field, context)
-    if context.version in (FileVersion.V2_1, FileVersion.V2_2):
-        from lance_core.encodings.v2_1.write.field_encoder import field_encoder as encoder_2_1
-
-        return encoder_2_1(field, context)
-    raise UnsupportedFeatureError(f"writing file version {context.version} is not supported")
+    encoder: FieldEncoder
+    encoder = context.registry.encoders(context.version).field_encoder(field, context)
+    return encoder
 
 
 def small_columns(schema: Schema, context: EncodeContext, min_shared: int) -> SmallColumns | None:
@@ -147,12 +119,10 @@ def small_columns(schema: Schema, context: EncodeContext, min_shared: int) -> Sm
     None if the version does not support it, or if the number of columns less the number of their
     types is below ``min_shared``: only columns of one type are encoded together.
     """
-    is_new = context.version in (FileVersion.V2_1, FileVersion.V2_2)
-    if not is_new or schema.num_fields <= min_shared:
+    waiting = context.registry.encoders(context.version).small_columns
+    if waiting is None or schema.num_fields <= min_shared:
         return None
-    from lance_core.encodings.v2_1.write.column_group import SmallColumns
-
-    columns = SmallColumns(schema, context)
+    columns: SmallColumns = waiting(schema, context)
     return columns if columns.num_shared >= min_shared else None
 
 
@@ -164,9 +134,10 @@ def flush_together(
     The pages are those that `FieldEncoder.flush` returns. ``encoder_of`` returns the encoder of a
     field that does not wait in ``columns``.
     """
-    from lance_core.encodings.v2_1.write.column_group import flush_together as flush_2_1
-
-    return flush_2_1(columns, encoder_of, context)
+    flush = context.registry.encoders(context.version).flush_together
+    assert flush is not None  # a version with `small_columns` has it
+    pages: Iterable[Sequence[tuple[int, EncodedPage]]] = flush(columns, encoder_of, context)
+    return pages
 
 
 def parse_page_encoding(

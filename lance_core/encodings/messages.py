@@ -8,11 +8,11 @@ from lance_core._pb import encodings_v2_0_pb2, encodings_v2_1_pb2
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError
+from lance_core.file_version import ARRAY_ENCODING_URL, PAGE_LAYOUT_URL
 
-_PAGE_MESSAGES: dict[FileVersion, type[Message]] = {
-    FileVersion.V2_0: encodings_v2_0_pb2.ArrayEncoding,
-    FileVersion.V2_1: encodings_v2_1_pb2.PageLayout,
-    FileVersion.V2_2: encodings_v2_1_pb2.PageLayout,
+_PAGE_MESSAGES: dict[str, type[Message]] = {
+    ARRAY_ENCODING_URL: encodings_v2_0_pb2.ArrayEncoding,
+    PAGE_LAYOUT_URL: encodings_v2_1_pb2.PageLayout,
 }
 
 
@@ -22,9 +22,10 @@ def parse_page(version: FileVersion, type_url: str, value: bytes) -> Message | F
     A `ForeignEncoding` if ``type_url`` is not that of the version. Raises `CorruptFileError` for an
     invalid message.
     """
-    if type_url != version.page_encoding_url:
+    message = _PAGE_MESSAGES.get(type_url)
+    if message is None or type_url != version.page_encoding_url:
         return ForeignEncoding(type_url, value)
-    return _parse(_PAGE_MESSAGES[version], type_url, value)
+    return _parse(message, type_url, value)
 
 
 def parse_column(type_url: str, value: bytes) -> Message | ForeignEncoding:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lance_core.encodings.kernels import NUMPY, Kernels
-from lance_core.encodings.version import FileVersion
+from lance_core.encodings.version import (
+    FORMAT_VERSIONS,
+    FieldDecoder,
+    FieldEncoders,
+    FileVersion,
+    FileVersionSpec,
+    Importer,
+    VersionFacts,
+)
 from lance_core.errors import PluginConflictError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
@@ -57,21 +66,39 @@ class EncodingSpec:
     scalar_at: Callable[..., Any] | None = None
 
 
+_CORE_VERSIONS: Mapping[VersionFacts, FileVersionSpec] = {
+    spec.version: spec for spec in FORMAT_VERSIONS
+}
+
+
+def _core_version(version: FileVersion) -> FileVersionSpec:
+    spec = _CORE_VERSIONS.get(version)
+    if spec is None:
+        raise UnsupportedFeatureError(f"file version {version} is not one of the core")
+    return spec
+
+
 class EncodingRegistry:
-    """Finds encodings by family and key. Built from (provider's name, spec) pairs; immutable.
+    """Finds encodings by family and key, and what reads and writes file versions.
+
+    Built from (provider's name, spec) pairs; immutable.
 
     A key that two providers offer raises an error only when it is looked up. ``failed``: texts
     about plugins that did not load, for errors about a missing encoding. ``kernels``: the kernels
-    that all encodings use.
+    that all encodings use. ``spec_of``: finds the descriptor of a file version, and raises an error
+    if no plugin provides it; by default it finds those of the core. ``import_module`` imports the
+    code of file versions.
     """
 
-    __slots__ = ("_entries", "failed", "kernels")
+    __slots__ = ("_decoders", "_encoders", "_entries", "_import", "_spec_of", "failed", "kernels")
 
     def __init__(
         self,
         offered: Iterable[tuple[str, EncodingSpec]],
         failed: Sequence[str] = (),
         kernels: Kernels = NUMPY,
+        spec_of: Callable[[FileVersion], FileVersionSpec] | None = None,
+        import_module: Importer = importlib.import_module,
     ) -> None:
         entries: dict[tuple[EncodingFamily, str], list[tuple[str, EncodingSpec]]] = {}
         for provider, spec in offered:
@@ -79,6 +106,34 @@ class EncodingRegistry:
         self._entries = entries
         self.failed = tuple(failed)
         self.kernels = kernels
+        self._spec_of = spec_of or _core_version
+        self._import = import_module
+        self._decoders: dict[FileVersion, FieldDecoder] = {}
+        self._encoders: dict[FileVersion, FieldEncoders] = {}
+
+    def file_version(self, version: FileVersion) -> FileVersionSpec:
+        """The descriptor of a file version.
+
+        Raises `PluginNotFoundError` if no plugin provides it, and `PluginConflictError`.
+        """
+        return self._spec_of(version)
+
+    def decoder(self, version: FileVersion) -> FieldDecoder:
+        """The functions that decode fields, imported at the first call; raises as `file_version`.
+
+        Also raises `UnsupportedFeatureError` if the version has none.
+        """
+        known = self._decoders.get(version)
+        if known is None:
+            known = self._decoders[version] = self._spec_of(version).decoder(self._import)
+        return known
+
+    def encoders(self, version: FileVersion) -> FieldEncoders:
+        """The functions that encode fields; see `decoder`."""
+        known = self._encoders.get(version)
+        if known is None:
+            known = self._encoders[version] = self._spec_of(version).encoders(self._import)
+        return known
 
     def find(self, key: str, family: EncodingFamily = EncodingFamily.ARRAY) -> EncodingSpec:
         """The encoding with this key.

@@ -1,121 +1,161 @@
-"""File versions: their names, their pairs of version numbers, and the supported ones.
+"""The descriptor of a file version: what reads and writes its files, and those of the core.
 
-A version appears in three places: as a selector that a caller passes, as (major, minor) in the
-footer of a data file, and as (major, minor) of a ``DataFile`` in the manifest. The last two differ
-for historical reasons, see `FileVersion.footer` and `FileVersion.data_file`.
+What a version can do is in its `lance_core.file_version.FileVersion`; its code is imported at its
+first use. A plugin returns descriptors from the hook ``lance_file_versions``.
 """
 
 from __future__ import annotations
 
-import enum
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple, TypeAlias
 
-from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
+from lance_core.errors import PluginLoadError, UnsupportedFeatureError
+from lance_core.file_version import FileVersion, VersionFacts
+from lance_core.lazy_dataclass import dataclass
 
-
-class FileVersion(enum.Enum):
-    """A version of the data file format; the value is its canonical name, as in manifests."""
-
-    V0_1 = "0.1"
-    V2_0 = "2.0"
-    V2_1 = "2.1"
-    V2_2 = "2.2"
-
-    __hash__ = object.__hash__  # `enum.Enum` hashes in Python code, which slows every read
-
-    def __lt__(self, other: FileVersion) -> bool:
-        return _ORDER[self] < _ORDER[other]
-
-    def __le__(self, other: FileVersion) -> bool:
-        return _ORDER[self] <= _ORDER[other]
-
-    def __str__(self) -> str:
-        return self.value
-
-    @property
-    def footer(self) -> tuple[int, int]:
-        """(major, minor) for the footer of a file."""
-        return _FOOTER[self]
-
-    @property
-    def data_file(self) -> tuple[int, int]:
-        """(major, minor) for the ``DataFile`` in a manifest."""
-        return _DATA_FILE[self]
-
-    @property
-    def page_encoding_url(self) -> str:
-        """Type URL of the ``Any`` message with a page's encoding; "" for 0.1, which has none."""
-        return _PAGE_ENCODING_URL.get(self, "")
-
-    @classmethod
-    def from_selector(cls, selector: str) -> FileVersion:
-        """The version with this canonical name or alias.
-
-        Raises `UnsupportedFeatureError` for 2.3 and `InvalidInputError` for an unknown selector.
-        """
-        name = selector.lower()
-        if name in _UNSTABLE:
-            raise UnsupportedFeatureError(
-                f"file version {selector!r} (2.3) is unstable and not supported"
-            )
-        try:
-            return cls(_ALIASES.get(name, name))
-        except ValueError:
-            known = ", ".join([v.value for v in cls] + sorted(_ALIASES))
-            raise InvalidInputError(
-                f"unknown file version {selector!r}; known are {known}"
-            ) from None
-
-    @classmethod
-    def from_manifest(cls, name: str) -> FileVersion:
-        """The version named by the ``data_format`` of a manifest, which has no aliases."""
-        if name == "2.3":
-            raise UnsupportedFeatureError("the table is of the unstable file version 2.3")
-        try:
-            return cls(name)
-        except ValueError:
-            raise CorruptFileError(
-                f"unknown file version {name!r}", field="data_format.version"
-            ) from None
-
-    @classmethod
-    def from_footer(cls, major: int, minor: int) -> FileVersion:
-        """The version of a file with these numbers in its footer.
-
-        Raises `UnsupportedFeatureError` for 2.3 and later, `CorruptFileError` for other unknown
-        numbers.
-        """
-        version = _FROM_FOOTER.get((major, minor))
-        if version is not None:
-            return version
-        if (major, minor) > (2, 2) and major < 100:
-            raise UnsupportedFeatureError(f"file version {major}.{minor} is not supported")
-        raise CorruptFileError(f"unknown file version {major}.{minor}", field="footer")
-
-
-_ORDER = {version: number for number, version in enumerate(FileVersion)}
-_ALIASES = {"legacy": "0.1", "0.3": "2.0", "stable": "2.2"}
-_UNSTABLE = frozenset({"2.3", "next"})
-_FOOTER = {
-    FileVersion.V0_1: (0, 2),
-    FileVersion.V2_0: (0, 3),
-    FileVersion.V2_1: (2, 1),
-    FileVersion.V2_2: (2, 2),
-}
-_DATA_FILE = {**_FOOTER, FileVersion.V2_0: (2, 0)}
-_FROM_FOOTER = {
-    (0, 0): FileVersion.V0_1,
-    (0, 1): FileVersion.V0_1,
-    (0, 2): FileVersion.V0_1,
-    (0, 3): FileVersion.V2_0,
-    (2, 0): FileVersion.V2_0,
-    (2, 1): FileVersion.V2_1,
-    (2, 2): FileVersion.V2_2,
-}
-_PAGE_ENCODING_URL = {
-    FileVersion.V2_0: "/lance.encodings.ArrayEncoding",
-    FileVersion.V2_1: "/lance.encodings21.PageLayout",
-    FileVersion.V2_2: "/lance.encodings21.PageLayout",
-}
+__all__ = [
+    "COLUMN_ENCODING_URL",
+    "FIRST_WITH_VALUE_ENCODINGS",
+    "FORMAT_VERSIONS",
+    "FieldDecoder",
+    "FieldEncoders",
+    "FileVersion",
+    "FileVersionSpec",
+    "VersionFacts",
+]
 
 COLUMN_ENCODING_URL = "/lance.encodings.ColumnEncoding"
 """Type URL of the ``Any`` message with a column's encoding, in all 2.x versions."""
+
+FIRST_WITH_VALUE_ENCODINGS = FileVersion("2.0")
+"""The first version whose files may have value encodings of plugins."""
+
+Code: TypeAlias = "Callable[..., Any] | str"
+"""A function, or its import path ``"module:attribute"``, imported on first use."""
+
+Importer: TypeAlias = Callable[[str], ModuleType]
+"""Imports a module, as `importlib.import_module` does."""
+
+
+class FieldDecoder(NamedTuple):
+    """The functions that decode fields; see `lance_core.encodings.dispatch` for their arguments."""
+
+    decode_field: Callable[..., Any]
+    group_key: Callable[..., Any] | None
+    decode_columns: Callable[..., Any] | None
+    find_integers: Callable[..., Any] | None
+
+
+class FieldEncoders(NamedTuple):
+    """The functions that encode fields; see `lance_core.encodings.dispatch` for their arguments."""
+
+    field_encoder: Callable[..., Any]
+    small_columns: Callable[..., Any] | None
+    flush_together: Callable[..., Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileVersionSpec:
+    """Describes a file version. All functions may be import paths ``"module:attribute"``.
+
+    ``version``: a `FileVersion` of the format, or the `VersionFacts` of another version.
+    ``read_content``: from the `lance_core.datafile.tail.Tail` of a file to its
+    `lance_core.datafile.content.FileContent`. ``writer``: from an `ObjectWriter`, a `Schema`,
+    `FileOptions` and the keywords ``registry`` and ``blobs`` to a
+    `lance_core.datafile.file_output.FileOutput`; None if files can only be read.
+
+    The others are for files with the container of 2.x, whose ``read_content`` and ``writer`` are
+    those of the core: ``decode_field`` and ``field_encoder``, and optional fast paths to many small
+    columns (``group_key`` with ``decode_columns``, ``small_columns`` with ``flush_together``) and
+    to keys (``find_integers``). `lance_core.encodings.dispatch` describes each.
+    """
+
+    version: VersionFacts
+    read_content: Code = "lance_core.datafile.metadata:read_metadata"
+    writer: Code | None = "lance_core.datafile.writer:FileWriter"
+    decode_field: Code | None = None
+    group_key: Code | None = None
+    decode_columns: Code | None = None
+    find_integers: Code | None = None
+    field_encoder: Code | None = None
+    small_columns: Code | None = None
+    flush_together: Code | None = None
+
+    def decoder(self, import_module: Importer) -> FieldDecoder:
+        """Import the functions that decode fields.
+
+        Raises `UnsupportedFeatureError` if the version has none.
+        """
+        if self.decode_field is None:
+            raise UnsupportedFeatureError(f"reading file version {self.version} is not supported")
+        return FieldDecoder(
+            resolved(self.decode_field, import_module),
+            _optional(self.group_key, import_module),
+            _optional(self.decode_columns, import_module),
+            _optional(self.find_integers, import_module),
+        )
+
+    def encoders(self, import_module: Importer) -> FieldEncoders:
+        """Import the functions that encode fields; raises as `decoder` does."""
+        if self.field_encoder is None:
+            raise UnsupportedFeatureError(f"writing file version {self.version} is not supported")
+        return FieldEncoders(
+            resolved(self.field_encoder, import_module),
+            _optional(self.small_columns, import_module),
+            _optional(self.flush_together, import_module),
+        )
+
+
+def _optional(code: Code | None, import_module: Importer) -> Callable[..., Any] | None:
+    return None if code is None else resolved(code, import_module)
+
+
+def resolved(code: Code, import_module: Importer) -> Callable[..., Any]:
+    """The function that ``code`` is or names.
+
+    Raises `PluginLoadError` for a function that does not exist.
+    """
+    if callable(code):
+        return code
+    module, _, attribute = code.partition(":")
+    function = getattr(import_module(module), attribute, None)
+    if not callable(function):
+        raise PluginLoadError(f"module {module!r} has no function {attribute!r}")
+    return function  # type: ignore[no-any-return]
+
+
+_V2_0, _V2_1 = "lance_core.encodings.v2_0", "lance_core.encodings.v2_1"
+
+
+def _with_page_layouts(version: FileVersion) -> FileVersionSpec:
+    """The descriptor of 2.1 or 2.2, which share their code."""
+    return FileVersionSpec(
+        version=version,
+        decode_field=f"{_V2_1}.read.fields:decode_field",
+        group_key=f"{_V2_1}.read.column_group:group_key",
+        decode_columns=f"{_V2_1}.read.column_group:decode_columns",
+        find_integers=f"{_V2_1}.read.fields:find_integers",
+        field_encoder=f"{_V2_1}.write.field_encoder:field_encoder",
+        small_columns=f"{_V2_1}.write.column_group:SmallColumns",
+        flush_together=f"{_V2_1}.write.column_group:flush_together",
+    )
+
+
+FORMAT_VERSIONS = (
+    FileVersionSpec(
+        version=FileVersion("0.1"),
+        read_content="lance_core.datafile.legacy_metadata:read_legacy_metadata",
+        writer="lance_core.datafile.legacy_writer:open_legacy_writer",
+    ),
+    FileVersionSpec(
+        version=FileVersion("2.0"),
+        decode_field=f"{_V2_0}.fields:decode_field",
+        group_key=f"{_V2_0}.column_group:group_key",
+        decode_columns=f"{_V2_0}.column_group:decode_columns",
+        field_encoder=f"{_V2_0}.field_encoder:field_encoder",
+    ),
+    _with_page_layouts(FileVersion("2.1")),
+    _with_page_layouts(FileVersion("2.2")),
+)
+"""The file versions of the core."""

@@ -19,7 +19,6 @@ from lance_core.datafile.description import (
 )
 from lance_core.dataset.expressions.combine_chunks import with_joined_chunks
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.file.place import StorageOptions, located, refuse_namespace
 from lance_core.plugins import get_manager
@@ -73,8 +72,8 @@ class LanceFileReader:
         metadata = _inner_reader.metadata
         self._column_of = column_of(schema.fields, metadata.version)
         columns_there, early = len(metadata.columns), None
-        if len(self._column_of) != columns_there and metadata.version is FileVersion.V2_0:
-            early = column_of_early(schema.fields, metadata.columns)
+        if len(self._column_of) != columns_there and metadata.version.may_have_byte_lists:
+            early = column_of_early(schema.fields, metadata.version, metadata.columns)
         if early is not None:
             self._column_of = early
         elif len(self._column_of) != columns_there:

@@ -10,8 +10,9 @@ from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.encodings.kernels import ALL_LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
-from lance_core.encodings.version import FileVersion
-from lance_core.errors import PluginLoadError
+from lance_core.encodings.version import FileVersionSpec
+from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.file_version import FileVersion, StorableTypes, VersionFacts
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.plugin_calls import type_of
 from lance_core.store.base import StoreCapabilities
@@ -75,6 +76,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
         "take": _FUNCTION,
         "scalar_at": _FUNCTION,
     },
+    FileVersionSpec: {"version": ("a FileVersion or VersionFacts", _is(VersionFacts))},
     KernelSpec: {
         "loops": ("a dict of functions by name", _is(Mapping)),
         "rank": _NUMBER,
@@ -160,6 +162,55 @@ def _check_encoding(spec: EncodingSpec) -> None:
         raise PluginLoadError(f"decoder of {key!r} is not callable")
 
 
+def _check_file_version(spec: FileVersionSpec) -> None:
+    facts = spec.version
+    for name, (expected, test) in _FACTS.items():
+        value = getattr(facts, name)
+        if not test(value):
+            raise PluginLoadError(f"{name} of file version {facts.value!r} is not {expected}")
+    for name in _CODE_OF_VERSION:
+        code = getattr(spec, name)
+        if code is not None:
+            _check_factory(code, f"{facts.value}, {name}")
+    for first, second in (("group_key", "decode_columns"), ("small_columns", "flush_together")):
+        if (getattr(spec, first) is None) != (getattr(spec, second) is None):
+            raise PluginLoadError(f"file version {facts.value!r} needs both {first} and {second}")
+    try:
+        FileVersion.add(facts)
+    except InvalidInputError as error:
+        raise PluginLoadError(str(error)) from error
+
+
+def _is_pair(value: object) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(_is(int)(number) and 0 <= number < 1 << 16 for number in value)
+    )
+
+
+_PAIR: _Kind = ("a pair of 16-bit numbers", _is_pair)
+_FACTS: dict[str, _Kind] = {
+    "value": ("a text such as '2.1'", lambda value: isinstance(value, str) and bool(value)),
+    "footer": _PAIR,
+    "data_file": _PAIR,
+    "other_pairs": (
+        "a tuple of pairs of 16-bit numbers",
+        lambda value: isinstance(value, tuple) and all(map(_is_pair, value)),
+    ),
+    "aliases": ("a tuple of texts", _are_texts),
+    "stores": ("StorableTypes", _is(StorableTypes)),
+    "index_files": (
+        "None or the name of a file version of the format",
+        lambda value: value is None or value in [known.value for known in FileVersion],
+    ),
+}
+_CODE_OF_VERSION = (
+    *("read_content", "writer", "decode_field", "group_key", "decode_columns", "find_integers"),
+    *("field_encoder", "small_columns", "flush_together"),
+)
+
+
 def _check_kernels(spec: KernelSpec) -> None:
     _check_name(spec.name, "name of kernels")
     for name, loop in spec.loops.items():
@@ -198,6 +249,7 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     CommitHandlerSpec: _check_handler,
     ManifestStoreSpec: _check_manifest_store,
     EncodingSpec: _check_encoding,
+    FileVersionSpec: _check_file_version,
     KernelSpec: _check_kernels,
     IndexTypeSpec: _check_index_type,
 }

@@ -14,12 +14,14 @@ class KnownPlugin:
     """A plugin and its extra.
 
     ``schemes``: URL schemes of its stores, including schemes that only other programs use for these
-    stores. ``handlers``: names and URL suffixes of its commit handlers.
+    stores. ``handlers``: names and URL suffixes of its commit handlers. ``file_versions``: names of
+    the file versions that it reads and writes.
     """
 
     extra: str
     schemes: tuple[str, ...] = ()
     handlers: tuple[str, ...] = ()
+    file_versions: tuple[str, ...] = ()
 
 
 KNOWN_PLUGINS = (
@@ -54,3 +56,8 @@ EXTRA_OF_SCHEME = {scheme: known.extra for known in KNOWN_PLUGINS for scheme in 
 
 EXTRA_OF_HANDLER = {name: known.extra for known in KNOWN_PLUGINS for name in known.handlers}
 """The extra that installs a commit handler, by its name or URL suffix."""
+
+EXTRA_OF_FILE_VERSION = {
+    name: known.extra for known in KNOWN_PLUGINS for name in known.file_versions
+}
+"""The extra that installs what reads and writes a file version, by its name."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.encodings.kernels import KernelSpec
 from lance_core.encodings.registry import EncodingSpec
+from lance_core.encodings.version import FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
@@ -74,6 +75,7 @@ class Contribution:
     commit_handlers: tuple[CommitHandlerSpec, ...]
     manifest_stores: tuple[ManifestStoreSpec, ...]
     encodings: tuple[EncodingSpec, ...]
+    file_versions: tuple[FileVersionSpec, ...]
     kernels: tuple[KernelSpec, ...]
     index_types: tuple[IndexTypeSpec, ...]
 
@@ -209,6 +211,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_commit_handlers, CommitHandlerSpec)),
         tuple(_checked(hook.lance_manifest_stores, ManifestStoreSpec)),
         tuple(_checked(hook.lance_encodings, EncodingSpec)),
+        tuple(_checked(hook.lance_file_versions, FileVersionSpec)),
         tuple(_checked(hook.lance_kernels, KernelSpec)),
         tuple(_checked(hook.lance_index_types, IndexTypeSpec)),
     )

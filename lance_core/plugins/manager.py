@@ -13,12 +13,17 @@ from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
+from lance_core.encodings.version import FileVersion, FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
 from lance_core.index.spec import IndexTypeSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import without_collections
+from lance_core.on_demand import import_module, without_collections
 from lance_core.plugins.checked_results import encodings_of, kernels_of
-from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
+from lance_core.plugins.known_plugins import (
+    EXTRA_OF_FILE_VERSION,
+    EXTRA_OF_HANDLER,
+    EXTRA_OF_SCHEME,
+)
 from lance_core.plugins.loading import (
     Contribution,
     InstalledPlugins,
@@ -53,6 +58,7 @@ class _Collected:
     handler_suffixes: Offers[CommitHandlerSpec]
     handler_options: Mapping[str, str]
     encodings: EncodingRegistry
+    file_versions: Offers[FileVersionSpec]
     index_types: Offers[IndexTypeSpec]
     index_details: Offers[IndexTypeSpec]
 
@@ -67,7 +73,7 @@ class _Installed:
 
 
 class PluginManager:
-    """Finds stores, commit handlers, encodings and index types by key.
+    """Finds stores, commit handlers, encodings, file versions and index types by key.
 
     Plugins are the built-in plugin, entry points (unless ``entry_points`` is False or the
     environment variables `LANCE_CORE_PLUGINS` and `LANCE_CORE_DISABLE_PLUGINS` exclude them), and
@@ -125,7 +131,7 @@ class PluginManager:
 
     @property
     def encodings(self) -> EncodingRegistry:
-        """The encodings of all plugins, and the inner loops that they use."""
+        """The encodings and file versions of all plugins, and the inner loops that they use."""
         return self._all().encodings
 
     @property
@@ -183,6 +189,18 @@ class PluginManager:
         offers = self._all().index_details.get(details_key(type_url) or "")
         return None if offers is None else _only("indices of type", type_url, offers)
 
+    def file_version(self, version: FileVersion) -> FileVersionSpec:
+        """The descriptor of a file version.
+
+        Raises `PluginNotFoundError` or `PluginConflictError`.
+        """
+        every, what = self._all(), "file version"
+        if version.value not in every.file_versions:
+            known = dict.fromkeys(every.file_versions)
+            look = PluginLookup(what, version.value, known, EXTRA_OF_FILE_VERSION)
+            raise not_found(look, _left_out(every))
+        return _only(what, version.value, every.file_versions[version.value])
+
     def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec | IndexTypeSpec) -> str:
         """The name of the plugin that provides ``spec``, for error messages."""
         every = self._all()
@@ -237,6 +255,11 @@ class PluginManager:
                     *(f"{source}: disabled" for source in self._installed.disabled),
                 ],
                 kernel_table((str(c.source), spec) for c in every for spec in kernels_of(c)),
+                self.file_version,
+                import_module,
+            ),
+            file_versions=_offers(
+                (c.source, spec, spec.version.value) for c in every for spec in c.file_versions
             ),
             index_types=_offers(
                 (c.source, spec, plain_index_type(spec.name))

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from lance_core._pb import table_pb2
 from lance_core._version import __version__
+from lance_core.file_version import canonical_name
 from lance_core.lazy_dataclass import dataclass
-from lance_core.table.storage_version import canonical_name
 from lance_core.table.unknown_fields import unknown_fields
 
 

@@ -1,6 +1,6 @@
 """File versions in table metadata: number pairs in ``DataFile``, names in ``data_format``.
 
-This module has names and pairs only; the file readers and writers implement each version.
+The versions themselves, known and unknown ones, are those of `lance_core.file_version`.
 """
 
 from __future__ import annotations
@@ -8,25 +8,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.file_version import (
+    FileVersion,
+    VersionFacts,
+    canonical_name,
+    find_version,
+    version_of_pair,
+)
 
 DEFAULT = "2.2"
 """File version of new tables and new data files."""
 
-LEGACY = "0.1"
-
-_OLD_PAIRS = {(0, 0): "0.1", (0, 1): "0.1", (0, 2): "0.1", (0, 3): "2.0"}
-_NAMES = {"0.1": "0.1", "legacy": "0.1", "0.3": "2.0"}
-WRITABLE_PAIRS = {"0.1": (0, 2), "2.0": (2, 0), "2.1": (2, 1), "2.2": (2, 2)}
+OLDEST = "0.1"
+"""File version of tables whose manifests have none, and of tables that old releases mislabelled."""
 
 
 def name_of_pair(major: int, minor: int) -> str:
     """Canonical name, such as "2.0", of the version pair in a ``DataFile``; (0, 0) is "0.1"."""
-    return _OLD_PAIRS.get((major, minor)) or f"{major}.{minor}"
+    version = version_of_pair(major, minor)
+    return f"{major}.{minor}" if version is None else version.value
 
 
-def canonical_name(name: str) -> str:
-    """Canonical form of the name in ``data_format.version``; unknown names are unchanged."""
-    return _NAMES.get(name, name)
+def facts_of(name: str) -> VersionFacts:
+    """The facts of the version with a canonical name; an unknown one is taken for one like 2.2."""
+    version = find_version(name)
+    return VersionFacts(value=name, footer=(0, 0), data_file=(0, 0)) if version is None else version
 
 
 def common_version(names: Iterable[str]) -> str | None:
@@ -45,16 +51,19 @@ def common_version(names: Iterable[str]) -> str | None:
 
 
 def may_mix(one: str, other: str) -> bool:
-    """True if a table may have files of both versions; 0.1 cannot be mixed with another version."""
-    return one == other or (LEGACY not in (one, other) and {one, other} <= WRITABLE_PAIRS.keys())
+    """True if a table may have files of both versions, by `VersionFacts.may_mix` of each."""
+    if one == other:
+        return True
+    versions = find_version(one), find_version(other)
+    return all(version is not None and version.may_mix for version in versions)
 
 
 def check_supported(name: str) -> str:
-    """Return ``name`` if it is the canonical name of a version in `WRITABLE_PAIRS`.
+    """Return ``name`` if it is the canonical name of a known version.
 
     Raises `UnsupportedFeatureError` otherwise.
     """
-    if name not in WRITABLE_PAIRS:
+    if find_version(name) is None:
         raise UnsupportedFeatureError(
             f"unsupported data storage version {name!r}: this library cannot commit to the table"
         )
@@ -64,7 +73,7 @@ def check_supported(name: str) -> str:
 def check_requested(name: str) -> str:
     """Return ``name`` in canonical form. Raises `InvalidInputError` for an unknown version."""
     canonical = canonical_name(name)
-    if canonical not in WRITABLE_PAIRS:
-        known = ", ".join(WRITABLE_PAIRS)
+    if find_version(canonical) is None:
+        known = ", ".join(version.value for version in FileVersion)
         raise InvalidInputError(f"unknown data storage version {name!r}; known are {known}")
     return canonical

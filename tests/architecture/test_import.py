@@ -13,7 +13,6 @@ BUDGET_SECONDS = 0.060
 RUNS = 9
 
 IMPORTS_IN_FUNCTIONS = {
-    "lance_core.datafile.content": "a file has the metadata of one version",
     "lance_core.dataset.api": "`import lance_core` imports nothing but this module",
     "lance_core.dataset.expressions.filters": "a filter is SQL or of Arrow, or there is none",
     "lance_core.dataset.read.pruning": "it needs the parser of SQL only where there is a filter",

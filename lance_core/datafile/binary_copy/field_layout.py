@@ -65,14 +65,14 @@ def _columns(
 ) -> Iterator[ColumnLayout]:
     """The columns of ``field``, which is in the fields ``outer``."""
     has_parts = bool(field.children) and not field.is_packed_struct and not field.is_blob
-    is_2_0 = version is FileVersion.V2_0
-    if not has_parts or is_2_0:
+    parents = version.parents_have_columns
+    if not has_parts or parents:
         is_header = has_parts and field.is_struct
-        yield ColumnLayout(field.id, is_header, scale, not is_2_0 and _has_struct_of_lists(outer))
+        yield ColumnLayout(field.id, is_header, scale, not parents and _has_struct_of_lists(outer))
     if not has_parts:
         return
     below = scale
-    if field.is_list and is_2_0:
+    if field.is_list and parents:
         below = None
     elif pa.types.is_fixed_size_list(field.storage_type) and scale is not None:
         below = scale * field.storage_type.list_size

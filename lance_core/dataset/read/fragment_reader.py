@@ -26,7 +26,6 @@ from lance_core.schema import Field, described_in_file, wrap_chunks
 from lance_core.schema.blob import has_given_blobs, is_blob_v2
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
-from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import ValueMatches
@@ -161,8 +160,8 @@ def _place(field: Field, homes: Mapping[int, int], fragment: Fragment) -> int | 
 
 
 def _has_leaves_only(file: DataFile) -> bool:
-    """True from file version 2.1 on: leaf columns include the validity of structs around them."""
-    return file.file_version not in (LEGACY, "2.0")
+    """True if leaf columns include the validity of the structs around them."""
+    return not file.version_facts.parents_have_columns
 
 
 def check_count(

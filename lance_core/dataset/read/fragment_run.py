@@ -24,10 +24,11 @@ from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.window_sizing import WindowSizer
 from lance_core.encodings.decoding import RowRange, Rows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.file_version import facts_of_pair
 from lance_core.on_demand import lazy_module
 from lance_core.schema import wrap_chunks
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
-from lance_core.table.storage_version import LEGACY, name_of_pair
+from lance_core.table.storage_version import facts_of
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -109,8 +110,9 @@ def _join(snapshot: Snapshot, fields: Sequence[Field]) -> bool:
     parts = (part.storage_type for field in fields for part in field.walk())
     if any(map(pa.types.is_dictionary, parts)):
         return False
-    is_legacy = snapshot.manifest.storage_version == LEGACY
-    if not snapshot.root.store.has_views or snapshot.blobs_v2 or is_legacy:
+    if not snapshot.root.store.has_views or snapshot.blobs_v2:
+        return False
+    if not facts_of(snapshot.manifest.storage_version).joins_files:
         return False
     return not described_blobs(snapshot, fields)
 
@@ -212,7 +214,7 @@ def _joins(snapshot: Snapshot, layout: _Layout) -> bool:
     """True if fragments of ``layout`` can be read as one."""
     return all(
         len(fields) <= MAX_COLUMNS
-        and name_of_pair(major, minor) != LEGACY
+        and facts_of_pair(major, minor).joins_files
         and snapshot.store_of(snapshot.base(base)).has_views
         for fields, _, major, minor, base in layout
     )

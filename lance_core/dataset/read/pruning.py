@@ -19,7 +19,6 @@ from lance_core.dataset.read.projection import META_COLUMNS
 from lance_core.dataset.read.spans import FragmentSpans
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.on_demand import lazy_module
-from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -128,7 +127,7 @@ def condition_node(condition: Filter) -> Node | None:
 
 
 def _has_statistics(fragment: Fragment) -> bool:
-    return any(file.file_version == LEGACY for file in fragment.files)
+    return any(file.version_facts.has_page_statistics for file in fragment.files)
 
 
 class _FieldStatistics(NamedTuple):
@@ -145,7 +144,9 @@ def _statistics(
     for path in columns:
         field = field_at(snapshot, path)
         home = None if field is None else homes.get(field.id)
-        if field is not None and home is not None and fragment.files[home].file_version == LEGACY:
+        if field is None or home is None:
+            continue
+        if fragment.files[home].version_facts.has_page_statistics:
             by_file.setdefault(home, []).append((path, field))
     found: dict[Path, _FieldStatistics] = {}
     for number, wanted in by_file.items():

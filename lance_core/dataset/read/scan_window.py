@@ -32,7 +32,6 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows, packed_rows
 from lance_core.schema.empty_arrays import empty_table
-from lance_core.table.storage_version import LEGACY
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import RowSource, ScanPlan, Span
@@ -409,14 +408,16 @@ def _edges(source: RowSource, rows: Rows) -> Int64Array | None:
 def _dense(snapshot: Snapshot, source: RowSource, field: Field) -> float:
     """The rows of which one must be selected so that decoding all is faster for ``field``."""
     files = source.files
-    version = files[0].file_version if files else LEGACY
-    if snapshot.is_io_bound or version == LEGACY or field.children:
+    if not files or snapshot.is_io_bound or field.children:
+        return DENSE
+    version = files[0].version_facts
+    if version.has_batches:
         return DENSE
     if fixed_bytes((field,)) is None:
-        return DENSE if version == "2.0" else DENSE_TEXTS
+        return DENSE if version.has_values_in_place else DENSE_TEXTS
     if pa.types.is_fixed_size_list(field.storage_type):
         return DENSE
-    return 0 if version == "2.0" else DENSE_NUMBERS
+    return 0 if version.has_values_in_place else DENSE_NUMBERS
 
 
 def _groups(fields: tuple[Field, ...], num_rows: int) -> Iterator[tuple[Field, ...]]:

@@ -145,7 +145,7 @@ class Snapshot:
     @property
     def splits_structs(self) -> bool:
         """True if members of a struct may be in another file than the struct."""
-        return self.storage_version >= FileVersion.V2_2
+        return self.storage_version.splits_structs
 
     @cached_property
     def schema_with_descriptions(self) -> Schema:

@@ -40,11 +40,11 @@ def blob_options(base_paths: Iterable[BasePath], given: Mapping[str, Any]) -> Bl
 
 
 def stored_schema(data: pa.Schema, version: FileVersion, table: Schema | None) -> pa.Schema:
-    """The schema for storing ``data``: in files of version 2.2, blobs have version 2.
+    """The schema for storing ``data``: where files can have blobs of version 2, blobs have it.
 
     The exception is an append to a ``table`` with version 1 blobs.
     """
-    if version < FileVersion.V2_2:
+    if not version.stores.blobs_v2:
         return data
     if table is not None and any(field.is_blob for field in table.walk()):
         return data

@@ -15,7 +15,6 @@ from dataclasses import field
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.write.commit import commit
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import CommitUnknownError, LanceError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.functions import list_paths
@@ -101,7 +100,7 @@ def discard_data_files(root: TableRoot, fragments: Iterable[Fragment]) -> None:
             with contextlib.suppress(Exception):
                 path = data_file_path(file.path)
                 root.store.delete(path)
-                if file.file_version >= FileVersion.V2_2.value:
+                if file.version_facts.stores.blobs_v2:
                     for blobs in list_paths(root.store, path.removesuffix(".lance")):
                         root.store.delete(blobs)
 

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
-from lance_core.datafile.file_output import FileOptions, FileWriteResult, check_positive
+from lance_core.datafile.file_output import (
+    FileOptions,
+    FileOutput,
+    FileWriteResult,
+    check_positive,
+)
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.writer import FieldGroup, FileWriter
 from lance_core.dataset.blobs.external import ExternalBlobs
@@ -21,10 +26,10 @@ from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
-from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError
+from lance_core.encodings.version import resolved
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import lazy_module
+from lance_core.on_demand import import_module
 from lance_core.schema import Schema, given_to_files, has_blobs_v2
 from lance_core.schema.align import align_batch
 from lance_core.store.base import ObjectWriter
@@ -33,11 +38,7 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path
 
 if TYPE_CHECKING:
-    from lance_core.datafile import legacy_writer
-    from lance_core.datafile.legacy_writer import LegacyFileWriter
     from lance_core.table.manifest_parts import BasePath
-else:
-    legacy_writer = lazy_module("lance_core.datafile.legacy_writer")
 
 DEFAULT_MAX_ROWS_PER_FILE = 1024 * 1024
 DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
@@ -160,7 +161,7 @@ class _FragmentWriter:
         limits = page_limits(schema.num_fields, files.data_cache_bytes, files.max_page_bytes)
         self._row_bits = schema.row_bits()
         self._min_part_bytes = limits.flush_bytes // 8
-        self._file: FileWriter | LegacyFileWriter | None = None
+        self._file: FileOutput | None = None
         self._side: SideFiles | None = None
         self._name = ""
 
@@ -236,12 +237,16 @@ class _FragmentWriter:
             raise
         self._progress.begin(FragmentMetadata(0, [GivenDataFile(self._name, [])], 0))
 
-    def _open(self, target: ObjectWriter) -> FileWriter | LegacyFileWriter:
-        files = self._options.files
-        if files.version is FileVersion.V0_1:
-            return legacy_writer.LegacyFileWriter(target, self._schema, files)
-        registry = self._root.registry
-        return FileWriter(target, self._schema, files, registry=registry, blobs=self._side)
+    def _open(self, target: ObjectWriter) -> FileOutput:
+        files, registry = self._options.files, self._root.registry
+        spec = registry.file_version(files.version)
+        if spec.writer is None:
+            raise UnsupportedFeatureError(f"files of version {files.version} cannot be written")
+        open_file = resolved(spec.writer, import_module)
+        output: FileOutput = open_file(
+            target, self._schema, files, registry=registry, blobs=self._side
+        )
+        return output
 
     def _finish(self) -> None:
         assert self._file is not None
@@ -254,7 +259,7 @@ class _FragmentWriter:
         self._done.append(fragment)
         self._progress.complete(FragmentMetadata.of(fragment, written.num_rows))
 
-    def _finished(self, file: FileWriter | LegacyFileWriter) -> FileWriteResult:
+    def _finished(self, file: FileOutput) -> FileWriteResult:
         """Finish the side files and then the file, which references them."""
         if self._side is None:
             return file.finish()

@@ -51,7 +51,7 @@ def write_rows(
     """
     schema = schema or snapshot.schema
     version = version or snapshot.storage_version
-    if version is FileVersion.V0_1:
+    if version.has_table_dictionaries:
         known = (in_dictionaries(batch, snapshot.schema) for batch in batches)
         reader = pa.RecordBatchReader.from_batches(schema.to_arrow(), known)
         batches, schema = with_dictionaries(reader, schema)

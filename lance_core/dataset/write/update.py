@@ -160,8 +160,8 @@ class _NewColumn:
         return array
 
     def _encoded(self, array: pa.Array, version: FileVersion) -> pa.Array:
-        """``array`` with a dictionary; in files of version 0.1 that of the table."""
-        if version is FileVersion.V0_1:
+        """``array`` with a dictionary, that of the table if the manifest has one."""
+        if version.has_table_dictionaries:
             return in_dictionary(array, self.field)
         kind = self.field.storage_type
         try:

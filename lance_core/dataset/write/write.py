@@ -251,13 +251,12 @@ class _Job:
             merged = _merged_schema(base, mode, arrow)
             table = merged or table
         if table is not None:
-            # A 0.1 fragment must have all columns: its readers support no missing ones.
-            partial = version is not FileVersion.V0_1
+            partial = version.has_partial_files
             stored = append_schema(table, arrow, allow_subschema=partial)
         else:
             stored = Schema.from_arrow(arrow)
         check_storable(stored, version.value)
-        if version is FileVersion.V0_1:
+        if version.has_table_dictionaries:
             reader, stored = with_dictionaries(reader, stored)
         given = {name: value for name, value in arguments.items() if value is not None}
         new_bases = _initial_bases(given.get("initial_bases"), base)
@@ -369,9 +368,10 @@ def _merged_schema(base: Snapshot | None, mode: str, data: pa.Schema) -> Schema 
     new = None if base is None else missing_fields(base.schema, data)
     if base is None or not new:
         return None
-    if base.storage_version is FileVersion.V0_1:
+    if not base.storage_version.has_partial_files:
         raise UnsupportedFeatureError(
-            f"column {new[0].name!r} cannot be added to a table of file version 0.1 by an append"
+            f"column {new[0].name!r} cannot be added to a table of file version "
+            f"{base.storage_version} by an append"
         )
     first_id, structs = base.next_field_id, base.splits_structs
     return evolution.add_fields(base.schema, new, first_id, into_structs=structs).schema

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, EncodingSpec
-from lance_core.encodings.version import FileVersion
+from lance_core.encodings.version import FIRST_WITH_VALUE_ENCODINGS, FileVersion
 from lance_core.errors import (
     InvalidInputError,
     PluginConflictError,
@@ -74,7 +74,7 @@ class ValueEncodingSpec(EncodingSpec):
     distribution: str
     accepts: Callable[[pa.DataType], bool]
     block_values: int = 1 << 16
-    min_file_version: FileVersion = FileVersion.V2_0
+    min_file_version: FileVersion = FIRST_WITH_VALUE_ENCODINGS
     family: EncodingFamily = EncodingFamily.VALUES
 
     def __post_init__(self) -> None:

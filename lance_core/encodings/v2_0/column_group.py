@@ -7,7 +7,7 @@ decoded to one array of the rows of all columns, which is split.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.split import split_array
 from lance_core.encodings.arrow.strings import Spans, variable_arrays
 from lance_core.encodings.decoding import Int64Array, RowRange, run_interleaved
+from lance_core.encodings.page import GroupKey
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.encodings.v2_0.page_shapes import (
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
-    from lance_core.encodings.page import Page
+    from lance_core.encodings.page import Column, Page
+    from lance_core.schema import Field
     from lance_core.store.range_arrays import JoinSlices
 
 MAX_COPIED_ROWS = 1 << 14
@@ -62,6 +64,33 @@ class GroupShape(NamedTuple):
     def is_copied(self) -> bool:
         """False if a group of them may be read without a copy."""
         return self.nullability not in ("no_nulls", "all_nulls")
+
+
+def group_key(
+    field: Field, parts: Sequence[tuple[Field, Page]], context: DecodeContext
+) -> GroupKey | None:
+    """See `lance_core.encodings.dispatch.group_key`; fields with children are decoded alone."""
+    if field.children:
+        return None
+    page = parts[0][1]
+    shape = group_shape(page.encoding, field.storage_type)
+    if shape is None:
+        return None
+    # For some rows, all bytes between them are read.
+    most = min(max_page_bytes(shape, page.num_rows), context.coalesce_gap)
+    return GroupKey(shape, most, shape.is_copied)
+
+
+def decode_columns(
+    field: Field,
+    column_of: Mapping[int, int],
+    joined: Sequence[Column],
+    key: Any,
+    rows: AnyRows,
+    context: DecodeContext,
+) -> Decoding[list[list[pa.Array]]]:
+    """See `lance_core.encodings.dispatch.decode_columns`."""
+    return decode_pages(joined[0].pages, key, field.storage_type, rows, context)
 
 
 def group_shape(encoding: Any, type_: pa.DataType) -> GroupShape | None:

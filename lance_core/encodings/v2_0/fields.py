@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
+from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.encodings.v2_0.blob import BlobPlan
 from lance_core.encodings.v2_0.byte_lists import ByteListPlan, is_byte_lists
@@ -21,8 +22,9 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
+    from lance_core.encodings.decoding import Decoding
     from lance_core.encodings.page import Column
     from lance_core.encodings.registry import EncodingRegistry
     from lance_core.schema import Field
@@ -40,10 +42,13 @@ def decode_field(
     field: Field,
     column_of: Mapping[int, int],
     columns: Sequence[Column],
-    rows: Rows,
+    rows: AnyRows,
     context: DecodeContext,
 ) -> Decoding[list[pa.Array]]:
     """The 2.0 implementation of `lance_core.encodings.dispatch.decode_field`."""
+    if isinstance(rows, OrderedRows):
+        distinct = decode_field(field, column_of, columns, rows.distinct, context)
+        return (yield from reorder(distinct, rows))
     if isinstance(rows, RowIndices):
         rows = packed_rows(rows.values)
     if not len(rows):

@@ -8,10 +8,11 @@ from types import MappingProxyType
 
 from lance_core._pb import table_pb2
 from lance_core.errors import CorruptFileError
+from lance_core.file_version import VersionFacts, facts_of_pair
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.manifest_parts import BasePath
 from lance_core.table.paths import check_relative, data_file_path
-from lance_core.table.storage_version import LEGACY, name_of_pair
+from lance_core.table.storage_version import name_of_pair
 from lance_core.table.unknown_fields import unknown_fields
 
 TOMBSTONE = -2
@@ -44,12 +45,17 @@ class DataFile:
         return name_of_pair(self.file_major_version, self.file_minor_version)
 
     @property
+    def version_facts(self) -> VersionFacts:
+        """The facts of the file version; an unknown version is taken for one like 2.2."""
+        return facts_of_pair(self.file_major_version, self.file_minor_version)
+
+    @property
     def trusted_size(self) -> int | None:
         """File size in bytes that readers can rely on; None if unknown or not reliable.
 
         Releases around 1.0 recorded a size for 0.1 files that excludes the metadata of pages.
         """
-        return None if self.file_version == LEGACY else self.file_size_bytes
+        return self.file_size_bytes if self.version_facts.has_file_sizes else None
 
     def store_path(self, base: BasePath | None = None) -> str:
         """Path of the file below its base, the `BasePath` with ``base_id`` (None: this table).
@@ -66,7 +72,7 @@ class DataFile:
         In 0.1 files the index is a row of the page table: the field id minus the first field id.
         Raises `CorruptFileError` if ``fields`` and ``column_indices`` contradict each other.
         """
-        if self.file_version == LEGACY and not self.column_indices:
+        if not self.column_indices and not self.version_facts.has_column_indices:
             return {id_: id_ - self.fields[0] for id_ in self.fields if id_ >= self.fields[0] >= 0}
         if len(self.fields) != len(self.column_indices):
             raise CorruptFileError(

@@ -30,7 +30,7 @@ from lance_core.schema.dictionary_values import (
 from lance_core.schema.field import DictionaryValues, Field
 from lance_core.schema.tree import Schema
 from lance_core.table.manifest.manifest import Manifest, join, section_positions, split
-from lance_core.table.storage_version import LEGACY
+from lance_core.table.storage_version import facts_of
 
 _TAIL = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")
@@ -100,7 +100,7 @@ def serialize_manifest_file(file: ManifestFile) -> bytes:
 
 def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:
     """The manifest of a 0.1 table with the values of its dictionary fields, read from ``view``."""
-    if manifest.storage_version != LEGACY:
+    if not facts_of(manifest.storage_version).has_table_dictionaries:
         return manifest
     fields = [f for f in dictionaries(manifest.schema) if f.dictionary and f.dictionary.length]
     if not fields:
@@ -123,24 +123,25 @@ def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
     Releases before 1.0 also wrote values for 2.0 tables, which no reader uses. Their positions
     would be wrong in the new file and are set to zero.
     """
+    stores_values = facts_of(manifest.storage_version).has_table_dictionaries
     parts: list[bytes] = []
     position = 0
     places: dict[int, DictionaryValues] = {}
     for field in dictionaries(manifest.schema):
-        if manifest.storage_version != LEGACY:
+        if not stores_values:
             places[field.id] = DictionaryValues(0, 0)
             continue
         if field.dictionary_values is None:
             raise UnsupportedFeatureError(
                 f"the values of the dictionary column {field.name!r} are unknown, but the manifest "
-                "of a table of file version 0.1 must contain them"
+                f"of a table of file version {manifest.storage_version} must contain them"
             )
         content, places[field.id] = serialize_values(field.dictionary_values, position)
         parts.append(content)
         position += len(content)
 
     def place(field: Field) -> Field:
-        if field.dictionary is None and manifest.storage_version != LEGACY:
+        if field.dictionary is None and not stores_values:
             return field
         return dataclasses.replace(field, dictionary=places[field.id])
 

@@ -17,7 +17,7 @@ from lance_core.table.fragments.fragment_list import FragmentList, without_count
 from lance_core.table.manifest import feature_flags
 from lance_core.table.manifest.feature_flags import NO_FLAGS, FeatureFlags
 from lance_core.table.manifest_parts import BasePath, DataFormat, WriterVersion
-from lance_core.table.storage_version import LEGACY
+from lance_core.table.storage_version import OLDEST
 from lance_core.table.unknown_fields import parse, unknown_fields
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -127,7 +127,7 @@ class Manifest:
             return self.data_format.file_version
         found = {file.file_version for fragment in self.fragments for file in fragment.files}
         is_v2 = self.flags.writer & feature_flags.V2_FORMAT_DEPRECATED
-        return max(found, default=_FIRST_V2 if is_v2 else LEGACY)
+        return max(found, default=_FIRST_V2 if is_v2 else OLDEST)
 
     @classmethod
     def from_parts(cls, parts: ManifestParts) -> Manifest:

@@ -23,10 +23,11 @@ from lance_core.table.manifest_parts import THIS_LIBRARY, DataFormat, WriterVers
 from lance_core.table.paths import DETACHED
 from lance_core.table.storage_version import (
     DEFAULT,
-    LEGACY,
+    OLDEST,
     check_requested,
     check_supported,
     common_version,
+    facts_of,
 )
 from lance_core.table.transactions.operations.overwrite import Overwrite
 from lance_core.table.transactions.transaction import Transaction
@@ -94,7 +95,8 @@ def apply(base: ManifestFile | None, transaction: Transaction, facts: CommitFact
 
 def _schema(base: ManifestFile | None, transaction: Transaction, draft: Draft) -> Schema:
     """The schema of the new version; dictionary columns of a 0.1 table keep their stored values."""
-    if draft.storage_version != LEGACY or base is None:
+    version = draft.storage_version
+    if base is None or version is None or not facts_of(version).has_table_dictionaries:
         return draft.schema
     if isinstance(transaction.operation, Overwrite):
         return draft.schema  # a new field may have the id of an old field
@@ -129,7 +131,7 @@ def _draft(base: ManifestFile | None, transaction: Transaction, facts: CommitFac
     )
     if overwrites and requested is not None:
         return dataclasses.replace(draft, storage_version=requested)
-    doubtful = base.manifest.data_format is None or draft.storage_version == LEGACY
+    doubtful = base.manifest.data_format is None or draft.storage_version == OLDEST
     if doubtful and not overwrites:
         return dataclasses.replace(draft, storage_version=_real_version(base.manifest))
     return draft
@@ -143,9 +145,9 @@ def _real_version(manifest: Manifest) -> str:
 
 def _data_format(base: ManifestFile | None, draft: Draft) -> DataFormat:
     version = check_supported(draft.storage_version or DEFAULT)
-    if draft.mixed_file_versions and version == LEGACY:
+    if draft.mixed_file_versions and not facts_of(version).may_mix:
         raise InvalidInputError(
-            "a table that may hold files of several versions cannot be one of version 0.1"
+            f"a table that may hold files of several versions cannot be one of version {version}"
         )
     for file in (draft.source, base):
         known = None if file is None else file.manifest.data_format

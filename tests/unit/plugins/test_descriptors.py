@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lance_core.encodings.version import FileVersion
+from lance_core.encodings.version import FileVersion, FileVersionSpec, VersionFacts
 from lance_core.hookspecs import (
     CommitHandlerSpec,
     EncodingSpec,
@@ -46,12 +46,32 @@ MAKERS: dict[str, tuple[type, dict[str, Any]]] = {
         EncodingSpec,
         {"key": "v", "min_file_version": FileVersion.V2_1, "decoder": nothing},
     ),
+    "lance_file_versions": (FileVersionSpec, {"version": FileVersion.V2_1}),
     "lance_kernels": (KernelSpec, {"name": "v", "loops": {}}),
     "lance_index_types": (
         IndexTypeSpec,
         {"name": "v", "label": "V", "details_url": "/example.V", "factory": nothing},
     ),
 }
+
+FACTS: dict[str, Any] = {"value": "9.7", "footer": (9, 7), "data_file": (9, 7)}
+WRONG_FACTS = [
+    VersionFacts(**{**FACTS, **wrong})
+    for wrong in (
+        {"value": ""},
+        {"value": "2.1"},
+        {"footer": (9,)},
+        {"footer": (2, 1)},
+        {"data_file": (9, 1 << 16)},
+        {"other_pairs": ((0, 3),)},
+        {"other_pairs": (0, 3)},
+        {"aliases": "old"},
+        {"aliases": ("legacy",)},
+        {"stores": {}},
+        {"index_files": "9.7"},
+    )
+]
+"""Facts of a file version that are malformed, or those of a version of the format."""
 
 WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
     "lance_object_stores": {
@@ -84,6 +104,14 @@ WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
         "family": [None, "x"],
         "take": [3],
         "scalar_at": ["text"],
+    },
+    "lance_file_versions": {
+        "version": [None, "2.1", 3, *WRONG_FACTS],
+        "read_content": ["module", 3],
+        "writer": ["module", 3],
+        "decode_field": ["module", 3],
+        "group_key": ["module", nothing],
+        "small_columns": ["module", nothing],
     },
     "lance_kernels": {
         "name": [None],
@@ -156,7 +184,15 @@ def test_a_field_of_a_wrong_type_is_named_with_its_hook(
     text = message(hook, lambda: [kind(**{**fields, field: value})])
     assert text.startswith(f"{hook}: ")
     words = {"url_suffix": "URL suffix", "loops": "kernel", "factory": "factory"}
-    names = (field, words.get(field, field), field.removesuffix("s"), "options", "encoding", "type")
+    names = (
+        field,
+        "file version",
+        words.get(field, field),
+        field.removesuffix("s"),
+        "options",
+        "encoding",
+        "type",
+    )
     assert any(name in text for name in names)
 
 

@@ -110,8 +110,8 @@ def why_no_pages(
     Unlike `why_not`, this allows deleted rows and columns in several files.
     """
     version = version or snapshot.storage_version
-    if version is FileVersion.V0_1:
-        return "files of version 0.1 have no pages that can be copied"
+    if not version.copies_pages:
+        return f"files of version {version} have no pages that can be copied"
     for part in snapshot.schema.walk():
         if part.is_blob or part.id in snapshot.blobs_v2:
             return f"column {part.name!r} has blobs, which are stored outside of pages"
@@ -138,7 +138,7 @@ def copy_fragments(
     load(Part.FILES)
     load(Part.NEW_FILES)
     load(Part.COPIES)
-    load(Part.NEW_FILES_2_0 if writing.version is FileVersion.V2_0 else Part.NEW_FILES_2_1)
+    snapshot.root.registry.encoders(writing.version)
     counts = CopyCounts()
     first = len(writing.done)
     for group in _groups(snapshot, fragments, writing):

@@ -32,7 +32,6 @@ from lance_core.dataset.write.fragment_writer import (
 )
 from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
 from lance_core.encodings.decoding import RowRange
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import CompactionError, CorruptFileError
 from lance_core.schema import check_storable, has_blobs
 from lance_core.table.fragments.fragment import Fragment
@@ -160,7 +159,7 @@ def _encoded(
     found = scan_windows if settings.batch_size is None else scan_batches
     batches = _counted(found(snapshot, plan), advance)
     schema = snapshot.schema
-    if version is FileVersion.V0_1:
+    if version.has_table_dictionaries:
         reader = pa.RecordBatchReader.from_batches(plan.projection.schema, batches)
         batches, schema = with_dictionaries(reader, schema)
     columns = len(schema.fields)
@@ -184,13 +183,13 @@ def _may_group(
 ) -> bool:
     """True if the fields can be written one group after the other.
 
-    Not if rows must stay together: in batches or in files of a chosen size, in 0.1 files, and with
-    blobs. A remote store would be asked again for each group.
+    Not if rows must stay together: in batches or in files of a chosen size, in files of a version
+    that does not support it, and with blobs. A remote store would be asked again for each group.
     """
     if settings.batch_size is not None or settings.max_bytes_per_file is not None:
         return False
-    versions = {snapshot.storage_version, settings.file_version}
-    if FileVersion.V0_1 in versions or snapshot.is_io_bound:
+    versions = (snapshot.storage_version, settings.file_version)
+    if not all(one.groups_fields for one in versions) or snapshot.is_io_bound:
         return False
     if any(map(has_blobs, snapshot.schema.fields)):
         return False

@@ -23,7 +23,6 @@ from lance_core.dataset.read.fragment_reuse import fragment_reuse
 from lance_core.dataset.read.stored_indices import open_index
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import ResultTooLargeError
 from lance_core.index.base import IndexPart, RowMap
 from lance_core.index.files import IndexOutput, Progress, no_progress
@@ -187,9 +186,7 @@ class SegmentWriter:
 
         Raises `ResultTooLargeError` if there is not enough memory.
         """
-        version, root = self.snapshot.storage_version, self.snapshot.root
-        if version is FileVersion.V0_1:  # files of indices have no older version
-            version = FileVersion.V2_0
+        version, root = self.snapshot.storage_version.for_indices, self.snapshot.root
         path, paths = f"{INDICES}/{draft.uuid}", self.files.others
         with IndexOutput(root.store, path, root.registry, version, paths, self.progress) as output:
             try:

@@ -30,7 +30,6 @@ from lance_core.dataset.write.schema_evolution.column_files import (
 )
 from lance_core.dataset.write.schema_evolution.udf import BatchUDF, BatchUDFCheckpoint, Transform
 from lance_core.dataset.write.schema_evolution.udf import as_transform as _as_transform
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
     InvalidInputError,
     ObjectNotFoundError,
@@ -91,7 +90,7 @@ def _schema_of_nulls(transforms: Any) -> pa.Schema | None:
 
 def _schema_of_null_expressions(snapshot: Snapshot, transform: Transform) -> pa.Schema | None:
     """The schema of the results if all expressions are NULL for all rows, and need no files."""
-    if not isinstance(transform, Mapping) or snapshot.storage_version is FileVersion.V0_1:
+    if not isinstance(transform, Mapping) or not snapshot.storage_version.has_partial_files:
         return None
     plan, schema = _computed(snapshot, transform, BATCH_ROWS)
     one_row = zero_column_table(1)
@@ -116,7 +115,7 @@ def add_null_columns(
             raise SchemaMismatchError(
                 f"All-null columns must be nullable, but field {field.name!r} is not."
             )
-    if snapshot.storage_version is FileVersion.V0_1:
+    if not snapshot.storage_version.has_partial_files:
         raise UnsupportedFeatureError("Cannot add all-null columns to legacy dataset version.")
     added = added_fields(snapshot, new, snapshot.next_field_id)
     with discard_on_failure(snapshot.root) as files:

@@ -31,7 +31,6 @@ from lance_core.dataset.write.fragment_writer import (
     WriteOptions,
     write_fragments,
 )
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema, check_storable
@@ -81,12 +80,12 @@ class ColumnFiles:
         """
         version = self.snapshot.storage_version
         check_storable(self.schema, version.value)
-        if version is FileVersion.V0_1:
+        if version.has_table_dictionaries:
             for field in self.schema.walk():
                 if field.logical_type.startswith("dict:"):
                     raise UnsupportedFeatureError(
                         f"column {field.name!r}: a dictionary column cannot be added to a table of "
-                        "file version 0.1"
+                        f"file version {version}"
                     )
 
     def write_all(
@@ -134,8 +133,8 @@ class ColumnFiles:
     def _options(self, fragment: Fragment) -> WriteOptions:
         snapshot = self.snapshot
         files = FileOptions(snapshot.storage_version)
-        if files.version is FileVersion.V0_1:
-            # Readers of 0.1 read the same batch from all files of a fragment.
+        if files.version.has_batches:
+            # Readers read the same batch from all files of a fragment.
             rows = snapshot.reader(fragment.files[0]).rows_per_group
             files = replace(files, max_rows_per_group=rows or files.max_rows_per_group)
         blobs = BlobOptions.of_moved_rows(snapshot.manifest.base_paths)

@@ -19,8 +19,8 @@ from lance_core.dataset.write.schema_evolution.column_files import (
 )
 from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError
+from lance_core.file_version import FileVersion, NullableTypes
 from lance_core.schema.evolution import ExtendedSchema
 from lance_core.schema.extension import storage_of
 from lance_core.table.fragments.fragment import Fragment
@@ -99,12 +99,13 @@ class _Joining(AddedColumns):
 
 def _check_nulls(rows: pa.Table, version: FileVersion) -> None:
     """Raise `SchemaMismatchError` for a null that files of ``version`` cannot store."""
-    if version >= FileVersion.V2_1:
+    nullable = version.stores.nulls
+    if nullable is NullableTypes.ALL:
         return
     for field, column in zip(rows.schema, rows.columns, strict=True):
         arrow = storage_of(field.type)
-        if version is FileVersion.V0_1:
-            kept = any(test(arrow) for test in _NULLS_IN_0_1)
+        if nullable is NullableTypes.TEXTS:
+            kept = any(test(arrow) for test in _TEXTS)
         else:
             kept = not pa.types.is_struct(arrow)
         if column.null_count and not kept:
@@ -114,4 +115,4 @@ def _check_nulls(rows: pa.Table, version: FileVersion) -> None:
             )
 
 
-_NULLS_IN_0_1 = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)

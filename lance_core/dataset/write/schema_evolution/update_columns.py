@@ -23,7 +23,6 @@ from lance_core.dataset.write.schema_evolution.column_files import (
 from lance_core.dataset.write.schema_evolution.join import LeftKeys, RightRows, right_column
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema, is_blob_v2
@@ -79,8 +78,11 @@ def update_columns(
 
 def _schema(snapshot: Snapshot, given: pa.Schema, right_on: str) -> Schema:
     """The fields of the table that ``given`` has new values for."""
-    if snapshot.storage_version is FileVersion.V0_1:
-        raise UnsupportedFeatureError("columns of a table of file version 0.1 cannot be updated")
+    version = snapshot.storage_version
+    if not version.has_partial_files:
+        raise UnsupportedFeatureError(
+            f"columns of a table of file version {version} cannot be updated"
+        )
     keys = right_column(given, right_on)
     names = [name for name in given.names if name != keys]
     for name in names:

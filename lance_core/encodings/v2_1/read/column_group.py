@@ -47,7 +47,9 @@ MAX_NESTED_BYTES = 256 << 10
 longer than a plan of its own."""
 
 
-def group_key(field: Field, parts: Sequence[tuple[Field, Page]]) -> GroupKey | None:
+def group_key(
+    field: Field, parts: Sequence[tuple[Field, Page]], context: DecodeContext
+) -> GroupKey | None:
     """See `lance_core.encodings.dispatch.group_key`."""
     type_ = field.storage_type
     if not field.children:
