@@ -1,4 +1,4 @@
-"""The built-in plugin: stores, handlers, encodings, file versions, kernels and index types.
+"""The built-in plugin: stores, handlers, encodings, file versions and kernels.
 
 They use the same hooks as all other plugins.
 """
@@ -18,12 +18,10 @@ from lance_core.hookspecs import (
     CommitHandlerSpec,
     EncodingSpec,
     FileVersionSpec,
-    IndexTypeSpec,
     KernelSpec,
     ObjectStoreSpec,
     hookimpl,
 )
-from lance_core.index.spec import SCALAR_TYPES
 from lance_core.store import memory
 from lance_core.store.local import store as local
 
@@ -91,9 +89,3 @@ def lance_file_versions() -> Iterable[FileVersionSpec]:
 def lance_kernels() -> Iterable[KernelSpec]:
     """Implementations of all inner loops with numpy and Arrow."""
     return [NUMPY_KERNELS]
-
-
-@hookimpl
-def lance_index_types() -> Iterable[IndexTypeSpec]:
-    """The scalar index types of the format."""
-    return SCALAR_TYPES

@@ -236,7 +236,9 @@ def _index_lines(options: argparse.Namespace) -> Iterator[str]:
         )
         yield f"{_in_line(index.name)}: {index.index_type} of {columns}, {size}"
         if index.index_type == "Unknown":
-            yield f"  not used: the type {_in_line(index.type_url)} or its version is not known"
+            remedy = get_manager().missing_index_type(index.type_url)
+            url, end = _in_line(index.type_url), "" if remedy is None else f": {remedy}"
+            yield f"  not used: the type {url} or its version is not known{end}"
         rows = table.count_rows()
         yield f"  {index.num_rows_indexed} of {rows} rows indexed, segments: {len(index.segments)}"
         yield from _segment_lines(table, index)

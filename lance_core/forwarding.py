@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -19,13 +19,16 @@ from typing import Any
 from lance_core.errors import PluginNotFoundError
 
 
-def forward(module: str, target: str, *, extra: str) -> Callable[[str], Any]:
+def forward(
+    module: str, target: str, *, extra: str, in_core: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """The ``__getattr__`` of ``module``, whose names and sub-modules are those of ``target``.
 
     ``target``: the package that ``extra`` of lance-core installs. Without it, every use of a name
-    or sub-module raises `PluginNotFoundError`. The module must set ``__path__`` to an empty list.
+    or sub-module raises `PluginNotFoundError`. ``in_core``: the sub-modules that have moved within
+    the core, and their new names. The module must set ``__path__`` to an empty list.
     """
-    finder = _MovedModules(module, target, extra)
+    finder = _MovedModules(module, target, extra, in_core or {})
     # Before the finder of files: it would load the files of a forwarded package a second time.
     sys.meta_path.insert(0, finder)
     return finder.attribute
@@ -34,15 +37,19 @@ def forward(module: str, target: str, *, extra: str) -> Callable[[str], Any]:
 class _MovedModules(MetaPathFinder, Loader):
     """Finds the modules below ``module`` as those below ``target``."""
 
-    def __init__(self, module: str, target: str, extra: str) -> None:
+    def __init__(self, module: str, target: str, extra: str, in_core: Mapping[str, str]) -> None:
         self._module = module
         self._target = target
         self._extra = extra
+        self._in_core = in_core
 
     def attribute(self, name: str) -> Any:
         """The attribute ``name`` of the target; raises `AttributeError` if it has none."""
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
+        if name in self._in_core:
+            self._warn(f".{name}")
+            return importlib.import_module(self._in_core[name])
         self._require_target()
         value = getattr(importlib.import_module(self._target), name)
         if name != "__all__":
@@ -56,15 +63,19 @@ class _MovedModules(MetaPathFinder, Loader):
         name = fullname.removeprefix(self._module)
         if name == fullname or not name.startswith("."):
             return None
-        self._require_target()
-        found = importlib.util.find_spec(self._target + name)
+        if name[1:] not in self._in_core:
+            self._require_target()
+        found = importlib.util.find_spec(self._new_name(name))
         return None if found is None else ModuleSpec(fullname, self)
 
     def exec_module(self, module: ModuleType) -> None:
         """Replace the new, empty module by the module of the target."""
         name = module.__name__.removeprefix(self._module)
-        sys.modules[module.__name__] = importlib.import_module(self._target + name)
+        sys.modules[module.__name__] = importlib.import_module(self._new_name(name))
         self._warn(name)
+
+    def _new_name(self, name: str) -> str:
+        return self._in_core.get(name[1:], self._target + name)
 
     def _require_target(self) -> None:
         if importlib.util.find_spec(self._target) is None:
@@ -74,6 +85,6 @@ class _MovedModules(MetaPathFinder, Loader):
             )
 
     def _warn(self, name: str) -> None:
-        text = f"{self._module}{name} has moved to {self._target}{name}"
+        text = f"{self._module}{name} has moved to {self._new_name(name)}"
         # The caller of `attribute` or `exec_module`; frames of the import system do not count.
         warnings.warn(text, DeprecationWarning, stacklevel=3)

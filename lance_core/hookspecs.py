@@ -9,8 +9,8 @@ A plugin is a module (or any object) with functions that have the names below an
 All hooks are providers: they take no arguments and return descriptors. They are called once, at the
 first look-up in a process. Descriptors are immutable and cheap to create: the entry module imports
 no SDK. The ``factory`` of a descriptor, a callable or text of the form ``"module:attribute"``,
-imports the SDK when the factory is called. The built-in stores, handlers, encodings, kernels and
-index types use the same hooks (`lance_core.builtin`).
+imports the SDK when the factory is called. The built-in stores, handlers, encodings and
+kernels use the same hooks (`lance_core.builtin`).
 
 A plugin is ignored as a whole if it raises an error, returns anything but descriptors, or has a
 hook that is not in this file; the error of a failed look-up lists ignored plugins. If two plugins

@@ -222,7 +222,7 @@ class LanceScanner(ArrowInstance):
     def _steps(
         self, plan: ScanPlan, verbose: bool = False, count_rows: bool = False
     ) -> list[plan_text.PlanStep]:
-        return plan_text.plan_steps(self._snapshot, plan, self._options.filter, verbose, count_rows)
+        return plan_text.plan_steps(self._snapshot, plan, self._options, verbose, count_rows)
 
     @staticmethod
     def from_dataset(*args: Any, **kwargs: Any) -> NoReturn:

@@ -1,1 +1,1 @@
-"""Secondary indices: the contract of index types, their files, and the built-in types."""
+"""Secondary indices: the contract of index types, and the tools that they are written with."""

@@ -29,7 +29,7 @@ _OF_THIS_PROJECT = {"lance-core", *(f"lance-core-{plugin.extra}" for plugin in K
 def encodings_of(contribution: Contribution) -> list[EncodingSpec]:
     """The encodings of a plugin, with checked results if it is not of this project."""
     source = contribution.source
-    if _is_of_this_project(source):
+    if is_of_this_project(source):
         return list(contribution.encodings)
     return [_checked(spec, source) for spec in contribution.encodings]
 
@@ -37,12 +37,13 @@ def encodings_of(contribution: Contribution) -> list[EncodingSpec]:
 def kernels_of(contribution: Contribution) -> list[KernelSpec]:
     """The kernels of a plugin, with checked results if it is not of this project."""
     source = contribution.source
-    if _is_of_this_project(source):
+    if is_of_this_project(source):
         return list(contribution.kernels)
     return [kernels.checked_kernels(spec, f"plugin {source}") for spec in contribution.kernels]
 
 
-def _is_of_this_project(source: PluginSource) -> bool:
+def is_of_this_project(source: PluginSource) -> bool:
+    """True for a plugin whose distribution is one of this project."""
     return source.distribution.split()[0] in _OF_THIS_PROJECT
 
 

@@ -1,7 +1,7 @@
 """The plugins of this project: the extra that installs each plugin, and the keys it serves.
 
 The table is used for keys that no installed plugin provides. Installed plugins declare their own
-keys (`ObjectStoreSpec`, `CommitHandlerSpec`).
+keys (`ObjectStoreSpec`, `CommitHandlerSpec`, `IndexTypeSpec`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ class KnownPlugin:
 
     ``schemes``: URL schemes of its stores, including schemes that only other programs use for these
     stores. ``handlers``: names and URL suffixes of its commit handlers. ``file_versions``: names of
-    the file versions that it reads and writes.
+    the file versions that it reads and writes. ``index_types``: names of its index types, without
+    underscores; the `details_key` of each is ``<name>indexdetails``.
     """
 
     extra: str
     schemes: tuple[str, ...] = ()
     handlers: tuple[str, ...] = ()
     file_versions: tuple[str, ...] = ()
+    index_types: tuple[str, ...] = ()
 
 
 KNOWN_PLUGINS = (
@@ -35,6 +37,10 @@ KNOWN_PLUGINS = (
         ),
     ),
     KnownPlugin("gcs", ("gs", "gcs")),
+    KnownPlugin(
+        "indices",
+        index_types=("bitmap", "bloomfilter", "btree", "json", "labellist", "ngram", "zonemap"),
+    ),
     KnownPlugin("kernels"),
     KnownPlugin("lease", handlers=("lease",)),
     KnownPlugin("s3", ("s3", "s3a", "s3n")),
@@ -61,3 +67,11 @@ EXTRA_OF_FILE_VERSION = {
     name: known.extra for known in KNOWN_PLUGINS for name in known.file_versions
 }
 """The extra that installs what reads and writes a file version, by its name."""
+
+EXTRA_OF_INDEX_TYPE = {name: known.extra for known in KNOWN_PLUGINS for name in known.index_types}
+"""The extra that installs an index type, by its name in lower case without underscores."""
+
+
+def extra_of_details(key: str | None) -> str | None:
+    """The extra that installs the index type whose details have the `details_key` ``key``."""
+    return None if key is None else EXTRA_OF_INDEX_TYPE.get(key.removesuffix("indexdetails"))

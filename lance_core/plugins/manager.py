@@ -18,11 +18,13 @@ from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotF
 from lance_core.index.spec import IndexTypeSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import import_module, without_collections
-from lance_core.plugins.checked_results import encodings_of, kernels_of
+from lance_core.plugins.checked_results import encodings_of, is_of_this_project, kernels_of
 from lance_core.plugins.known_plugins import (
     EXTRA_OF_FILE_VERSION,
     EXTRA_OF_HANDLER,
+    EXTRA_OF_INDEX_TYPE,
     EXTRA_OF_SCHEME,
+    extra_of_details,
 )
 from lance_core.plugins.loading import (
     Contribution,
@@ -33,7 +35,7 @@ from lance_core.plugins.loading import (
     load,
 )
 from lance_core.plugins.manifest_stores import as_commit_handler
-from lance_core.plugins.missing_plugin import LeftOut, PluginLookup, not_found
+from lance_core.plugins.missing_plugin import LeftOut, PluginLookup, not_found, remedy
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.table.indices.index_metadata import details_key
 
@@ -177,8 +179,11 @@ class PluginManager:
         """
         every, key = self._all(), plain_index_type(name)
         if key not in every.index_types:
-            known = {offer[0][1].name: None for offer in every.index_types.values()}
-            raise not_found(PluginLookup("an index type", name, known, {}), _left_out(every))
+            known = {o[0][1].name: EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()}
+            missing = EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
+            installable = {name if k == key else k: EXTRA_OF_INDEX_TYPE[k] for k in missing}
+            look = PluginLookup("an index type", name, known, installable)
+            raise not_found(look, _left_out(every))
         return _only("an index type", name, every.index_types[key])
 
     def index_type_of(self, type_url: str) -> IndexTypeSpec | None:
@@ -201,16 +206,36 @@ class PluginManager:
             raise not_found(look, _left_out(every))
         return _only(what, version.value, every.file_versions[version.value])
 
+    def missing_index_type(self, type_url: str) -> str | None:
+        """What a use of indices takes whose details have the type ``type_url``, as a text.
+
+        None if a plugin provides the type, and for types that are not of this project.
+        """
+        every, key = self._all(), details_key(type_url)
+        extra = None if key in every.index_details else extra_of_details(key)
+        return None if extra is None else remedy(extra, _left_out(every))
+
     def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec | IndexTypeSpec) -> str:
         """The name of the plugin that provides ``spec``, for error messages."""
+        source = self._source_of(spec)
+        return "no plugin" if source is None else f"plugin {source}"
+
+    def is_of_this_project(self, spec: IndexTypeSpec) -> bool:
+        """True if a distribution of this project provides ``spec``."""
+        source = self._source_of(spec)
+        return source is not None and is_of_this_project(source)
+
+    def _source_of(
+        self, spec: ObjectStoreSpec | CommitHandlerSpec | IndexTypeSpec
+    ) -> PluginSource | None:
         every = self._all()
         tables = (every.schemes.values(), every.handlers.values(), every.index_types.values())
         for offers in tables:
             for offer in offers:
                 for source, offered in offer:
                     if offered is spec:
-                        return f"plugin {source}"
-        return "no plugin"
+                        return source
+        return None
 
     def renew_lock(self) -> None:
         """Replace the lock by an unlocked one, after a fork."""

@@ -66,6 +66,17 @@ def not_found(look: PluginLookup, left_out: LeftOut) -> PluginNotFoundError:
     return PluginNotFoundError(". ".join(text))
 
 
+def remedy(extra: str, left_out: LeftOut) -> str:
+    """What makes the plugin of ``extra`` available, or why it is not used although installed."""
+    name = f"lance-core-{extra}"
+    if any(plugin.distribution.split()[0] == name for plugin in left_out.disabled):
+        return f"{name} is disabled by {ONLY_VARIABLE} or {DISABLE_VARIABLE}"
+    for failure in left_out.failures:
+        if failure.distribution.split()[0] == name:
+            return f"failed to load: {failure}"
+    return f'pip install "lance-core[{extra}]"'
+
+
 def this_process() -> str:
     """Process id, host and interpreter: in a cluster, the installed packages may differ."""
     return f"process {os.getpid()} on {platform.node() or 'this host'}, {sys.executable}"

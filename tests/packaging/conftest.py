@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.distributions import closure, distributions_in, link
+from tests.packaging.distributions import closure, distributions_in, link, linked
 from tests.packaging.environments import EXAMPLES, PROJECTS, ROOT, Environment, run, settings
 
 
@@ -35,3 +35,9 @@ def installed(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environ
     link(others, known, made.packages)
     made.install(*wanted, index=False)
     return made
+
+
+@pytest.fixture(scope="session")
+def core(installed: Environment, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The core and what it needs, without any plugin."""
+    return linked(installed, "lance-core", tmp_path_factory.mktemp("core"))

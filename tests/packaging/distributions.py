@@ -14,6 +14,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.packaging.environments import Environment
+
 Distributions = dict[str, Distribution]
 """By canonical name."""
 
@@ -60,6 +62,14 @@ def link(chosen: Distributions, known: Distributions, packages: Path) -> None:
         for file in distribution.files or ():
             if owners[file.parts[0]] > 1:
                 _link(distribution, str(file), packages)
+
+
+def linked(installed: Environment, requirement: str, folder: Path) -> Environment:
+    """An environment with what a requirement brings, of that which is ``installed``."""
+    made = Environment.make(folder, installed.wheels)
+    known = distributions_in(installed.packages)
+    link(closure([requirement], known), known, made.packages)
+    return made
 
 
 def _tops(distribution: Distribution) -> set[str]:

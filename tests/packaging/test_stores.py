@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 import lance_core_dynamodb
 from lance_core.plugins.known_plugins import EXTRA_OF_HANDLER, EXTRA_OF_SCHEME
-from tests.packaging.distributions import closure, distributions_in, link
+from tests.packaging.distributions import distributions_in, linked
 from tests.packaging.environments import ROOT, Environment, lowest_versions
 from tests.servers.azurite import running_azurite
 from tests.servers.gcs import running_gcs
@@ -84,20 +83,6 @@ def places() -> Iterator[Places]:
         }
 
 
-@pytest.fixture(scope="module")
-def core(installed: Environment, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The core and what it needs, without any plugin."""
-    return linked(installed, "lance-core", tmp_path_factory.mktemp("core"))
-
-
-def linked(installed: Environment, requirement: str, folder: Path) -> Environment:
-    """An environment with what a requirement brings, of that which is ``installed``."""
-    made = Environment.make(folder, installed.wheels)
-    known = distributions_in(installed.packages)
-    link(closure([requirement], known), known, made.packages)
-    return made
-
-
 def test_an_environment_has_what_a_requirement_brings_and_no_more(core: Environment) -> None:
     brought = set(distributions_in(core.packages))
     assert brought >= {"lance-core", "numpy", "pyarrow"}
@@ -112,7 +97,7 @@ def test_an_environment_has_what_a_requirement_brings_and_no_more(core: Environm
         "pytest",
         "urllib3",
     )
-    ours = ("lance_core_remote", "lance_core_s3", "lance_core_testing")
+    ours = ("lance_core_indices", "lance_core_remote", "lance_core_s3", "lance_core_testing")
     core.python(
         "import importlib.util, sys, google.protobuf\n"
         "for name in sys.argv[1:]: assert not importlib.util.find_spec(name), name",
@@ -172,6 +157,7 @@ def test_what_is_missing_is_named_with_the_extra_that_brings_it(core: Environmen
         ("from lance_core.testing import ObjectStoreTests", "testing"),
         ("import lance_core.testing.stores", "testing"),
         ("from lance_core.store.remote.client import RemoteClient", "remote"),
+        ("from lance_core.index.scalar.btree import BTree", "indices"),
     ],
 )
 def test_a_module_that_has_moved_is_named_with_the_extra_that_brings_it(

@@ -18,6 +18,8 @@ from lance_core.forwarding import forward
 from tests.each_case import each_case
 
 SUB_MODULES = [
+    ("lance_core.index.scalar", "lance_core_indices", "btree.open_btree"),
+    ("lance_core.index.scalar", "lance_core.index", "sort_order"),
     ("lance_core.store.remote", "lance_core_remote", "settings"),
     ("lance_core.testing", "lance_core_testing", "object_store"),
     ("lance_core.testing", "lance_core_testing", "stores.faulty"),

@@ -28,8 +28,8 @@ from lance_core.dataset.read.spans import num_rows, stored_bytes
 from lance_core.dataset.read.take import take_addresses
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows, take_rows
-from lance_core.index.scalar.external_sort import ExternalSort
-from lance_core.index.scalar.runs import MemoryShares
+from lance_core.index.external_sort import ExternalSort
+from lance_core.index.runs import MemoryShares
 from lance_core.store.temporary_folder import TemporaryFolder, memory_budget
 
 if TYPE_CHECKING:

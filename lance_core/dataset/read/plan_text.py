@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lance_core.dataset.expressions.filters import Value
 from lance_core.dataset.read import ordered_scan, scan
+from lance_core.dataset.read.prefilter.prefilter import unused_indices
 from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required, select
 from lance_core.dataset.read.spans import narrowed
 from lance_core.errors import printable
@@ -19,6 +20,7 @@ from lance_core.errors import printable
 if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.scan_metrics import StepMetrics
+    from lance_core.dataset.read.scan_options import ScanOptions
     from lance_core.dataset.read.sort_keys import ColumnOrdering
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
@@ -54,16 +56,25 @@ class PlanText(str):
 
 
 def plan_steps(
-    snapshot: Snapshot, plan: ScanPlan, condition: object, is_verbose: bool, is_count: bool = False
+    snapshot: Snapshot,
+    plan: ScanPlan,
+    options: ScanOptions,
+    is_verbose: bool,
+    is_count: bool = False,
 ) -> list[PlanStep]:
-    """The steps of a scan; ``condition`` is the filter as the user wrote it.
+    """The steps of a scan with ``options``.
 
     ``is_verbose``: also read the statistics of files and state what they exclude. ``is_count``: the
     steps of counting the rows.
     """
     if is_count:
         plan = replace(plan, projection=select(plan.schema, ()), order=())
-    steps = list(_steps(snapshot, plan, condition, is_verbose))
+    steps = list(_steps(snapshot, plan, options.filter, is_verbose))
+    unused = unused_indices(snapshot, plan.filter, options)
+    if unused:
+        at = max(number for number, step in enumerate(steps) if step.name == "LanceRead")
+        details = f"{steps[at].details}, unused_indices=[{unused}]"
+        steps[at] = steps[at]._replace(details=details)
     return [PlanStep("AggregateExec", "aggr=[count(*)]"), *steps] if is_count else steps
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
-from lance_core.index.scalar.sort_order import searchable, sort_keys
+from lance_core.index.sort_order import searchable, sort_keys
 from lance_core.lazy_dataclass import dataclass
 
 Keys = list[npt.NDArray[Any]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from lance_core.errors import CorruptFileError, LanceError, PluginLoadError
 from lance_core.index.base import IndexType, OpenIndex
 from lance_core.index.files import IndexFolder
 from lance_core.index.loads import count_index
-from lance_core.index.spec import SCALAR_TYPES, IndexTypeSpec
+from lance_core.index.spec import IndexTypeSpec
 from lance_core.on_demand import lazy_module
 from lance_core.plugin_calls import failed_call, wrong_result
 from lance_core.plugins import get_manager
@@ -46,9 +47,10 @@ _old_files: LruCache[tuple[str, str], tuple[IndexFile, ...]] = LruCache(256)
 def index_type(spec: IndexTypeSpec) -> IndexType:
     """The implementation of an index type, which has no state. Raises `PluginLoadError`.
 
-    What the types of plugins return is checked.
+    What the types of other people's plugins return is checked.
     """
-    what = f"index type {spec.name!r} of {get_manager().provider_of(spec)}"
+    manager = get_manager()
+    what = f"index type {spec.name!r} of {manager.provider_of(spec)}"
     factory = resolve_factory(spec.factory, what)
     try:
         found: object = factory()
@@ -58,7 +60,9 @@ def index_type(spec: IndexTypeSpec) -> IndexType:
         raise PluginLoadError(failed_call(what, "the factory", error)) from error
     if not isinstance(found, IndexType):
         raise PluginLoadError(wrong_result(what, "the factory", found, "an IndexType"))
-    return found if spec in SCALAR_TYPES else type_checks.CheckedIndexType(found, what)
+    if manager.is_of_this_project(spec):  # tested against the contract
+        return found
+    return type_checks.CheckedIndexType(found, what)
 
 
 def indices_of(snapshot: Snapshot) -> tuple[IndexMetadata, ...]:
@@ -107,6 +111,17 @@ def spec_of(index: IndexMetadata) -> IndexTypeSpec | None:
     if spec is None or (index.index_version or 0) > spec.max_version:
         return None
     return spec
+
+
+def missing_plugins(indices: Iterable[IndexMetadata]) -> str:
+    """What to do to use those of ``indices`` whose types a plugin of this project would provide.
+
+    A text that begins with a colon, for the end of a message; "" if there is nothing to do.
+    """
+    manager = get_manager()
+    urls = {index.index_details.type_url for index in indices if index.index_details is not None}
+    missing = sorted({text for url in urls if (text := manager.missing_index_type(url))})
+    return f": {'; '.join(missing)}" if missing else ""
 
 
 def field_of(snapshot: Snapshot, index: IndexMetadata) -> Field | None:

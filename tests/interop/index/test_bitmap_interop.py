@@ -17,7 +17,7 @@ import lance_core
 from lance_core.dataset.read.stored_indices import indices_of, open_index, spec_of
 from lance_core.index.base import OpenIndex
 from lance_core.index.queries import HasAll, HasAny, InRange, IsIn, IsNull
-from lance_core.index.scalar.sort_order import SortedValues, sort_indices
+from lance_core.index.sort_order import SortedValues, sort_indices
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 

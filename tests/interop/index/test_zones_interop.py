@@ -16,7 +16,7 @@ from lance.file import LanceFileReader
 from lance.indices import IndexConfig
 
 import lance_core
-from lance_core.index.scalar.bloom_filter import BloomFilter
+from lance_core_indices.bloom_filter import BloomFilter
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 

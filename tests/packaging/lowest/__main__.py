@@ -47,6 +47,15 @@ assert table.count_rows() == 2000
 """
 """Reads what the program of a table has written; the plugin does not commit to local files."""
 
+INDICES = """
+import lance_core as lance
+table = lance.dataset("t.lance")
+kinds = [index.index_type for index in table.describe_indices()]
+assert kinds == ["ZoneMap", "BTree", "Bitmap"], kinds
+assert "@id_idx(BTree)" in table.scanner(filter="id = 3").explain_plan()
+"""
+"""What is asserted after a program of the indices."""
+
 REMOTE = """
 import importlib, pkgutil, lance_core_remote
 names = [module.name for module in pkgutil.iter_modules(lance_core_remote.__path__)]
@@ -105,7 +114,8 @@ def use(name: str, made: Environment) -> str:
         uri, options = places(name, stack)
         python = [made.folder / "bin" / "python", "-I"]
         told = run(*python, program, uri.format(made.folder), json.dumps(options), cwd=made.folder)
-    checks = {"kernels": KERNELS, "fsspec": FSSPEC, "remote": REMOTE}.get(name)
+    every = {"kernels": KERNELS, "fsspec": FSSPEC, "indices": INDICES, "remote": REMOTE}
+    checks = every.get(name)
     return told + (made.python(checks) if checks else "")
 
 

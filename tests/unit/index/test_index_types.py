@@ -1,4 +1,4 @@
-"""Every built-in index type, and that of the example plugin, keeps the contract of index types.
+"""The index types of the format, and that of the example plugin, keep the contract of index types.
 
 Here with a few types of columns; with all types in ``tox -e matrix``.
 """
@@ -17,14 +17,14 @@ import lance_core_example_sorted_hash
 import numpy as np
 import pyarrow as pa
 
-from lance_core.builtin import lance_index_types
 from lance_core.index.queries import IndexQuery, OfJsonField, PlainQuery
-from lance_core.index.scalar.json.json_rows import JsonRows
 from lance_core.schema.json_encoding import encode_json
+from lance_core_indices.json.json_rows import JsonRows
+from lance_core_indices.plugin import SCALAR_TYPES
 from lance_core_testing.index_samples import SampleRows, sample_arrays
 from lance_core_testing.index_type import IndexTypeTests
 
-_SPECS = {spec.name: spec for spec in lance_index_types()}
+_SPECS = {spec.name: spec for spec in SCALAR_TYPES}
 
 
 class SomeTypes(IndexTypeTests):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
 from lance_core.dataset.maintenance.compaction.remap import is_remappable
 from lance_core.dataset.read.fragment_reuse import fragment_reuse
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.stored_indices import indices_of, missing_plugins
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import warn_caller
 from lance_core.lazy_dataclass import dataclass
 from lance_core.suggestions import shortened
-from lance_core.table.indices.index_metadata import fragment_bitmap
+from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -156,7 +156,7 @@ class _Coverage:
         """
         reuse = fragment_reuse(snapshot)
         ids = fragment_bitmap(snapshot.manifest.fragments.ids)
-        bitmaps, left_out, names = [], fragment_bitmap(()), []
+        bitmaps, left_out, unknown = [], fragment_bitmap(()), list[IndexMetadata]()
         for index in indices_of(snapshot):
             known = reuse.fragments(index)
             covered = ids if known is None else known & ids
@@ -164,11 +164,12 @@ class _Coverage:
             is_translated = settings.defer_index_remap and known is not None
             if covered and not is_translated and not is_remappable(snapshot, index):
                 left_out |= covered
-                names.append(index.name)
+                unknown.append(index)
         if left_out:
+            names = shortened(", ".join(index.name for index in unknown))
             warn_caller(
                 f"{len(left_out)} fragments are not compacted, because this library cannot update "
-                f"the indices that cover them: {shortened(', '.join(names))}"
+                f"the indices that cover them: {names}{missing_plugins(unknown)}"
             )
         return cls(tuple(bitmaps), frozenset(left_out))
 

@@ -18,7 +18,7 @@ from lance_core.dataset.maintenance.indices.segments import (
     successor_draft,
     unchanged_fragments,
 )
-from lance_core.dataset.read.stored_indices import index_type, indices_of, spec_of
+from lance_core.dataset.read.stored_indices import index_type, indices_of, missing_plugins, spec_of
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import Index
@@ -58,7 +58,9 @@ def merge(
     first = stored[0]
     spec = spec_of(first)
     if spec is None:
-        raise UnsupportedFeatureError(f"segments of the unknown type {_type_url(first)!r}")
+        raise UnsupportedFeatureError(
+            f"segments of the unknown type {_type_url(first)!r}{missing_plugins([first])}"
+        )
     covered = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in stored))
     uuid = environment.new_uuid()
     draft = successor_draft(snapshot, spec, first, covered, uuid)

@@ -28,6 +28,7 @@ from lance_core.dataset.read.stored_indices import (
     field_of,
     index_type,
     indices_of,
+    missing_plugins,
     open_index,
     spec_of,
 )
@@ -246,6 +247,7 @@ def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change
         if spec is None:
             warn_caller(
                 f"index {shortened(name)} is not optimized: its type or version is not known"
+                f"{missing_plugins(named[name])}"
             )
             continue
         change = _change(snapshot, spec, named[name], options)

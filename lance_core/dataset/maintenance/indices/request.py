@@ -19,6 +19,7 @@ from lance_core.index.base import IndexType
 from lance_core.index.spec import IndexTypeSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager
+from lance_core.plugins.known_plugins import EXTRA_OF_INDEX_TYPE
 from lance_core.schema import Field, Schema
 from lance_core.schema.path import format_path
 from lance_core.suggestions import did_you_mean, shortened
@@ -58,8 +59,9 @@ def index_request(
 ) -> IndexRequest:
     """Check the arguments of a new index; ``kind`` is a string or an `IndexConfig`.
 
-    Raises `ColumnNotFoundError`, `UnsupportedFeatureError` for several columns, an unknown type and
-    one that the row ids of the table exclude, `InvalidTypeError` for a column that cannot have such
+    Raises `ColumnNotFoundError`, `PluginNotFoundError` for a type of an extra that is not
+    installed, `UnsupportedFeatureError` for several columns, an unknown type and one that the row
+    ids of the table exclude, `InvalidTypeError` for a column that cannot have such
     an index, and `InvalidInputError` for wrong parameters.
     """
     if isinstance(kind, IndexConfig) or _is_config(kind):
@@ -93,10 +95,16 @@ def _is_config(kind: object) -> bool:
 
 
 def spec_named(kind: str) -> IndexTypeSpec:
-    """The index type that a user names; raises `UnsupportedFeatureError` for an unknown one."""
+    """The index type that a user names.
+
+    Raises `PluginNotFoundError` for one of an extra that is not installed, and
+    `UnsupportedFeatureError` for an unknown one.
+    """
     try:
         return get_manager().index_type(kind)
     except PluginNotFoundError as error:
+        if plain_index_type(kind) in EXTRA_OF_INDEX_TYPE:
+            raise
         if plain_index_type(kind) in _UNSUPPORTED:
             raise UnsupportedFeatureError(f"indices of type {kind} are not supported yet") from None
         raise UnsupportedFeatureError(str(error)) from error

@@ -9,7 +9,7 @@ from typing import Any
 from lance_core.dataset.maintenance.indices.covered_rows import CoveredRows
 from lance_core.dataset.maintenance.indices.create import segments_named
 from lance_core.dataset.maintenance.indices.describe import type_label
-from lance_core.dataset.read.stored_indices import open_index, spec_of
+from lance_core.dataset.read.stored_indices import missing_plugins, open_index, spec_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import to_uuid
 from lance_core.errors import IndexNotFoundError, InvalidTypeError, UnsupportedFeatureError
@@ -60,5 +60,8 @@ def prewarm(
             raise IndexNotFoundError(f"Lance index not found: name={name}, segment {uuid}")
         spec = spec_of(segments[uuid])
         if spec is None:
-            raise UnsupportedFeatureError(f"index {name!r} has a type or version not known here")
+            raise UnsupportedFeatureError(
+                f"index {name!r} has a type or version not known here"
+                f"{missing_plugins([segments[uuid]])}"
+            )
         open_index(snapshot, segments[uuid], spec).prewarm()

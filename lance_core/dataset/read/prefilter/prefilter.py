@@ -33,6 +33,7 @@ from lance_core.dataset.read.prefilter.usable_indices import (
 from lance_core.dataset.read.pruning import field_at
 from lance_core.dataset.read.scan_metrics import UNMEASURED
 from lance_core.dataset.read.spans import FragmentSpans
+from lance_core.dataset.read.stored_indices import missing_plugins
 from lance_core.index.base import UnansweredQueryError
 from lance_core.index.queries import IsIn
 from lance_core.on_demand import lazy_module
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from lance_core.dataset.expressions.sql.node import Node
     from lance_core.dataset.read.prefilter import search_text
+    from lance_core.dataset.read.scan_options import ScanOptions
     from lance_core.dataset.snapshot.snapshot import Snapshot
 else:
     search_text = lazy_module("lance_core.dataset.read.prefilter.search_text")
@@ -231,6 +233,26 @@ def prefilter_of_keys(
             parts.append(Conjunct((unknown(name),), lookup))
     choice = _choice(snapshot, parts, ())
     return None if choice is None else Prefilter(snapshot, condition, parts, choice)
+
+
+def unused_indices(snapshot: Snapshot, condition: Filter | None, options: ScanOptions) -> str:
+    """The indices of columns of ``condition`` whose plugin is missing, and what would provide it.
+
+    A text for explanations of the plan; "" if there are none, or if ``options`` exclude indices.
+    """
+    if condition is None or snapshot.file.index_section is None:
+        return ""
+    if options.use_scalar_index is False or options.include_deleted_rows:
+        return ""
+    fields = [field_at(snapshot, path) for path in condition.columns]
+    usable = usable_indices(snapshot)
+    unused = [
+        stored
+        for id_ in dict.fromkeys(field.id for field in fields if field is not None)
+        for stored in usable.of_missing_plugins(snapshot, id_)
+    ]
+    names = ", ".join(dict.fromkeys(stored.name for stored in unused))
+    return f"{names}{missing_plugins(unused)}"
 
 
 def _names(tree: SearchTree) -> Iterator[str]:

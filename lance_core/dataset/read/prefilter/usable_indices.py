@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from lance_core.dataset.read.fragment_reuse import FragmentReuse, fragment_reuse
-from lance_core.dataset.read.stored_indices import index_type, spec_of, with_known_type
+from lance_core.dataset.read.stored_indices import (
+    index_type,
+    missing_plugins,
+    spec_of,
+    with_known_type,
+)
 from lance_core.errors import CorruptFileError, IndexWarning, LanceError, PluginError, warn_caller
 from lance_core.index.base import IndexType, Precision
 from lance_core.lazy_dataclass import dataclass
@@ -102,6 +107,14 @@ class UsableIndices:
         if found is None:
             found = self._by_field[field_id] = tuple(self._read(snapshot, field_id))
         return found
+
+    def of_missing_plugins(self, snapshot: Snapshot, field_id: int) -> list[IndexMetadata]:
+        """The entries of an existing field that a plugin would make usable that is not there."""
+        return [
+            stored
+            for stored in self._chosen(snapshot, field_id)
+            if missing_plugins([stored]) and self._segment(stored).fragments
+        ]
 
     def _read(self, snapshot: Snapshot, field_id: int) -> Iterator[UsableIndex]:
         groups: dict[tuple[str, str], list[IndexMetadata]] = {}

@@ -24,7 +24,7 @@ from lance_core.dataset.write.merge_insert.target import find_keys
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import RetryableCommitConflictError
-from lance_core.index.scalar.split_block_filter import BLOCK_BYTES, build_filters
+from lance_core.index.split_block_filter import BLOCK_BYTES, build_filters
 from lance_core.schema import Field
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.transactions.operations.key_filter import BloomKeys, KeyExistenceFilter

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.write.merge_insert.keys import as_integers, has_bits, plain
-from lance_core.index.scalar.xxhash64 import UInt64Array, hash_array
+from lance_core.index.xxhash64 import UInt64Array, hash_array
 
 
 def hash_keys(columns: Sequence[pa.ChunkedArray]) -> UInt64Array:

@@ -15,7 +15,7 @@ import lance_core as lance
 from lance_core.dataset import ColumnOrdering, ScanStatistics
 from lance_core.dataset.read import ordered_scan, scan
 from lance_core.errors import InvalidInputError, StoreError
-from lance_core.index.scalar import runs
+from lance_core.index import runs
 from tests.each_case import each_case
 from tests.unit.dataset.conftest import Sample
 

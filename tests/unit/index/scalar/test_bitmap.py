@@ -16,8 +16,8 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.index.base import IndexPart, OpenIndex, Precision
 from lance_core.index.queries import Contains, HasAny, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar.bitmap import Bitmap
-from lance_core.index.scalar.bitmaps import bitmap_file, build, grouping, merging
+from lance_core_indices.bitmap import Bitmap
+from lance_core_indices.bitmaps import bitmap_file, build, grouping, merging
 from lance_core_testing.mutants import mutants
 from tests.each_case import each_case
 from tests.unit.index.scalar import bitmap_folders as folders

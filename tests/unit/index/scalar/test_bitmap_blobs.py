@@ -8,8 +8,8 @@ import pytest
 
 from lance_core.errors import CorruptFileError
 from lance_core.index.base import RowNumbers
-from lance_core.index.scalar.bitmaps.blobs import RowGroups, decode_blobs, encode_blobs
 from lance_core.table.indices.row_set import RowSet
+from lance_core_indices.bitmaps.blobs import RowGroups, decode_blobs, encode_blobs
 from tests.each_case import each_case
 
 RANDOM = np.random.default_rng(5)

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import lance_core.index.scalar.bloom_filter as module
+import lance_core_indices.bloom_filter as module
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.index.base import IndexPart, Precision
 from lance_core.index.queries import InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar.bloom_filter import FILE, BloomFilter, OpenBloomFilter
-from lance_core.index.scalar.split_block_filter import build_filters, filter_bytes
-from lance_core.index.scalar.xxhash64 import hash_array
+from lance_core.index.split_block_filter import build_filters, filter_bytes
+from lance_core.index.xxhash64 import hash_array
 from lance_core.table.indices.row_set import EMPTY
+from lance_core_indices.bloom_filter import FILE, BloomFilter, OpenBloomFilter
 from tests.unit.index.scalar.bitmap_folders import Rows
 from tests.unit.index.scalar.zone_rows import (
     BuiltIndex,

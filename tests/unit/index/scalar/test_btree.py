@@ -13,13 +13,13 @@ import pytest
 
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
+from lance_core.index import runs
 from lance_core.index.base import IndexPart, OpenIndex, Precision
 from lance_core.index.files import IndexFileReader, IndexFolder
 from lance_core.index.queries import Contains, IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar import runs
-from lance_core.index.scalar.btree import BTree, open_btree, pages, value_sort
-from lance_core.index.scalar.sort_order import sort_keys
+from lance_core.index.sort_order import sort_keys
 from lance_core.plugins import get_manager
+from lance_core_indices.btree import BTree, open_btree, pages, value_sort
 from tests.each_case import each_case
 from tests.unit.index.scalar.bitmap_folders import Folder, Moved, Rows, new_folder
 from tests.unit.index.scalar.ordered_arrays import ordered_arrays

@@ -16,8 +16,8 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, LanceError
 from lance_core.index.base import OpenIndex
 from lance_core.index.queries import InRange, IsIn, IsNull
-from lance_core.index.scalar.btree import BTree
 from lance_core.schema import Schema, align_batch
+from lance_core_indices.btree import BTree
 from tests.each_case import each_case
 from tests.unit.index.scalar.bitmap_folders import Folder, new_folder
 

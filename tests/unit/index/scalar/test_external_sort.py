@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from lance_core.errors import StoreError
-from lance_core.index.scalar import runs
-from lance_core.index.scalar.external_sort import ExternalSort
-from lance_core.index.scalar.runs import MAX_OPEN_RUNS, MemoryShares, Run, blocks_of
+from lance_core.index import runs
+from lance_core.index.external_sort import ExternalSort
+from lance_core.index.runs import MAX_OPEN_RUNS, MemoryShares, Run, blocks_of
 from tests.each_case import each_case
 
 KEYS: dict[str, Callable[[np.random.Generator, int], pa.Array]] = {

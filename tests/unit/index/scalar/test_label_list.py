@@ -11,8 +11,8 @@ import pytest
 from lance_core.errors import CorruptFileError
 from lance_core.index.base import IndexPart, Precision
 from lance_core.index.queries import HasAll, HasAny, IsIn, IsNull
-from lance_core.index.scalar.bitmaps import build
-from lance_core.index.scalar.label_list import LabelList
+from lance_core_indices.bitmaps import build
+from lance_core_indices.label_list import LabelList
 from tests.each_case import each_case
 from tests.unit.index.scalar import bitmap_folders as folders
 from tests.unit.index.scalar.bitmap_folders import Moved, Rows, blobs_of, contents, stored

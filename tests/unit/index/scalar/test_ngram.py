@@ -18,14 +18,14 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.index.base import IndexBatch, IndexPart, Precision, RowNumbers
 from lance_core.index.files import IndexFolder, IndexOutput
 from lance_core.index.queries import Contains, IsIn, IsNull, MatchesRegex, StartsWith
-from lance_core.index.scalar.ngram import NGram, postings, trigrams
-from lance_core.index.scalar.ngram.open_ngram import OpenNGram
-from lance_core.index.scalar.ngram.required_literals import required_literals
-from lance_core.index.scalar.ngram.treemaps import treemaps
-from lance_core.index.scalar.ngram.trigrams import tokens_of
 from lance_core.plugins import get_manager
 from lance_core.store.memory import MemoryStore
 from lance_core.table.indices.row_set import RowSet
+from lance_core_indices.ngram import NGram, postings, trigrams
+from lance_core_indices.ngram.open_ngram import OpenNGram
+from lance_core_indices.ngram.required_literals import required_literals
+from lance_core_indices.ngram.treemaps import treemaps
+from lance_core_indices.ngram.trigrams import tokens_of
 from tests.each_case import each_case
 
 NGRAM = NGram()

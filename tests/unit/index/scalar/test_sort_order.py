@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lance_core.index.scalar.sort_order import SortedValues, is_orderable, sort_indices
+from lance_core.index.sort_order import SortedValues, is_orderable, sort_indices
 from tests.each_case import each_case
 from tests.unit.index.scalar.ordered_arrays import ordered_arrays
 

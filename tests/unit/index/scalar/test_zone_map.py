@@ -14,11 +14,11 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.index.base import IndexPart, Precision
 from lance_core.index.queries import Contains, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.scalar import zone_map, zones
-from lance_core.index.scalar.sort_order import searchable, sort_keys
-from lance_core.index.scalar.zone_map import FILE, ROWS_VARIABLE, OpenZoneMap, ZoneMap
-from lance_core.index.scalar.zones import NULL_BITMAP
+from lance_core.index.sort_order import searchable, sort_keys
 from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core_indices import zone_map, zones
+from lance_core_indices.zone_map import FILE, ROWS_VARIABLE, OpenZoneMap, ZoneMap
+from lance_core_indices.zones import NULL_BITMAP
 from tests.each_case import each_case
 from tests.unit.index.scalar.bitmap_folders import Rows
 from tests.unit.index.scalar.zone_rows import (

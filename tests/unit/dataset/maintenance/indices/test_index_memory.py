@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.index.scalar.bitmaps import merging
+from lance_core_indices.bitmaps import merging
 from tests.each_case import each_case
 
 BLOCKS = 64 << 10

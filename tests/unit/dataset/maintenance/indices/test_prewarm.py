@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.index.scalar.btree import pages
 from lance_core.indices import IndexConfig
+from lance_core_indices.btree import pages
 from tests.each_case import each_case
 
 ROWS = 3_000

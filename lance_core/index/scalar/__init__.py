@@ -1,1 +1,0 @@
-"""The built-in types of scalar indices, one module or package each."""

@@ -1,5 +1,0 @@
-"""BTREE: all values in ascending order in pages, and the bounds of each page."""
-
-from lance_core.index.scalar.btree.btree import BTree
-
-__all__ = ["BTree"]

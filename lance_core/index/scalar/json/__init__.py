@@ -1,5 +1,0 @@
-"""JSON: an index of another type over the values at a path in JSON documents."""
-
-from lance_core.index.scalar.json.json_index import Json
-
-__all__ = ["Json"]

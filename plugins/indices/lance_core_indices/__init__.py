@@ -1,0 +1,1 @@
+"""The scalar index types of the format, one module or package each."""

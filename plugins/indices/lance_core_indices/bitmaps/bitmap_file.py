@@ -1,0 +1,195 @@
+"""`BitmapFile`: the open file of an index with a bitmap for each value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.concurrency.lru_cache import LruCache
+from lance_core.errors import CorruptFileError
+from lance_core.index.files import IndexFolder
+from lance_core.index.loads import count_parts
+from lance_core.index.queries import InRange
+from lance_core.index.sort_order import SortedValues, sort_indices
+from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core_indices.bitmaps.blobs import decode_blobs
+from lance_core_indices.bitmaps.build import BITMAPS, FILE_NAME, KEYS
+from lance_core_indices.bitmaps.grouping import KeyedBlobs, plain_type, plain_values
+
+Int64Array = npt.NDArray[np.int64]
+
+MAX_CACHED_BYTES = 64 << 20
+"""Bytes of bitmaps that an open index keeps."""
+
+_BLOCK_BYTES = 16 << 20
+# Bytes of blobs that are read at a time, as far as one can tell from the mean.
+_MAX_SINGLE = 64
+# If a query needs more bitmaps, they are neither kept nor made objects one by one,
+_LARGE_BITMAP = 2048
+# unless they have this many bytes on average.
+_SET_BYTES = 200
+# Approximate bytes of a set beside its bitmaps.
+
+
+class BitmapFile:
+    """The file: its values in memory, its bitmaps read when they are needed. Thread-safe.
+
+    Values may have any order and the null any place, as in older files.
+    """
+
+    def __init__(self, folder: IndexFolder, kind: pa.DataType) -> None:
+        self.kind = kind
+        self.reader = folder.reader(FILE_NAME)
+        self._check_schema(kind)
+        keys = plain_values(self.reader.read([KEYS])[KEYS].combine_chunks())
+        order = sort_indices(keys)
+        self._keys = keys
+        # Row numbers of the file: those of nulls, and those of the other values, ascending.
+        self._nulls, self._places = order[: keys.null_count], order[keys.null_count :]
+        self._values = SortedValues(keys.take(pa.array(self._places)))
+        size = folder.sizes.get(FILE_NAME) or 0
+        self._mean = max(size // max(len(keys), 1), 32)
+        self._size = size
+        self._cache: LruCache[int, tuple[RowSet, int]] = LruCache(
+            MAX_CACHED_BYTES, lambda one: one[1]
+        )
+
+    def _check_schema(self, kind: pa.DataType) -> None:
+        schema = self.reader.schema
+        for name, expected in ((KEYS, kind), (BITMAPS, pa.binary())):
+            if name not in schema.names:
+                raise CorruptFileError(f"the column {name!r} is missing", FILE_NAME)
+            found = schema.field(name).type
+            if found != expected and plain_type(found) != plain_type(expected):
+                raise CorruptFileError(f"is {found} instead of {expected}", FILE_NAME, field=name)
+
+    @property
+    def num_bitmaps(self) -> int:
+        """The number of values, null included."""
+        return len(self._keys)
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate bytes in memory when the cache is full."""
+        cached = min(MAX_CACHED_BYTES, self._size + self.num_bitmaps * _SET_BYTES)
+        return int(self._keys.nbytes + self._values.nbytes + self._places.nbytes + cached)
+
+    def null_rows(self) -> RowSet:
+        """The rows whose value is null."""
+        return self.union(self._nulls)
+
+    def places_in(self, values: pa.Array) -> Int64Array:
+        """Where the bitmaps of ``values`` are, without those that have none."""
+        wanted = plain_values(values)
+        first = self._values.search(wanted)
+        found = first < self._values.search(wanted, after=True)
+        return self._places[np.unique(first[found])]
+
+    def places_between(self, query: InRange) -> Int64Array:
+        """Where the bitmaps of the values in a range are."""
+        start, stop = 0, len(self._places)
+        if query.lower is not None:
+            start = self._bound(query.lower, after=not query.includes_lower)
+        if query.upper is not None:
+            stop = self._bound(query.upper, after=query.includes_upper)
+        return self._places[start : max(start, stop)]
+
+    def places_with_prefix(self, prefix: str) -> Int64Array:
+        """Where the bitmaps of the strings that start with ``prefix`` are."""
+        lower = prefix.encode()
+        # UTF-8 has no byte 0xFF, so that the last byte can be increased.
+        upper = lower[:-1] + bytes([lower[-1] + 1])
+        start, stop = self._values.search(pa.array([lower, upper], pa.binary())).tolist()
+        return self._places[start:stop]
+
+    def _bound(self, value: pa.Scalar, *, after: bool) -> int:
+        array = plain_values(pa.array([value], value.type))
+        return int(self._values.search(array, after=after)[0])
+
+    def union(self, places: Int64Array) -> RowSet:
+        """The rows of all bitmaps at ``places``."""
+        if len(places) <= _MAX_SINGLE or self._mean >= _LARGE_BITMAP:
+            return RowSet.union(RowSet.union(self.sets(some)) for some in self._steps(places))
+        found = EMPTY
+        for some in self._steps(np.sort(places)):
+            with _damage_in_file():
+                found |= RowSet.of(decode_blobs(self._blobs(some)).rows)
+        return found
+
+    def sets(self, places: Int64Array) -> list[RowSet]:
+        """The rows of each bitmap at ``places``."""
+        missing = np.unique([place for place in places.tolist() if place not in self._cache])
+        loaded: dict[int, tuple[RowSet, int]] = {}
+        for some in self._steps(missing.astype(np.int64)):
+            for place, blob in zip(some.tolist(), self._blobs(some), strict=True):
+                loaded[place] = _weighted_set(blob)
+        return [self._cached(place, loaded) for place in places.tolist()]
+
+    def _cached(self, place: int, loaded: Mapping[int, tuple[RowSet, int]]) -> RowSet:
+        def make() -> tuple[RowSet, int]:
+            # Another query may have removed it from the cache since it was found there.
+            return loaded.get(place) or _weighted_set(self._blobs(np.array([place]))[0])
+
+        return self._cache.get(place, make)[0]
+
+    def _steps(
+        self, places: Int64Array, key_bytes: int = 0, block_bytes: int = _BLOCK_BYTES
+    ) -> Iterator[Int64Array]:
+        """``places`` in parts whose blobs are read at a time, with keys of about ``key_bytes``."""
+        step = max(block_bytes // (self._mean + key_bytes), 1)
+        return (places[start : start + step] for start in range(0, len(places), step))
+
+    def _blobs(self, places: Int64Array) -> pa.Array:
+        """The blobs at ascending ``places``."""
+        count_parts(len(places))
+        if places[-1] - places[0] + 1 == len(places):
+            table = self.reader.read([BITMAPS], int(places[0]), int(places[-1]) + 1)
+        else:
+            table = self.reader.take(places, [BITMAPS])
+        blobs = table[BITMAPS].combine_chunks()
+        if blobs.null_count:
+            raise CorruptFileError("a bitmap is null", FILE_NAME, field=BITMAPS)
+        return blobs
+
+    def blocks(self, block_bytes: int = _BLOCK_BYTES) -> Iterator[KeyedBlobs]:
+        """All values, ascending and null first, with their blobs.
+
+        A block has about ``block_bytes``, as far as one can tell from the mean.
+        """
+        key_bytes = -(-self._keys.nbytes // max(1, self.num_bitmaps))
+        places = np.concatenate([self._nulls, self._places])
+        for some in self._steps(places, key_bytes, block_bytes):
+            order = np.argsort(some)
+            back = np.empty_like(order)
+            back[order] = np.arange(len(order))
+            blobs = self._blobs(some[order]).take(pa.array(back))
+            yield KeyedBlobs(self._keys.take(pa.array(some)), blobs)
+
+    def prewarm(self) -> None:
+        """Load bitmaps until the cache is full."""
+        size = 0
+        for places in self._steps(np.arange(self.num_bitmaps)):
+            self.sets(places)
+            size += len(places) * (self._mean + _SET_BYTES)
+            if size > MAX_CACHED_BYTES:
+                return
+
+
+def _weighted_set(blob: pa.Scalar) -> tuple[RowSet, int]:
+    """A set and its approximate bytes in memory."""
+    raw = blob.as_py()
+    with _damage_in_file():
+        return RowSet.from_tree_map(raw), len(raw) + _SET_BYTES
+
+
+@contextmanager
+def _damage_in_file() -> Iterator[None]:
+    """Name the file and the column in the errors of damaged bitmaps."""
+    try:
+        yield
+    except CorruptFileError as error:
+        raise CorruptFileError(str(error), FILE_NAME, field=BITMAPS) from None

@@ -1,0 +1,72 @@
+"""`ValueSort`: sort the rows of an index by value, those with nulls first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.index.base import IndexBatch, RowNumbers
+from lance_core.index.external_sort import ExternalSort
+from lance_core.index.runs import MemoryShares, Run
+
+MEMORY_BYTES = 256 << 20
+"""The memory budget of a sort."""
+
+
+class ValueSort:
+    """Sorts rows that are added in any order, in bounded memory; rows with nulls come first.
+
+    Equal values keep the order in which they are added.
+    """
+
+    def __init__(self, kind: pa.DataType, scratch: Callable[[], Path]) -> None:
+        self._kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        self._scratch = scratch
+        self._sort = ExternalSort(scratch, MEMORY_BYTES)
+        self._nulls: list[RowNumbers] = []
+        self._num_nulls = 0
+        self._null_runs: list[Run] = []
+
+    def add(self, values: pa.Array, rows: RowNumbers) -> None:
+        """Add rows in any order."""
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if values.null_count:
+            valid = values.is_valid()
+            is_valid = valid.to_numpy(zero_copy_only=False)
+            self._add_nulls(rows[~is_valid])
+            values, rows = values.filter(valid), rows[is_valid]
+        columns = [values, from_numpy(rows)]
+        self._sort.add(pa.RecordBatch.from_arrays(columns, ["values", "ids"]))
+
+    def batches(self) -> Iterator[IndexBatch]:
+        """All rows in order. Nothing can be added any more."""
+        for run in self._null_runs:
+            for block in run.blocks():
+                yield self._null_batch(_numbers(block.column(0)))
+        for rows in self._nulls:
+            yield self._null_batch(rows)
+        for batch in self._sort.batches():
+            yield IndexBatch(batch.column(0), _numbers(batch.column(1)))
+
+    def _add_nulls(self, rows: RowNumbers) -> None:
+        self._nulls.append(rows)
+        self._num_nulls += len(rows)
+        shares = MemoryShares(MEMORY_BYTES)
+        if self._num_nulls * rows.itemsize >= shares.run:
+            joined = np.concatenate(self._nulls)
+            self._nulls, self._num_nulls = [], 0
+            batch = pa.RecordBatch.from_arrays([from_numpy(joined)], ["ids"])
+            path = self._scratch() / f"nulls-{len(self._null_runs)}.arrow"
+            self._null_runs.append(Run.written(path, [batch], shares.block))
+
+    def _null_batch(self, rows: RowNumbers) -> IndexBatch:
+        return IndexBatch(pa.nulls(len(rows), self._kind), rows)
+
+
+def _numbers(rows: pa.Array) -> RowNumbers:
+    return np.asarray(rows.to_numpy())

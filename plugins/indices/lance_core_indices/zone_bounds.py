@@ -1,0 +1,206 @@
+"""The least and greatest values of zones: how they are found, and which of them match a query.
+
+Nulls and NaN have no place between the bounds of a zone. NaN as a zone's greatest value means that
+it has NaN, of either sign, and that its greatest number is not known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.encodings.arrow.nulls import all_null
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
+from lance_core.encodings.arrow.strings import is_variable
+from lance_core.errors import CorruptFileError
+from lance_core.index.queries import IndexQuery, InRange, IsIn, StartsWith
+from lance_core.index.sort_order import is_orderable, searchable, sort_keys
+from lance_core.lazy_dataclass import dataclass
+from lance_core_indices.zones import Positions, null_mask
+
+_Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoneBounds:
+    """The bounds of zones as keys of `sort_keys`.
+
+    ``some``: positions of the zones with ``least`` and ``greatest``. ``unknown``: zones that may
+    have any value. ``nans``: zones with NaN. ``numbers``: the keys of the infinities, between which
+    all other floats are; None for other types.
+    """
+
+    some: Positions
+    least: npt.NDArray[Any]
+    greatest: npt.NDArray[Any]
+    unknown: _Mask
+    nans: _Mask
+    numbers: tuple[Any, Any] | None
+
+    @classmethod
+    def of(cls, lower: pa.Array, upper: pa.Array, nans: _Mask) -> ZoneBounds:
+        """The bounds of all zones, of which some have ``nans``.
+
+        Raises `CorruptFileError` if they are in the wrong order.
+        """
+        kind = lower.type
+        has_least, has_greatest = (~null_mask(one) & is_compared(kind) for one in (lower, upper))
+        unknown = has_least != has_greatest
+        if pa.types.is_fixed_size_binary(kind):
+            # Other writers leave out the bounds of this type.
+            unknown |= ~has_least
+        numbers = _infinities(kind)
+        some = np.flatnonzero(has_least & has_greatest)
+        if len(some) < len(lower):
+            chosen = [one.take(from_numpy(some)) for one in (lower, upper)]
+        else:
+            chosen = [lower, upper]
+        least, greatest = (searchable(sort_keys(one)) for one in chosen)
+        if numbers is not None:
+            is_nan = _is_nan(searchable(sort_keys(upper)), numbers) & has_greatest
+            nans = nans | is_nan
+            unknown &= has_least | ~is_nan
+            greatest = np.where(is_nan[some], numbers[1], greatest)
+        if (least > greatest).any():
+            number = int(some[np.flatnonzero(least > greatest)[0]])
+            raise CorruptFileError(f"min is above max in zone {number}")
+        return cls(some, least, greatest, unknown, nans, numbers)
+
+    def may_match(self, query: IndexQuery) -> _Mask:
+        """True for each zone that may have a value for which ``query`` is true."""
+        if isinstance(query, IsIn):
+            keys = np.sort(searchable(sort_keys(query.values)))
+            below = np.searchsorted(keys, self.least)
+            upto = np.searchsorted(keys, self.greatest, "right")
+            return self._zones(upto > below, keys[0], keys[-1])
+        if isinstance(query, StartsWith):
+            prefix = query.prefix.encode()
+            # No byte of UTF-8 is 0xFF.
+            after = prefix[:-1] + bytes([prefix[-1] + 1])
+            bounds = searchable(pa.array([prefix, after], pa.binary()))
+            return self._zones((self.greatest >= bounds[:1]) & (self.least < bounds[1:]))
+        assert isinstance(query, InRange)
+        return self._in_range(query)
+
+    def _in_range(self, query: InRange) -> _Mask:
+        found = np.ones(len(self.some), np.bool_)
+        lower = upper = None
+        if query.lower is not None:
+            lower = _key(query.lower)
+            found &= self.greatest >= lower if query.includes_lower else self.greatest > lower
+        if query.upper is not None:
+            upper = _key(query.upper)
+            found &= self.least <= upper if query.includes_upper else self.least < upper
+        return self._zones(found, lower, upper)
+
+    def _zones(self, found: _Mask, lower: Any = None, upper: Any = None) -> _Mask:
+        """The zones of ``self.some`` that were ``found``, and those that are not known."""
+        mask = self.unknown.copy()
+        mask[self.some] |= found
+        if self.numbers is not None:
+            low, high = self.numbers
+            if lower is None or lower < low or upper is None or upper > high:
+                mask |= self.nans
+        return mask
+
+
+def is_compared(kind: pa.DataType) -> bool:
+    """True if the values of a type have bounds."""
+    types = pa.types
+    return is_orderable(kind) and not types.is_null(kind) and not types.is_dictionary(kind)
+
+
+def no_bounds(kind: pa.DataType, count: int) -> pa.Array:
+    """Bounds that mean nothing: nulls, but empty structs, since some files store no null struct."""
+    return _zeros(kind, count) if pa.types.is_struct(kind) else all_null(kind, count)
+
+
+def _zeros(kind: pa.DataType, count: int) -> pa.Array:
+    """``count`` values that are not null: 0 or empty. Members of structs are null if they may."""
+    types = pa.types
+    if types.is_struct(kind):
+        members = [
+            all_null(one.type, count)
+            if one.nullable and not types.is_struct(one.type)
+            else _zeros(one.type, count)
+            for one in kind
+        ]
+        return pa.StructArray.from_arrays(members, fields=list(kind))
+    if types.is_fixed_size_list(kind):
+        items = _zeros(kind.value_type, count * kind.list_size)
+        return pa.FixedSizeListArray.from_arrays(items, type=kind)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
+        return pa.repeat(pa.scalar([], kind), max(1, count))[:count]
+    return pa.Array.from_buffers(kind, count, [None, *all_null(kind, count).buffers()[1:]])
+
+
+def _key(value: pa.Scalar) -> npt.NDArray[Any]:
+    """The key of a value: an array, since numpy removes zero bytes from the end of a `bytes`."""
+    return searchable(sort_keys(pa.array([value], value.type)))
+
+
+def _infinities(kind: pa.DataType) -> tuple[Any, Any] | None:
+    """The keys of both infinities; None if the type has none."""
+    if not pa.types.is_floating(kind):
+        return None
+    values = np.array([-np.inf, np.inf], numpy_dtype(kind))
+    low, high = searchable(sort_keys(pa.array(values, kind)))
+    return low, high
+
+
+def _is_nan(keys: npt.NDArray[Any], infinities: tuple[Any, Any]) -> _Mask:
+    return np.asarray((keys < infinities[0]) | (keys > infinities[1]))
+
+
+def extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa.Array, Positions]:
+    """The least and greatest value of each run of values, without NaN, and the numbers of NaN."""
+    kind, nans = values.type, np.zeros(len(starts), np.int64)
+    if not is_compared(kind) or not len(starts):
+        nothing = no_bounds(kind, len(starts))
+        return nothing, nothing, nans
+    types = pa.types
+    if is_variable(kind) or types.is_fixed_size_binary(kind) or types.is_decimal(kind):
+        return *_grouped_extremes(values, starts), nans
+    keys, absent, infinities = searchable(sort_keys(values)), null_mask(values), _infinities(kind)
+    if infinities is not None:
+        is_nan = _is_nan(keys, infinities) & ~absent
+        nans = np.add.reduceat(is_nan, starts, dtype=np.int64)
+        absent |= is_nan
+    low = high = keys
+    if values.null_count or nans.any():
+        limits = np.iinfo(keys.dtype)
+        low, high = (np.where(absent, one, keys) for one in (limits.max, limits.min))
+    nothing = np.logical_and.reduceat(absent, starts)
+    least, greatest = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+    return _from_keys(least, kind, nothing), _from_keys(greatest, kind, nothing), nans
+
+
+def _grouped_extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa.Array]:
+    lengths = np.diff(np.append(starts, len(values)))
+    runs = np.repeat(np.arange(len(starts), dtype=np.int32), lengths)
+    # Groups come in the order of their first rows.
+    table = pa.table({"run": runs, "value": values}).group_by("run", use_threads=False)
+    found = table.aggregate([("value", "min_max")])["value_min_max"].combine_chunks()
+    return found.field("min"), found.field("max")
+
+
+def _from_keys(keys: npt.NDArray[Any], kind: pa.DataType, absent: _Mask) -> pa.Array:
+    """The values with keys of `sort_keys` that are integers, and null where they are absent."""
+    if pa.types.is_boolean(kind):
+        return pa.array(keys.astype(np.bool_), mask=absent)
+    if pa.types.is_floating(kind):
+        sign = keys >> np.array(8 * keys.itemsize - 1, keys.dtype)
+        keys = keys ^ (sign & np.array(np.iinfo(keys.dtype).max, keys.dtype))
+    return pa.array(keys, mask=absent).view(kind)
+
+
+def with_nan(values: pa.Array, mask: _Mask) -> pa.Array:
+    """``values``, but NaN where ``mask`` is True."""
+    if not mask.any():
+        return values
+    absent = null_mask(values) & ~mask
+    numbers = np.frombuffer(values.buffers()[1], numpy_dtype(values.type), len(values))
+    return pa.array(np.where(mask, np.array(np.nan, numbers.dtype), numbers), mask=absent)
