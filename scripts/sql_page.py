@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lance_core.dataset.expressions.sql import catalog, differences
-from lance_core.dataset.expressions.sql.function import Function
-from lance_core.dataset.expressions.sql.functions import GROUPS
+from lance_core.dataset.expressions.sql.functions.function import Function
+from lance_core.dataset.expressions.sql.functions.function_list import GROUPS
 
 PAGE = Path(__file__).parents[1] / "docs/reference/filters.md"
 TABLE = re.compile(r"(<!-- sql: (?P<name>[^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)

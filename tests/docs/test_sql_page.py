@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lance_core.dataset.expressions.sql import catalog, differences
-from lance_core.dataset.expressions.sql.functions import FUNCTIONS, GROUPS
+from lance_core.dataset.expressions.sql.functions.function_list import FUNCTIONS, GROUPS
 from scripts.sql_page import PAGE, with_tables
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import as_value
-from lance_core.dataset.expressions.sql import functions
+from lance_core.dataset.expressions.sql.functions import function_list
 from lance_core.errors import LanceError
 from tests.examples import share
 from tests.interop.sql import samples
@@ -23,7 +23,7 @@ TURN = 3
 
 
 def test_every_function_has_expressions_to_compare() -> None:
-    names = {name for name in functions.FUNCTIONS if not name.startswith(JSON) and name != "||"}
+    names = {name for name in function_list.FUNCTIONS if not name.startswith(JSON) and name != "||"}
     assert not {name for name in names if not SUBJECTS.get(f"{name}()", "").strip()}
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.combine_chunks import with_few_chunks
-from lance_core.dataset.expressions.sql.evaluate import arrow_errors
+from lance_core.dataset.expressions.sql.nodes.evaluate import arrow_errors
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import lazy_module
@@ -24,7 +24,7 @@ from lance_core.schema.empty_arrays import empty_table
 
 if TYPE_CHECKING:
     from lance_core.dataset.expressions import arrow_nodes
-    from lance_core.dataset.expressions.sql.node import Node
+    from lance_core.dataset.expressions.sql.nodes.node import Node
 else:
     arrow_nodes = lazy_module("lance_core.dataset.expressions.arrow_nodes")
 

@@ -21,9 +21,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import compare, like, logic, membership
-from lance_core.dataset.expressions.sql.coerce import is_bytes, is_number, is_text
-from lance_core.dataset.expressions.sql.node import (
+from lance_core.dataset.expressions.sql.nodes.node import (
     CallNode,
     ColumnNode,
     Constant,
@@ -36,6 +34,8 @@ from lance_core.dataset.expressions.sql.node import (
     Operator,
     unknown,
 )
+from lance_core.dataset.expressions.sql.operators import compare, like, logic, membership
+from lance_core.dataset.expressions.sql.values.coerce import is_bytes, is_number, is_text
 from lance_core.lazy_dataclass import dataclass
 
 MATCHES_NULL = 0

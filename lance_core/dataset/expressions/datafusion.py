@@ -15,8 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.concurrency.pools import run_interruptibly
-from lance_core.dataset.expressions.sql.node import Datum
-from lance_core.dataset.expressions.sql.size_limit import check_added, is_variable, scalar_bytes
+from lance_core.dataset.expressions.sql.nodes.node import Datum
+from lance_core.dataset.expressions.sql.nodes.size_limit import (
+    check_added,
+    is_variable,
+    scalar_bytes,
+)
 from lance_core.errors import (
     InvalidInputError,
     LanceError,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     # pyarrow.compute takes a fifth of this library's import time, and only expressions need it.
     import pyarrow.compute as pc
 
-    from lance_core.dataset.expressions.sql.node import Node
+    from lance_core.dataset.expressions.sql.nodes.node import Node
 
 Mask = npt.NDArray[np.bool_]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.expressions.filters import Filter
     from lance_core.dataset.expressions.sql import interval_analysis
     from lance_core.dataset.expressions.sql.interval_analysis import Bounds
-    from lance_core.dataset.expressions.sql.node import ColumnNode, Node
+    from lance_core.dataset.expressions.sql.nodes.node import ColumnNode, Node
     from lance_core.dataset.read import row_selection
     from lance_core.dataset.read.plan import Span
     from lance_core.dataset.snapshot.snapshot import Snapshot

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.expressions.sql.node import (
+from lance_core.dataset.expressions.sql.nodes.node import (
     And,
     CallNode,
     ColumnNode,

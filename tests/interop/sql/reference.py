@@ -12,8 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from lance_core.dataset.expressions.sql import syntax
-from lance_core.dataset.expressions.sql.grammar import parse
+from lance_core.dataset.expressions.sql.parser import syntax
+from lance_core.dataset.expressions.sql.parser.grammar import parse
 from tests.interop.sql.samples import GROUPS
 
 UNKNOWN = object()

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.expressions.sql import node
+from lance_core.dataset.expressions.sql.nodes import evaluate
 from lance_core.dataset.maintenance.indices import rows as index_rows
 from lance_core.dataset.read.sort_keys import ColumnOrdering
 from lance_core.encodings.arrow import memory_pool, take
@@ -103,7 +103,7 @@ def _lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     arrow = SimpleNamespace(**{**vars(pa), "concat_arrays": concat_arrays})
     monkeypatch.setattr(memory_pool, "pa", arrow)
     monkeypatch.setattr(take, "_take", take_of)
-    monkeypatch.setattr(node, "MAX_EVALUATED_BYTES", LIMIT)
+    monkeypatch.setattr(evaluate, "MAX_EVALUATED_BYTES", LIMIT)
     for name, module in list(sys.modules.items()):
         if name.startswith("lance_core.encodings") and hasattr(module, "MAX_OFFSET"):
             monkeypatch.setattr(module, "MAX_OFFSET", LIMIT)

@@ -1,1 +1,4 @@
-"""SQL expressions: `grammar` parses text, `plan` turns the tree into nodes, `node` evaluates."""
+"""SQL expressions: `parser` reads text, `plan` makes nodes of the tree, `nodes.evaluate` computes.
+
+`values` has types and literals, `operators` and `functions` plan the calls of an expression.
+"""

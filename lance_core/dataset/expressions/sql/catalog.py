@@ -1,8 +1,8 @@
 """The operators, literals and casts of our SQL.
 
-With `functions.GROUPS`, these are all constructs that an expression may contain; everything else
-raises `UnsupportedFeatureError`, which names it. The reference page and the differential tests are
-made from these lists (``scripts/sql_page.py``). Nothing imports this module at run time.
+With `function_list.GROUPS`, these are all constructs that an expression may contain; everything
+else raises `UnsupportedFeatureError`, which names it. The reference page and the differential tests
+are made from these lists (``scripts/sql_page.py``). Nothing imports this module at run time.
 """
 
 from __future__ import annotations

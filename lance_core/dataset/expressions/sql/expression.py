@@ -8,11 +8,11 @@ from functools import lru_cache
 import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.dataset.expressions.sql.casts import cast
-from lance_core.dataset.expressions.sql.coerce import converted
-from lance_core.dataset.expressions.sql.evaluate import evaluate, paths
-from lance_core.dataset.expressions.sql.node import ColumnNode, Metadata, Node
+from lance_core.dataset.expressions.sql.nodes.evaluate import evaluate, paths
+from lance_core.dataset.expressions.sql.nodes.node import ColumnNode, Metadata, Node
 from lance_core.dataset.expressions.sql.plan import plan_filter, plan_value
+from lance_core.dataset.expressions.sql.values.casts import cast
+from lance_core.dataset.expressions.sql.values.coerce import converted
 from lance_core.lazy_dataclass import dataclass
 
 _IS_VOLATILE = re.compile(r"\b(now|today|current_\w+)\b", re.IGNORECASE)

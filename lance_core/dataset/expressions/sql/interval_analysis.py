@@ -17,8 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import compare
-from lance_core.dataset.expressions.sql.node import (
+from lance_core.dataset.expressions.sql.nodes.node import (
     And,
     AnswerUnlessNull,
     Apply,
@@ -44,6 +43,7 @@ from lance_core.dataset.expressions.sql.node import (
     RegexMatch,
     TruthTest,
 )
+from lance_core.dataset.expressions.sql.operators import compare
 from lance_core.encodings.v0_1.bounds import above_text
 from lance_core.lazy_dataclass import dataclass
 

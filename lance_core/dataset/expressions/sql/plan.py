@@ -9,46 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.sql import (
-    arithmetic,
-    casts,
-    compare,
-    literals,
-    logic,
-    membership,
-    syntax,
-)
-from lance_core.dataset.expressions.sql.grammar import parse
-from lance_core.dataset.expressions.sql.lexer import excerpt
-from lance_core.dataset.expressions.sql.long_chains import shortened
-from lance_core.dataset.expressions.sql.names import Name, child, resolve
-from lance_core.dataset.expressions.sql.node import (
+from lance_core.dataset.expressions.sql.nodes.names import child, resolve
+from lance_core.dataset.expressions.sql.nodes.node import (
     ColumnNode,
     Constant,
     Node,
     constant,
     null,
 )
+from lance_core.dataset.expressions.sql.operators import arithmetic, compare, logic, membership
+from lance_core.dataset.expressions.sql.parser import syntax
+from lance_core.dataset.expressions.sql.parser.grammar import parse
+from lance_core.dataset.expressions.sql.parser.lexer import excerpt
+from lance_core.dataset.expressions.sql.parser.long_chains import shortened
+from lance_core.dataset.expressions.sql.parser.syntax import Name
+from lance_core.dataset.expressions.sql.values import casts, literals
 from lance_core.errors import InvalidInputError
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
-    from lance_core.dataset.expressions.sql import (
+    from lance_core.dataset.expressions.sql.functions import (
         conditional,
-        functions,
-        like,
+        function_list,
         lists,
-        similar,
         structs,
     )
+    from lance_core.dataset.expressions.sql.operators import like, similar
 else:
     # Most filters need none of these.
-    conditional = lazy_module("lance_core.dataset.expressions.sql.conditional")
-    functions = lazy_module("lance_core.dataset.expressions.sql.functions")
-    like = lazy_module("lance_core.dataset.expressions.sql.like")
-    lists = lazy_module("lance_core.dataset.expressions.sql.lists")
-    similar = lazy_module("lance_core.dataset.expressions.sql.similar")
-    structs = lazy_module("lance_core.dataset.expressions.sql.structs")
+    conditional = lazy_module("lance_core.dataset.expressions.sql.functions.conditional")
+    function_list = lazy_module("lance_core.dataset.expressions.sql.functions.function_list")
+    like = lazy_module("lance_core.dataset.expressions.sql.operators.like")
+    lists = lazy_module("lance_core.dataset.expressions.sql.functions.lists")
+    similar = lazy_module("lance_core.dataset.expressions.sql.operators.similar")
+    structs = lazy_module("lance_core.dataset.expressions.sql.functions.structs")
 
 
 def plan_filter(text: str, schema: pa.Schema) -> Node:
@@ -194,7 +188,7 @@ class _Planner:
         for number, (operator, operands) in enumerate(runs, start=1):
             if operator == "||":
                 # One call for the whole chain of ||: a call for each would copy all previous text.
-                left = functions.call_function(operator, [left, *operands])
+                left = function_list.call_function(operator, [left, *operands])
                 continue
             for right in operands[:-1]:
                 left = arithmetic.binary(operator, left, right)
@@ -223,7 +217,7 @@ class _Planner:
         return conditional.case(branches, default)
 
     def function(self, tree: syntax.FunctionCall) -> Node:
-        return functions.call_function(tree.name, [self.plan(one) for one in tree.arguments])
+        return function_list.call_function(tree.name, [self.plan(one) for one in tree.arguments])
 
 
 def _negated_if(negated: bool, node: Node) -> Node:

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql import json_functions
-from lance_core.dataset.expressions.sql.node import (
+from lance_core.dataset.expressions.sql.functions import json_functions
+from lance_core.dataset.expressions.sql.nodes.node import (
     And,
     AnswerUnlessNull,
     CallNode,

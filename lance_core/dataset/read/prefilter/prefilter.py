@@ -16,7 +16,7 @@ from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.filters import Filter
 from lance_core.dataset.expressions.sql.expression import SqlExpression
-from lance_core.dataset.expressions.sql.node import unknown
+from lance_core.dataset.expressions.sql.nodes.node import unknown
 from lance_core.dataset.read.plan import ScanPlan, Span
 from lance_core.dataset.read.prefilter.candidate_rows import (
     CandidateRows,
@@ -41,7 +41,7 @@ from lance_core.on_demand import lazy_module
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-    from lance_core.dataset.expressions.sql.node import Node
+    from lance_core.dataset.expressions.sql.nodes.node import Node
     from lance_core.dataset.read.prefilter import search_text
     from lance_core.dataset.read.scan_options import ScanOptions
     from lance_core.dataset.snapshot.snapshot import Snapshot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.sql.node import (
+from lance_core.dataset.expressions.sql.nodes.node import (
     And,
     AnswerUnlessNull,
     Apply,
@@ -48,7 +48,7 @@ from lance_core.index.queries import (
 from lance_core.schema import format_path
 
 if TYPE_CHECKING:
-    from lance_core.dataset.expressions.sql.node import Node, Operator
+    from lance_core.dataset.expressions.sql.nodes.node import Node, Operator
     from lance_core.dataset.read.prefilter.searches import SearchTree
 
 MAX_VALUES = 20

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.expressions.filters import Filter
-from lance_core.dataset.expressions.sql import logic
-from lance_core.dataset.expressions.sql.evaluate import paths
 from lance_core.dataset.expressions.sql.expression import SqlExpression
+from lance_core.dataset.expressions.sql.nodes.evaluate import paths
+from lance_core.dataset.expressions.sql.operators import logic
 from lance_core.dataset.read.prefilter.conditions import (
     AllOf,
     AnyOf,
@@ -32,7 +32,7 @@ from lance_core.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-    from lance_core.dataset.expressions.sql.node import Node
+    from lance_core.dataset.expressions.sql.nodes.node import Node
     from lance_core.dataset.read.prefilter.usable_indices import UsableIndex
 
 

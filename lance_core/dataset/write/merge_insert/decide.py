@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import Filter, as_filter
-from lance_core.dataset.expressions.sql.names import TABLE
+from lance_core.dataset.expressions.sql.nodes.names import TABLE
 from lance_core.dataset.read.projection import queryable, select
 from lance_core.dataset.read.scan_window import KeyMatches
 from lance_core.dataset.read.window_sizing import late_sizer

@@ -1,0 +1,1 @@
+"""SQL functions, each module with its list; `function_list` joins the lists."""

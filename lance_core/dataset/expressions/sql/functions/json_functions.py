@@ -1,0 +1,227 @@
+"""SQL functions of JSON columns, which are binary JSON (``large_binary``) in expressions."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql.functions.function import Function
+from lance_core.dataset.expressions.sql.nodes.node import (
+    Apply,
+    CallNode,
+    Constant,
+    Datum,
+    JsonField,
+    Node,
+    call,
+    with_nullable,
+)
+from lance_core.dataset.expressions.sql.nodes.size_limit import check_added
+from lance_core.dataset.expressions.sql.values.casts import cast
+from lance_core.dataset.expressions.sql.values.coerce import is_text
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.errors import InvalidInputError
+from lance_core.schema import json_values
+from lance_core.schema.json_members import (
+    Members,
+    element,
+    elements,
+    field,
+    lengths,
+    members_of,
+)
+from lance_core.schema.json_path import PathMatches, follow, parse_path
+
+_INDEX = re.compile(r"\+?\d{1,9}")
+
+OfText = Callable[..., pa.Array]
+"""The result for JSON values and a key or path (perhaps more text); NULL for absent values."""
+
+
+def get_function(name: str, convert: Callable[[Members], pa.Array]) -> Callable[..., Node]:
+    """The function ``name``: the field or element that its second argument names, converted."""
+    return functools.partial(_planned, JsonField(name), functools.partial(_get, convert=convert))
+
+
+def field_key(node: CallNode) -> str | None:
+    """The constant key of a call of `get_function`, which reads a field of its first argument.
+
+    None for other calls, and for a key that is the number of an element.
+    """
+    if not isinstance(node.operator, JsonField):
+        return None
+    argument = node.arguments[1]
+    key = argument.value.as_py() if isinstance(argument, Constant) else None
+    return key if isinstance(key, str) and not _INDEX.fullmatch(key) else None
+
+
+def _planned(operator: JsonField | Apply, of_text: OfText, node: Node, *texts: Node) -> Node:
+    if not pa.types.is_large_binary(node.type):
+        raise InvalidInputError(f"{operator.name} needs a JSON column, not {node.type}")
+    arguments = [one if is_text(one.type) else cast(one, pa.string()) for one in texts]
+    kernel = functools.partial(_each_text, of_text=of_text)
+    return with_nullable(call(operator, kernel, node, *arguments), True)
+
+
+def _each_text(value: Datum, *texts: Datum, of_text: OfText) -> Datum:
+    """``of_text`` for each distinct combination of ``texts``, which usually are constants."""
+    if isinstance(value, pa.Scalar):
+        if all(isinstance(text, pa.Scalar) for text in texts):
+            return _each_text(pa.repeat(value, 1), *texts, of_text=of_text)[0]
+        count = next(len(text) for text in texts if not isinstance(text, pa.Scalar))
+        value = pa.repeat(value, count)
+    values = members_of(value)
+    if all(isinstance(text, pa.Scalar) for text in texts):
+        return _of_one(values, [text.as_py() for text in texts], of_text)
+    columns = [
+        pa.repeat(text, len(values)) if isinstance(text, pa.Scalar) else text for text in texts
+    ]
+    names = [str(i) for i in range(len(columns))]
+    rows = pa.table([*columns, from_numpy(np.arange(len(values)))], [*names, "row"])
+    groups = rows.group_by(names, use_threads=False).aggregate([("row", "list")]).to_pylist()
+    order = [np.asarray(group["row_list"], np.int64) for group in groups]
+    parts = [
+        _of_one(values.take(picked), [group[name] for name in names], of_text)
+        for group, picked in zip(groups, order, strict=True)
+    ]
+    if not parts:
+        return _of_one(values, [None], of_text)
+    return pa.concat_arrays(parts).take(from_numpy(np.argsort(np.concatenate(order))))
+
+
+def _of_one(values: Members, texts: list[str | None], of_text: OfText) -> pa.Array:
+    if None in texts:
+        nothing = values.where(np.zeros(len(values), bool))
+        return of_text(nothing, *["" for _ in texts])
+    return of_text(values, *texts)
+
+
+def _get(values: Members, key: str, convert: Callable[[Members], pa.Array]) -> pa.Array:
+    found = field(values, key.encode())
+    if _INDEX.fullmatch(key):
+        at = element(values, int(key))
+        found = Members(
+            values.data,
+            np.where(at.exists, at.kinds, found.kinds),
+            np.where(at.exists, at.starts, found.starts),
+            np.where(at.exists, at.ends, found.ends),
+        )
+    return convert(found)
+
+
+def _extract(values: Members, path: str) -> pa.Array:
+    found = follow(parse_path(path), values)
+    # A path such as $.** matches the data of nested values again and again.
+    check_added("json_extract", found.values.num_bytes - values.num_bytes)
+    texts = json_values.texts(found.values)
+    counts = np.bincount(found.owner, minlength=len(values))
+    if (counts > 1).any():
+        lists = pa.LargeListArray.from_arrays(_offsets(counts), texts)
+        joined = pc.binary_join(lists, ",")
+        many = pc.binary_join_element_wise("[", joined, "]", "")
+        texts = pc.if_else(from_numpy(counts > 1), many, joined)
+    elif len(texts) == len(values):
+        return texts
+    else:
+        texts = _placed(texts, found, len(values))
+    return pc.if_else(from_numpy(counts > 0), texts, pa.scalar(None, texts.type))
+
+
+def _exists(values: Members, path: str) -> pa.Array:
+    found = follow(parse_path(path), values)
+    hits = np.bincount(found.owner, minlength=len(values)) > 0
+    return _unless_absent(from_numpy(hits), values)
+
+
+def _array_length(values: Members, path: str) -> pa.Array:
+    found = _first(follow(parse_path(path), values))
+    return _placed(from_numpy(lengths(found.values)), found, len(values))
+
+
+def _array_contains(values: Members, path: str, wanted: str) -> pa.Array:
+    found = follow(parse_path(path), values)
+    owner, inner = elements(found.values)
+    hits = np.asarray(pc.equal(json_values.texts(inner), wanted))
+    is_text = np.flatnonzero(inner.is_string)
+    hits[is_text] |= np.asarray(pc.equal(json_values.strings(inner.take(is_text)), wanted))
+    contains = np.zeros(len(values), bool)
+    contains[found.owner[owner[hits]]] = True
+    return _unless_absent(from_numpy(contains), values)
+
+
+def _first(found: PathMatches) -> PathMatches:
+    """The first of the values of each owner."""
+    firsts = np.flatnonzero(np.diff(found.owner, prepend=-1))
+    return PathMatches(found.owner[firsts], found.values.take(firsts))
+
+
+def _placed(array: pa.Array, found: PathMatches, count: int) -> pa.Array:
+    """``array``, which has one value for each distinct owner, at the places of the owners."""
+    places = np.zeros(count, np.int64)
+    places[found.owner] = np.arange(len(array))
+    has = np.zeros(count, bool)
+    has[found.owner] = True
+    return array.take(pc.if_else(from_numpy(has), from_numpy(places), pa.scalar(None, pa.int64())))
+
+
+def _unless_absent(array: pa.Array, values: Members) -> pa.Array:
+    return pc.if_else(from_numpy(values.exists), array, pa.scalar(None, array.type))
+
+
+def _offsets(counts: npt.NDArray[np.int64]) -> pa.Array:
+    return from_numpy(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+
+FUNCTIONS = (
+    Function(
+        *("json_get", get_function("json_get", json_values.binary), "json, text"),
+        "The field, or the element if the key is a number, as JSON for other JSON functions.",
+    ),
+    Function(
+        *("json_get_string", get_function("json_get_string", json_values.strings), "json, text"),
+        "The field or element as text.",
+    ),
+    Function(
+        *("json_get_int", get_function("json_get_int", json_values.integers), "json, text"),
+        "The field or element as an integer.",
+    ),
+    Function(
+        *("json_get_float", get_function("json_get_float", json_values.floats), "json, text"),
+        "The field or element as a float.",
+    ),
+    Function(
+        *("json_get_bool", get_function("json_get_bool", json_values.booleans), "json, text"),
+        "The field or element as a boolean.",
+    ),
+    Function(
+        *(
+            "json_extract",
+            functools.partial(_planned, Apply("json_extract"), _extract),
+            "json, text",
+        ),
+        "The text of the value at a path; of a list, if there are several.",
+    ),
+    Function(
+        *("json_exists", functools.partial(_planned, Apply("json_exists"), _exists), "json, text"),
+        "True if there is a value at the path.",
+    ),
+    Function(
+        "json_array_length",
+        *(functools.partial(_planned, Apply("json_array_length"), _array_length), "json, text"),
+        "The number of elements of the list at a path; 0 for other values.",
+    ),
+    Function(
+        "json_array_contains",
+        *(
+            functools.partial(_planned, Apply("json_array_contains"), _array_contains),
+            "json, text, text",
+        ),
+        "True if an element of the list at the path has this text.",
+    ),
+)

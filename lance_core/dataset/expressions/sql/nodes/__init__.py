@@ -1,0 +1,1 @@
+"""Planned expressions: their nodes, the columns that names mean, and their evaluation."""

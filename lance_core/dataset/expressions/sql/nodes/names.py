@@ -1,0 +1,54 @@
+"""Resolve names in an expression to columns of a schema.
+
+A name without backticks resolves to the column with exactly this name, otherwise to the only
+column that differs just in case. Names in backticks and names of struct fields must match exactly.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lance_core.dataset.expressions.sql.nodes.node import ColumnNode
+from lance_core.dataset.expressions.sql.parser.syntax import Name
+from lance_core.errors import InvalidInputError
+from lance_core.suggestions import no_field
+
+TABLE = {b"lance-core:is-table": b""}
+"""Metadata of a struct column that stands for a table."""
+
+
+def resolve(schema: pa.Schema, first: Name, table: str = "") -> ColumnNode:
+    """The top-level column with this name, of ``table`` if there are several.
+
+    Raises `InvalidInputError` for an ambiguous name and for an unknown one.
+    """
+    count = schema.names.count(first.text)
+    found = [first.text] * count
+    if not found and not first.quoted:
+        wanted = first.text.lower()
+        found = [name for name in schema.names if name.lower() == wanted]
+    if len(found) > 1:
+        raise InvalidInputError(f"the name {first.text} is ambiguous: {', '.join(found)}")
+    if not found:
+        raise InvalidInputError(no_field(first.text, schema.names, table))
+    field = schema.field(found[0])
+    return ColumnNode((found[0],), field.type, field.nullable, field.metadata)
+
+
+def child(parent: ColumnNode, name: str) -> ColumnNode:
+    """A field of a struct column. Raises `InvalidInputError` if there is none.
+
+    If the struct stands for a `TABLE`, its fields are columns, whose names may differ in case.
+    """
+    if (parent.metadata or {}).keys() >= TABLE.keys():
+        column = resolve(pa.schema(list(parent.type)), Name(name), ".".join(parent.path))
+        path = (*parent.path, *column.path)
+        return ColumnNode(path, column.type, True, column.metadata)
+    kind, shown = parent.type, ".".join(parent.path)
+    if not pa.types.is_struct(kind):
+        raise InvalidInputError(f"{shown} has the type {kind}: it has no field {name}")
+    if kind.get_field_index(name) < 0:
+        raise InvalidInputError(no_field(name, [member.name for member in kind], shown))
+    field = kind.field(name)
+    nullable = parent.nullable or field.nullable
+    return ColumnNode((*parent.path, name), field.type, nullable, field.metadata)

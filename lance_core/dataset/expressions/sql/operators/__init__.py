@@ -1,0 +1,1 @@
+"""Nodes of operators: logic, comparisons, IN, LIKE, SIMILAR TO, arithmetic, bits."""

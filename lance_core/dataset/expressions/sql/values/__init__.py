@@ -1,0 +1,1 @@
+"""Types and values: literals, coercion, casts, exact numbers, intervals."""

@@ -1,0 +1,258 @@
+"""Intervals: their literals, dates and timestamps shifted by them, and date_bin.
+
+An interval has months, days and nanoseconds. Months and days are added on the calendar (of the zone
+of a timestamp): a day that its month does not have becomes the last day of the month.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.dataset.expressions.sql.nodes.node import Apply, Constant, Datum, Node, call, null
+from lance_core.dataset.expressions.sql.parser.syntax import INTERVAL_UNITS
+from lance_core.dataset.expressions.sql.values import literals
+from lance_core.dataset.expressions.sql.values.coerce import as_local, converted, is_text
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+
+Integers = npt.NDArray[np.int64]
+Months = npt.NDArray[Any]
+"""numpy's datetime64 in months."""
+
+_DAY = 86_400 * 10**9
+_UNIT_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_LIMIT = 2**62
+
+_PART = re.compile(r"\s*([+-]?\d+(?:\.\d*)?|[+-]?\.\d+)\s*([a-zA-Z]+)\s*,?")
+_MAX_DIGITS = 20
+
+
+class Interval(NamedTuple):
+    """Months, days and nanoseconds; each may be negative."""
+
+    months: int
+    days: int
+    nanoseconds: int
+
+    def negated(self) -> Interval:
+        """The interval in the other direction."""
+        return Interval(-self.months, -self.days, -self.nanoseconds)
+
+
+def literal(text: str) -> Constant:
+    """``1 day 2.5 hours`` as an interval; raises `InvalidInputError` for other text.
+
+    The fraction of a month counts 30 days, that of a day 24 hours.
+    """
+    months, days, nanoseconds = Fraction(0), Fraction(0), Fraction(0)
+    position, lower = 0, text.lower().rstrip()
+    while position < len(lower):
+        match = _PART.match(lower, position)
+        if match is None or match[2] not in INTERVAL_UNITS or len(match[1]) > _MAX_DIGITS:
+            raise InvalidInputError(f"{text!r} is not an interval like '1 day 2 hours'")
+        number, unit = Fraction(match[1]), INTERVAL_UNITS[match[2]]
+        months += number * unit[0]
+        days += number * unit[1]
+        nanoseconds += number * unit[2]
+        position = match.end()
+    if not position:
+        raise InvalidInputError("an interval needs a number and a unit, as in '1 day'")
+    days += (months - int(months)) * 30
+    nanoseconds += (days - int(days)) * _DAY
+    parts = int(months), int(days), int(nanoseconds)
+    if max(abs(parts[0]), abs(parts[1])) >= 2**31 or abs(parts[2]) >= 2**63:
+        raise InvalidInputError(f"the interval {text!r} is too long")
+    return Constant(pa.scalar(parts, pa.month_day_nano_interval()))
+
+
+def interval_of(what: str, node: Node) -> Interval:
+    """The interval that a literal is; text is read as one.
+
+    Raises `UnsupportedFeatureError` for other values.
+    """
+    if isinstance(node, Constant) and not node.is_null:
+        if is_text(node.type):
+            node = literal(node.value.as_py())
+        if pa.types.is_interval(node.type):
+            return Interval(*node.value.as_py())
+        if pa.types.is_duration(node.type):
+            return Interval(0, 0, node.value.value * _UNIT_NANOSECONDS[node.type.unit])
+    raise UnsupportedFeatureError(f"{what} with an interval that is not a literal")
+
+
+def as_duration(constant: Constant) -> Constant:
+    """An interval without months as a duration, whose days have 24 hours."""
+    interval = interval_of("a comparison", constant)
+    if interval.months:
+        raise InvalidInputError("an interval of months has no fixed duration")
+    total = interval.days * _DAY + interval.nanoseconds
+    unit = next(unit for unit, size in _UNIT_NANOSECONDS.items() if total % size == 0)
+    count = total // _UNIT_NANOSECONDS[unit]
+    if abs(count) >= 2**63:
+        raise InvalidInputError("the interval is too long")
+    return Constant(pa.scalar(count, pa.int64()).cast(pa.duration(unit)), Fraction(total))
+
+
+def shifted(operator: str, left: Node, right: Node) -> Node:
+    """``left operator right`` (+ or -) where one is an interval; the other is a date or timestamp.
+
+    A date stays a date if the interval has no hours or smaller units.
+    """
+    if pa.types.is_interval(left.type):
+        if operator == "-" or pa.types.is_interval(right.type):
+            raise InvalidInputError(f"{operator} does not work on {left.type}, {right.type}")
+        left, right = right, left
+    if isinstance(right, Constant) and right.is_null:
+        return null(left.type)
+    interval = interval_of(operator, right)
+    if operator == "-":
+        interval = interval.negated()
+    kind = left.type
+    if pa.types.is_date(kind) and (interval.nanoseconds or pa.types.is_date64(kind)):
+        left = converted(left, pa.timestamp("us"))
+    if pa.types.is_timestamp(left.type):
+        left = converted(left, _fine_enough(left.type, interval.nanoseconds))
+    elif not pa.types.is_date(left.type):
+        raise InvalidInputError(f"{operator} does not work on {kind}, an interval")
+    kernel = functools.partial(_shift, interval=interval)
+    return call(Apply(operator, (interval,)), kernel, left, kind=left.type)
+
+
+def _fine_enough(kind: pa.DataType, nanoseconds: int) -> pa.DataType:
+    """The timestamp type with the coarsest unit, at least as fine, that holds ``nanoseconds``."""
+    units = [unit for unit in _UNIT_NANOSECONDS if nanoseconds % _UNIT_NANOSECONDS[unit] == 0]
+    return pa.timestamp(min(kind.unit, units[0], key=_UNIT_NANOSECONDS.__getitem__), kind.tz)
+
+
+def _shift(value: Datum, interval: Interval) -> Datum:
+    if isinstance(value, pa.Scalar):
+        return _shift(pa.repeat(value, 1), interval)[0]
+    kind = value.type
+    if pa.types.is_date32(kind):
+        days = _filled(value.view(pa.int32())).astype(np.int64)
+        days = _months_later(days, interval.months) + interval.days
+        return _with_nulls(pc.cast(from_numpy(days), pa.int32()), value).view(kind)
+    step = interval.nanoseconds // _UNIT_NANOSECONDS[kind.unit]
+    moments = value
+    if interval.months or interval.days:
+        local = moments if kind.tz is None else pc.local_timestamp(moments)
+        per_day = _DAY // _UNIT_NANOSECONDS[kind.unit]
+        days, rest = np.divmod(_filled(local.view(pa.int64())), per_day)
+        days = _months_later(days, interval.months) + interval.days
+        counts = pc.add_checked(pc.multiply_checked(from_numpy(days), per_day), from_numpy(rest))
+        moments = _with_nulls(counts, value).view(local.type)
+        moments = moments if kind.tz is None else as_local(moments, kind.tz)
+    return pc.add_checked(moments.view(pa.int64()), step).view(kind)
+
+
+def _months_later(days: Integers, months: int) -> Integers:
+    """Days since 1970, as many months later, at most at the end of the month."""
+    if not months:
+        return days
+    month = days.astype("M8[D]").astype("M8[M]")
+    day = days - _first_day(month)
+    return _day_in_month(month + months, day)
+
+
+def _day_in_month(month: Months, day: Integers | int) -> Integers:
+    """The days since 1970 of day ``day`` (from 0) of each month, at most its last day."""
+    first = _first_day(month)
+    return np.asarray(first + np.minimum(day, _first_day(month + 1) - first - 1))
+
+
+def _first_day(months: Months) -> Integers:
+    return months.astype("M8[D]").astype(np.int64)
+
+
+def _filled(counts: pa.Array) -> npt.NDArray[Any]:
+    return np.asarray(pc.fill_null(counts, 0) if counts.null_count else counts)
+
+
+def _with_nulls(counts: pa.Array, value: pa.Array) -> pa.Array:
+    if not value.null_count:
+        return counts
+    return pc.if_else(pc.is_null(value), pa.scalar(None, counts.type), counts)
+
+
+def date_bin(stride: Node, node: Node, origin: Node | None = None) -> Node:
+    """The start of the bin of length ``stride`` that contains a moment; a bin starts at ``origin``.
+
+    ``stride``: more than zero, of months only or without months. ``origin``: a date or timestamp
+    without a zone (1970-01-01).
+    """
+    interval = interval_of("date_bin", stride)
+    length = interval.days * _DAY + interval.nanoseconds
+    if length and interval.months:
+        raise UnsupportedFeatureError("date_bin with months and a part of months")
+    if length + interval.months <= 0:
+        raise InvalidInputError("date_bin needs an interval that is longer than zero")
+    if is_text(node.type) or pa.types.is_date(node.type):
+        node = converted(node, pa.timestamp("us"))
+    start = 0 if origin is None else _nanoseconds(origin)
+    kind = node.type
+    if pa.types.is_time(kind) and length:
+        kernel = functools.partial(_bins, length=length, start=start % _DAY)
+    elif pa.types.is_timestamp(kind) and length:
+        kernel = functools.partial(_bins, length=length, start=start)
+    elif pa.types.is_timestamp(kind):
+        kernel = functools.partial(_month_bins, months=interval.months, start=start)
+    else:
+        raise InvalidInputError(f"date_bin does not work on {kind}")
+    return call(Apply("date_bin", leading=(interval,)), kernel, node, kind=kind)
+
+
+def _nanoseconds(origin: Node) -> int:
+    if isinstance(origin, Constant) and is_text(origin.type) and not origin.is_null:
+        origin = literals.timestamp(origin.value.as_py())
+    if isinstance(origin, Constant) and not origin.is_null and pa.types.is_date32(origin.type):
+        return int(origin.value.value) * _DAY
+    if isinstance(origin, Constant) and not origin.is_null and pa.types.is_timestamp(origin.type):
+        return int(origin.value.value) * _UNIT_NANOSECONDS[origin.type.unit]
+    raise UnsupportedFeatureError("date_bin with an origin that is not a literal")
+
+
+def _bins(value: Datum, length: int, start: int) -> Datum:
+    if isinstance(value, pa.Scalar):
+        return _bins(pa.repeat(value, 1), length, start)[0]
+    kind = value.type
+    size = _UNIT_NANOSECONDS[kind.unit]
+    counts = pc.cast(value.view(pa.int32() if kind.bit_width == 32 else pa.int64()), pa.int64())
+    moments = _filled(counts)
+    if length % size or start % size or abs(start // size) > _LIMIT:
+        # Parts of the unit: exact with Python's integers, which numpy computes with as well.
+        moments = moments.astype(object) * size
+    else:
+        length, start = length // size, start // size
+        size = 1
+    bins = (moments - start) // length * length + start
+    result = from_numpy((bins // size).astype(np.int64))
+    narrow = pc.cast(result, pa.int32()) if kind.bit_width == 32 else result
+    return _with_nulls(narrow, value).view(kind)
+
+
+def _month_bins(value: Datum, months: int, start: int) -> Datum:
+    if isinstance(value, pa.Scalar):
+        return _month_bins(pa.repeat(value, 1), months, start)[0]
+    kind = value.type
+    per_day = _DAY // _UNIT_NANOSECONDS[kind.unit]
+    moments = _filled(value.view(pa.int64()))
+    first_day, rest = start // _DAY, start % _DAY // _UNIT_NANOSECONDS[kind.unit]
+    first_month = np.datetime64(first_day, "D").astype("M8[M]")
+    day = first_day - int(first_month.astype("M8[D]").astype(np.int64))
+    passed = np.floor_divide(moments, per_day).astype("M8[D]").astype("M8[M]") - first_month
+    bins = passed.astype(np.int64) // months
+
+    def starts(bins: Integers) -> Integers:
+        return _day_in_month(first_month + bins * months, day) * per_day + rest
+
+    # A moment before the day and time of the origin in its month is in the bin before.
+    result = starts(bins - (starts(bins) > moments))
+    return _with_nulls(from_numpy(result), value).view(kind)
