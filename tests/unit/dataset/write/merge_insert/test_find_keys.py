@@ -57,3 +57,15 @@ def test_live_rows_with_the_keys_are_found(
     nothing = find_keys(dataset.snapshot, names, no_keys)
     assert not len(nothing.addresses)
     assert nothing.addresses.dtype == np.uint64
+
+
+def test_an_index_finds_the_keys_of_few_source_rows(uri: str) -> None:
+    dataset = lance.write_dataset(rows_of(0, ROWS), uri, max_rows_per_file=500)
+    dataset.create_scalar_index("packed", "BTREE")
+    dataset.delete("packed = 21")
+    source = pa.table({"packed": [14, 21, 28, 5 * ROWS]})
+    index = KeyIndex(source.columns)
+    found = find_keys(dataset.snapshot, ["packed"], index, source=source)
+    table = dataset.to_table(filter="packed IN (14, 28)", with_row_address=True)
+    assert table.num_rows
+    assert sorted(found.addresses.tolist()) == sorted(table["_rowaddr"].to_pylist())

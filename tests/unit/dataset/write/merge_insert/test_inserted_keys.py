@@ -248,6 +248,34 @@ def test_a_rewrite_of_other_columns_is_no_new_key(late: lance.LanceDataset, uri:
     assert result["num_inserted_rows"] == 1
 
 
+def test_a_key_that_was_rewritten_in_a_file_of_its_own_is_found(uri: str) -> None:
+    lance.write_dataset(pa.table({"v": ["old"] * 4}), uri)
+    lance.dataset(uri).add_columns(pa.table({"k": range(4)}))
+    late = lance.dataset(uri)
+    other = lance.dataset(uri)
+    (fragment,) = other.get_fragments()
+    written, fields = fragment.update_columns(
+        pa.table({"_rowaddr": pa.array(range(4), pa.uint64()), "k": [0, 1, 2, 20]}),
+        left_on="_rowaddr",
+    )
+    operation = lance.LanceOperation.Update(
+        updated_fragments=[written], fields_modified=fields, update_mode="rewrite_columns"
+    )
+    lance.LanceDataset.commit(other, operation, read_version=other.version)
+    assert upsert(late).execute(rows([20, 22], "second"))["num_inserted_rows"] == 1
+    assert max(counts(uri).values()) == 1
+
+
+def test_a_renamed_key_column_does_not_matter_if_no_row_is_inserted(
+    late: lance.LanceDataset, uri: str
+) -> None:
+    lance.write_dataset(rows([30], "first"), uri, mode="append")
+    lance.dataset(uri).alter_columns({"path": "k", "name": "key"})
+    merge = late.merge_insert("k").when_matched_delete().conflict_retries(0)
+    result = merge.when_not_matched_insert_all().execute(rows([5], "second"))
+    assert (result["num_deleted_rows"], result["num_inserted_rows"]) == (1, 0)
+
+
 @pytest.mark.parametrize("inserts", [False, True])
 def test_a_renamed_key_column_matters_only_to_rows_that_are_inserted(
     late: lance.LanceDataset, uri: str, inserts: bool

@@ -57,6 +57,13 @@ def test_equal_keys_have_equal_hashes_in_any_form() -> None:
     assert len(set(hash_keys([pa.chunked_array([pa.array([[1], [2]])])]).tolist())) == 1
 
 
+def test_dictionaries_have_the_hashes_of_their_values() -> None:
+    for values in (pa.array([7, 8, None]), pa.array([b"ab", b"cd", None], pa.binary(2))):
+        coded = hash_keys([pa.chunked_array([values.dictionary_encode()])])
+        assert coded.tolist() == hash_keys([pa.chunked_array([values])]).tolist()
+        assert len(set(coded.tolist())) == 3
+
+
 def test_an_extension_type_has_the_hashes_of_its_storage() -> None:
     stored = pa.array([bytes([number]) * 16 for number in range(9)], pa.binary(16))
     uuids = pa.chunked_array([pa.ExtensionArray.from_storage(pa.uuid(), stored)])
