@@ -33,13 +33,16 @@ MEMORY = 6 << 30
 """Bytes of address space for a child: a mutant may ask for ever more."""
 
 LEAST_SECONDS = 20.0
-PATIENCE = 8
+PATIENCE = 16
 """A child may take as many times as long as its tests took, and that many seconds at least."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a test does without a mutant. ``seconds`` it took, with the calls being noted."""
+    """What a test does without a mutant.
+
+    ``seconds`` of processor time that it took, with the calls being noted.
+    """
 
     test: str
     seconds: float
@@ -205,9 +208,9 @@ def _baselines(plugin: Mutations, items: Sequence[pytest.Item]) -> list[Baseline
 
 
 def _noting(plugin: Mutations, items: Sequence[pytest.Item]) -> tuple[set[Place], float]:
-    """The functions of this project that the first of ``items`` calls, and how long it takes."""
+    """The functions of this project that the first of ``items`` calls, and its processor time."""
     _called.clear()
-    started = time.monotonic()
+    started = time.process_time()  # so that other processes do not decide which tests are tried
     threading.settrace(_note)
     sys.settrace(_note)
     try:
@@ -215,7 +218,7 @@ def _noting(plugin: Mutations, items: Sequence[pytest.Item]) -> tuple[set[Place]
     finally:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]  # typeshed forgets it
-    seconds = time.monotonic() - started
+    seconds = time.process_time() - started
     codes = list(_called)
     return {place for code in codes if (place := _place(code)) is not None}, seconds
 

@@ -50,6 +50,9 @@ EQUIVALENT: dict[str, str] = {
     "spec is None": "an index without details has no known type",
     "lance_core.dataset.write.merge_insert.target:_searches: rows >= INDEXED_ROWS -> "
     "rows > INDEXED_ROWS": "groups have about as many rows, and one more is no difference",
+    "lance_core.dataset.write.merge_insert.new_columns:NewColumns._new_rows: 0 -> 1 #1": (
+        "a slice without rows has none wherever it begins"
+    ),
     "lance_core.dataset.write.merge_insert.key_pairs:key_pairs: 0 -> 1": (
         "without pairs, the one number is broadcast to none"
     ),

@@ -34,7 +34,6 @@ from lance_core.encodings.kernels.numpy.integer_index import Int64Array
 from lance_core.errors import MergeError
 from lance_core.schema import Schema, is_blob_v2
 from lance_core.schema.align import to_storage
-from lance_core.schema.empty_arrays import empty_batch
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.index_metadata import encode_fragment_ids
 from lance_core.table.transactions.operations import Update
@@ -111,12 +110,10 @@ class NewColumns:
             yield from fitting_parts(pa.Table.from_batches([batch]), self._updated)
 
     def _updated(self, old_rows: pa.Table) -> pa.RecordBatch:
-        (batch,) = old_rows.to_batches() or [empty_batch(old_rows.schema)]
+        (batch,) = old_rows.to_batches()  # scans return no empty batches
         rows = batch.column(ROW_ADDRESS).to_numpy()
-        first, stop = 0, 0
-        if len(rows):
-            first = int(np.searchsorted(self._addresses, rows[0]))
-            stop = int(np.searchsorted(self._addresses, rows[-1], side="right"))
+        first = int(np.searchsorted(self._addresses, rows[0]))
+        stop = int(np.searchsorted(self._addresses, rows[-1], side="right"))
         places = np.searchsorted(rows, self._addresses[first:stop])
         chosen = self._new_rows(self._parts[first:stop], self._rows[first:stop])
         source = np.arange(len(rows))
