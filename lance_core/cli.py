@@ -148,6 +148,8 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
         yield f"  manifest store {manifest_store.name}: +{manifest_store.url_suffix}://"
     for index_type in plugin.index_types:
         yield f"  index type {index_type.name}"
+    if plugin.file_versions:
+        yield f"  file versions: {', '.join(spec.version.value for spec in plugin.file_versions)}"
     if plugin.encodings:
         yield f"  encodings: {', '.join(sorted(set(map(_encoding_text, plugin.encodings))))}"
     for kernels in plugin.kernels:

@@ -6,7 +6,7 @@ A 2.x file ends with 40 bytes, little-endian::
     u32 number of global buffers | u32 number of columns | u16 major | u16 minor | "LANC"
 
 The three positions are in bytes from the start of the file. An entry of a table is a u64 position
-and a u64 length. The footer of a 0.1 file is different (`lance_core.datafile.legacy_metadata`)
+and a u64 length. The footer of a 0.1 file is different (`lance_core_legacy.metadata`)
 except for the last eight bytes. See docs/format/file-2.0.md.
 """
 

@@ -144,11 +144,6 @@ def _with_page_layouts(version: FileVersion) -> FileVersionSpec:
 
 FORMAT_VERSIONS = (
     FileVersionSpec(
-        version=FileVersion("0.1"),
-        read_content="lance_core.datafile.legacy_metadata:read_legacy_metadata",
-        writer="lance_core.datafile.legacy_writer:open_legacy_writer",
-    ),
-    FileVersionSpec(
         version=FileVersion("2.0"),
         decode_field=f"{_V2_0}.fields:decode_field",
         group_key=f"{_V2_0}.column_group:group_key",

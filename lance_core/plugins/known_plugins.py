@@ -42,6 +42,7 @@ KNOWN_PLUGINS = (
         index_types=("bitmap", "bloomfilter", "btree", "json", "labellist", "ngram", "zonemap"),
     ),
     KnownPlugin("kernels"),
+    KnownPlugin("legacy", file_versions=("0.1",)),
     KnownPlugin("lease", handlers=("lease",)),
     KnownPlugin("s3", ("s3", "s3a", "s3n")),
     KnownPlugin("spark"),

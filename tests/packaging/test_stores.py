@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -149,6 +150,18 @@ def test_what_is_missing_is_named_with_the_extra_that_brings_it(core: Environmen
         json.dumps(uris),
     )
     assert told.split() == list(uris)
+
+
+def test_file_version_0_1_is_named_with_its_extra(core: Environment, tmp_path: Path) -> None:
+    program = (
+        "import sys, pyarrow as pa, lance_core as lance\n"
+        "rows = pa.table({'id': [1]})\n"
+        "try: lance.write_dataset(rows, sys.argv[1], data_storage_version='legacy')\n"
+        "except lance.errors.PluginNotFoundError as error: print(error)"
+    )
+    told = core.python(program, str(tmp_path / "t.lance"))
+    assert 'pip install "lance-core[legacy]"' in told
+    assert not (tmp_path / "t.lance").exists()
 
 
 @pytest.mark.parametrize(

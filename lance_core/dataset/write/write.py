@@ -244,6 +244,7 @@ class _Job:
         root = root.with_lock(arguments.get("commit_lock"))
         reader = to_reader(data, schema)
         version = file_version(base, mode, arguments.get("data_storage_version"))
+        root.registry.file_version(version)  # before anything is written
         table = base.schema if base is not None and mode == APPEND else None
         arrow = stored_schema(reader.schema, version, table)
         merged = None

@@ -172,3 +172,24 @@ def check_utf8(offsets: npt.NDArray[np.integer[Any]], data: pa.Buffer) -> None:
     starts = starts[starts < len(octets)]
     if ((octets[starts] & 0xC0) == 0x80).any():
         raise CorruptFileError("a string is not UTF-8")
+
+
+def above_text(value: bytes) -> bytes | None:
+    """UTF-8 of equal length that is greater than all text that starts with ``value``, or None.
+
+    Increments one byte: the last one for which the result is valid UTF-8.
+    """
+    for place in range(len(value) - 1, -1, -1):
+        for byte in range(value[place] + 1, 256):
+            changed = value[:place] + bytes([byte]) + value[place + 1 :]
+            if _is_utf8(changed):
+                return changed
+    return None
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

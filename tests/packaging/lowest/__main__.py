@@ -64,6 +64,14 @@ for name in names: importlib.import_module(f"lance_core_remote.{name}")
 """
 """What stores share needs no SDK."""
 
+LEGACY = """
+import os, lance_core as lance, pyarrow as pa
+rows = pa.table({"id": range(3000), "name": [f"n{i}" for i in range(3000)]})
+table = lance.write_dataset(rows, os.path.abspath("old.lance"), data_storage_version="0.1")
+assert table.to_table(filter="id = 2900")["name"].to_pylist() == ["n2900"]
+"""
+"""Writes a table of file version 0.1, and reads it with its statistics."""
+
 
 def closure(name: str) -> set[str]:
     """The distributions of this checkout that ``name`` requires, and itself."""
@@ -115,7 +123,7 @@ def use(name: str, made: Environment) -> str:
         python = [made.folder / "bin" / "python", "-I"]
         told = run(*python, program, uri.format(made.folder), json.dumps(options), cwd=made.folder)
     every = {"kernels": KERNELS, "fsspec": FSSPEC, "indices": INDICES, "remote": REMOTE}
-    checks = every.get(name)
+    checks = {**every, "legacy": LEGACY}.get(name)
     return told + (made.python(checks) if checks else "")
 
 

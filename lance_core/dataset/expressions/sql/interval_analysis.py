@@ -44,7 +44,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     TruthTest,
 )
 from lance_core.dataset.expressions.sql.operators import compare
-from lance_core.encodings.v0_1.bounds import above_text
+from lance_core.encodings.arrow.strings import above_text
 from lance_core.lazy_dataclass import dataclass
 
 BoolArray = npt.NDArray[np.bool_]

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 import pytest
 
 from lance_core.datafile.file_output import FileOptions
-from lance_core.datafile.legacy_writer import LegacyFileWriter
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, LanceError
 from lance_core.index.base import OpenIndex
 from lance_core.index.queries import InRange, IsIn, IsNull
 from lance_core.schema import Schema, align_batch
 from lance_core_indices.btree import BTree
+from lance_core_legacy.writer import LegacyFileWriter
 from tests.each_case import each_case
 from tests.unit.index.scalar.bitmap_folders import Folder, new_folder
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
-from lance_core.encodings.v0_1.page_table import PageTable
 from lance_core.schema import Schema
+from lance_core_legacy.page_table import PageTable
+from lance_core_legacy.statistics import StoredStatistics, read_statistics
 from tests.each_case import each_case
 
 NAMES = ["null_count", "min_value", "max_value"]

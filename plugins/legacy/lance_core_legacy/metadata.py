@@ -21,16 +21,16 @@ from google.protobuf.message import DecodeError, Message
 from lance_core._pb.file_pb2 import Metadata
 from lance_core._pb.table_pb2 import Manifest
 from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.legacy_statistics import StoredStatistics, read_statistics
 from lance_core.datafile.metadata import MAX_DESCRIPTION
 from lance_core.datafile.page_statistics import PageStatistics, ValueBounds
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
-from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
-from lance_core.encodings.v0_1.page_table import ENTRY, PageTable
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Schema
 from lance_core.store.base import ByteRange
+from lance_core_legacy.fields import LegacyColumns, decode_field
+from lance_core_legacy.page_table import ENTRY, PageTable
+from lance_core_legacy.statistics import StoredStatistics, read_statistics
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +60,7 @@ class LegacyMetadata:
     ) -> None:
         """``manifest`` is a serialized ``Manifest``; only its schema is used."""
         self.size = size
-        self.version = FileVersion.V0_1
+        self.version = FileVersion("0.1")
         self._table = table
         self._statistics_message = statistics
         self._manifest = manifest

@@ -9,8 +9,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lance_core.encodings.v0_1.bounds import MAX_BYTES, above_bytes, above_text, cut, text_bound
-from lance_core.encodings.v0_1.statistics_collector import Collector
+from lance_core.encodings.arrow.strings import above_text
+from lance_core_legacy.bounds import MAX_BYTES, above_bytes, cut, text_bound
+from lance_core_legacy.statistics_collector import Collector
 from tests.each_case import each_case
 
 

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.numpy_values import numpy_dtype
-from lance_core.encodings.arrow.strings import is_text, is_variable
-from lance_core.encodings.v0_1.bounds import MAX_BYTES, above_bytes, above_text, cut
+from lance_core.encodings.arrow.strings import above_text, is_text, is_variable
 from lance_core.lazy_dataclass import dataclass
+from lance_core_legacy.bounds import MAX_BYTES, above_bytes, cut
 
 if TYPE_CHECKING:
     from lance_core.schema import Field

@@ -18,21 +18,21 @@ from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.arrow.structs import struct_arrays
 from lance_core.encodings.decoding import run_interleaved
-from lance_core.encodings.v0_1.page_table import Pages
-from lance_core.encodings.v0_1.selection import merged, whole_batch
-from lance_core.encodings.v0_1.values import decode_fixed, decode_variable, read_offsets
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array
+from lance_core_legacy.page_table import Pages
+from lance_core_legacy.selection import merged, whole_batch
+from lance_core_legacy.values import decode_fixed, decode_variable, read_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
-    from lance_core.encodings.v0_1.page_table import PageTable
-    from lance_core.encodings.v0_1.selection import BatchSelection
     from lance_core.schema.field import DictionaryValues, Field
+    from lance_core_legacy.page_table import PageTable
+    from lance_core_legacy.selection import BatchSelection
 
 _MAX_ITEMS = (1 << 31) - 1  # per batch: list offsets have 32 bits
 

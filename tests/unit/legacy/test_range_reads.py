@@ -15,10 +15,10 @@ import lance_core
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import decode_in_memory
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.v0_1 import range_reads
-from lance_core.encodings.v0_1.range_reads import FetchedBytes, fetch
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
+from lance_core_legacy import range_reads
+from lance_core_legacy.range_reads import FetchedBytes, fetch
 from tests.each_case import each_case
 
 DATA = np.random.default_rng(5).bytes(9000)

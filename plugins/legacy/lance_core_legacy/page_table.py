@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lance_core.encodings.v0_1.selection import select
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
+from lance_core_legacy.selection import select
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Int64Array, Rows
-    from lance_core.encodings.v0_1.selection import BatchSelection
+    from lance_core_legacy.selection import BatchSelection
 
 ENTRY = 16
 """Bytes of an entry."""

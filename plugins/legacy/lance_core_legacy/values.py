@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.fixed_width import alignment, has_fixed_width
 from lance_core.encodings.arrow.strings import Spans, variable_arrays
-from lance_core.encodings.v0_1.page_table import Pages
-from lance_core.encodings.v0_1.range_reads import fetch
-from lance_core.encodings.v0_1.selection import BatchSelection
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
+from lance_core_legacy.page_table import Pages
+from lance_core_legacy.range_reads import fetch
+from lance_core_legacy.selection import BatchSelection
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

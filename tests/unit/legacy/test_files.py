@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from lance_core._pb.file_pb2 import Metadata
 from lance_core.datafile import FileReader
 from lance_core.datafile.file_output import FileOptions
-from lance_core.datafile.legacy_writer import LegacyFileWriter
 from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.version import FileVersion
@@ -29,6 +28,7 @@ from lance_core.schema import Schema, align_batch
 from lance_core.schema.dictionary_values import dictionaries, held, with_values
 from lance_core.schema.storable import check_storable
 from lance_core.store.memory import MemoryStore, Objects
+from lance_core_legacy.writer import LegacyFileWriter
 from lance_core_testing.stores.tracing import TracingStore
 from tests import strategies
 from tests.each_case import each_case

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lance_core.encodings.arrow.strings import above_text
+
 MAX_BYTES = 64
 """Maximum bytes of a bound."""
 
@@ -26,19 +28,6 @@ def above_bytes(value: bytes) -> bytes | None:
     return kept[:-1] + bytes([kept[-1] + 1]) + bytes(len(value) - len(kept))
 
 
-def above_text(value: bytes) -> bytes | None:
-    """UTF-8 of equal length that is greater than all text that starts with ``value``, or None.
-
-    Increments one byte: the last one for which the result is valid UTF-8.
-    """
-    for place in range(len(value) - 1, -1, -1):
-        for byte in range(value[place] + 1, 256):
-            changed = value[:place] + bytes([byte]) + value[place + 1 :]
-            if _is_utf8(changed):
-                return changed
-    return None
-
-
 def text_bound(stored: str | None) -> str | None:
     """An upper bound of strings, derived from the stored bound; None if there is none.
 
@@ -57,11 +46,3 @@ def text_bound(stored: str | None) -> str | None:
         end -= 1
     above = above_text(raw[:end])
     return None if above is None else above.decode()
-
-
-def _is_utf8(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -17,12 +17,12 @@ from lance_core.datafile.page_statistics import ValueBounds
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.strings import is_text, is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
-from lance_core.encodings.v0_1.bounds import text_bound
-from lance_core.encodings.v0_1.fields import LegacyColumns, decode_field
-from lance_core.encodings.v0_1.page_table import PageTable
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema
+from lance_core_legacy.bounds import text_bound
+from lance_core_legacy.fields import LegacyColumns, decode_field
+from lance_core_legacy.page_table import PageTable
 
 if TYPE_CHECKING:
     from lance_core._pb.file_pb2 import Metadata

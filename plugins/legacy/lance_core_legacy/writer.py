@@ -22,11 +22,8 @@ from lance_core.datafile.file_output import (
     FileWriteResult,
 )
 from lance_core.datafile.footer import MAGIC
-from lance_core.datafile.legacy_metadata import FOOTER, LENGTH
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.plugin_values.value_encoding import refuse_value_encodings
-from lance_core.encodings.v0_1.pages import write_pages
-from lance_core.encodings.v0_1.statistics_collector import Collector, covered
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema, encode_metadata
@@ -38,6 +35,9 @@ from lance_core.schema.dictionary_values import (
 )
 from lance_core.schema.logical_type import encoding_of, logical_type_of
 from lance_core.store.base import BytesLike, ObjectWriter
+from lance_core_legacy.metadata import FOOTER, LENGTH
+from lance_core_legacy.pages import write_pages
+from lance_core_legacy.statistics_collector import Collector, covered
 
 
 def open_legacy_writer(
@@ -61,7 +61,7 @@ class LegacyFileWriter(FileOutput):
 
         Raises `UnsupportedFeatureError` if a field's metadata requests an encoding of a plugin.
         """
-        super().__init__(writer, schema, FileVersion.V0_1)
+        super().__init__(writer, schema, FileVersion("0.1"))
         refuse_value_encodings(schema.fields, self.version)
         self._pages = _Pages(writer)
         self._rows_per_group = options.max_rows_per_group

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.encodings.decoding import RowIndices, RowRange
-from lance_core.encodings.v0_1.selection import BatchSelection, merged, select
+from lance_core_legacy.selection import BatchSelection, merged, select
 from tests.each_case import each_case
 
 EDGES = np.array([0, 3, 3, 10, 14])
