@@ -25,6 +25,9 @@ EQUIVALENT: dict[str, str] = {
     "changed and self.new_fragments -> draft.stable_row_ids and changed": (
         "without new fragments an index covers no more fragments than before"
     ),
+    "lance_core.table.indices.row_set:RowSet.of: False -> True": (
+        "an optimized bitmap takes other memory and time, and has the same members"
+    ),
     "lance_core.table.indices.row_set:_dense: 1 -> 2 #2": (
         "a mask for one more fragment has no row of it"
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lance_core._pb import rowids_pb2
 from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.row_ids.row_ids import RowIdSequence
@@ -16,6 +17,7 @@ from lance_core.table.row_ids.row_lineage import (
     with_row_ids,
 )
 from lance_core.table.row_ids.row_versions import RowVersions
+from lance_core.table.row_ids.u64_segment import Ranges
 
 
 def fragment_of(ids: list[int], created: list[int], updated: list[int], id_: int = 0) -> Fragment:
@@ -97,3 +99,12 @@ def test_only_the_updated_rows_are_updated() -> None:
         updated_at(FIRST, np.array([3]), 9)
     bare = Fragment(0, (), physical_rows=3)
     assert updated_at(bare, np.array([0]), 9) is bare
+
+
+def test_row_versions_of_more_rows_than_a_file_can_have_are_refused() -> None:
+    (span,) = Ranges.of([(0, 1 << 62)]).to_proto()
+    message = rowids_pb2.RowDatasetVersionSequence()
+    for version in (1, 2):
+        message.runs.add(span=span, version=version)
+    with pytest.raises(CorruptFileError, match="has 9223372036854775808 row versions"):
+        RowVersions.from_bytes(message.SerializeToString(), 1 << 63)

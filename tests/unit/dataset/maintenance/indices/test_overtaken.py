@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import threading
 import uuid
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.maintenance.indices import optimize
+from lance_core.dataset.maintenance.indices import optimize, valid_segments
 from lance_core.dataset.maintenance.indices.segments import SegmentWriter
 from lance_core.dataset.read.stored_indices import indices_of
 from lance_core.errors import (
@@ -23,6 +24,7 @@ from lance_core.errors import (
     RetryableCommitConflictError,
 )
 from lance_core.store.functions import list_paths
+from lance_core.table.indices.index_metadata import fragment_bitmap
 
 Change = Callable[[lance.LanceDataset], object]
 
@@ -269,6 +271,36 @@ def test_segments_committed_after_other_changes_give_right_answers(
     if change is not overwrite:  # which has dropped the index
         dataset.drop_index("x_idx")
     check_answers(uri)
+
+
+def test_a_segment_of_unknown_fragments_can_be_committed(uri: str) -> None:
+    dataset = lance.write_dataset(rows(0, 20), uri)
+    part = dataset.create_index_uncommitted("x", "BTREE", fragment_ids=[0])
+    unknown = dataclasses.replace(part, fragment_ids=None)
+    dataset.commit_existing_index_segments("x_idx", "x", [unknown])
+    assert uncovered(check_answers(uri), "x_idx") == {0}
+
+
+@pytest.mark.parametrize(("count", "more"), [(10, ""), (12, " and 2 more")])
+def test_ten_fragments_that_a_segment_cannot_cover_are_named(count: int, more: str) -> None:
+    text = f"fragments 0, 1, 2, 3, 4, 5, 6, 7, 8, 9{more} were replaced, or their values were"
+    assert valid_segments._changed(fragment_bitmap(range(count))) == text
+
+
+def test_attempts_to_commit_a_segment_wait_for_each_other(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = indexed(uri)
+    pauses: list[int] = []
+
+    def no_pause(attempts: int, *_: object) -> float:
+        pauses.append(attempts)
+        return 0.0
+
+    monkeypatch.setattr(valid_segments, "backoff", no_pause)
+    Overtaking(monkeypatch, extend_index)
+    dataset.optimize.optimize_indices(index_names=["x_idx"])
+    assert pauses == [1]
 
 
 def test_optimizations_get_through_beside_writers_that_never_pause() -> None:
