@@ -17,7 +17,7 @@ from lance_core.dataset.read.stored_indices import indices_of, open_index, spec_
 from lance_core.index.base import OpenIndex
 from lance_core.index.queries import InRange, IsIn, IsNull
 from lance_core.index.sort_order import sort_keys
-from tests.unit.index.scalar.ordered_arrays import ordered_arrays
+from tests.unit.index.ordered_arrays import ordered_arrays
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 

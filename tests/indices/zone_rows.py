@@ -14,7 +14,7 @@ from lance_core.index.base import IndexType, OpenIndex, RowNumbers
 from lance_core.index.files import IndexFolder, IndexOutput
 from lance_core.plugins import get_manager
 from lance_core.store.memory import MemoryStore
-from tests.unit.index.scalar.bitmap_folders import Rows
+from tests.indices.bitmap_folders import Rows
 
 
 def addresses(fragment: int, offsets: Sequence[int] | npt.NDArray[np.int64]) -> RowNumbers:

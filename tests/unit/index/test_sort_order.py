@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lance_core.index.sort_order import SortedValues, is_orderable, sort_indices
 from tests.each_case import each_case
-from tests.unit.index.scalar.ordered_arrays import ordered_arrays
+from tests.unit.index.ordered_arrays import ordered_arrays
 
 
 def _bytes_of(array: pa.Array) -> list[Any]:

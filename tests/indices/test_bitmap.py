@@ -20,8 +20,8 @@ from lance_core_indices.bitmap import Bitmap
 from lance_core_indices.bitmaps import bitmap_file, build, grouping, merging
 from lance_core_testing.mutants import mutants
 from tests.each_case import each_case
-from tests.unit.index.scalar import bitmap_folders as folders
-from tests.unit.index.scalar.bitmap_folders import Moved, Rows, blobs_of, contents, stored
+from tests.indices import bitmap_folders as folders
+from tests.indices.bitmap_folders import Moved, Rows, blobs_of, contents, stored
 
 BITMAP = Bitmap()
 RANDOM = np.random.default_rng(3)

@@ -14,8 +14,8 @@ from lance_core.index.queries import HasAll, HasAny, IsIn, IsNull
 from lance_core_indices.bitmaps import build
 from lance_core_indices.label_list import LabelList
 from tests.each_case import each_case
-from tests.unit.index.scalar import bitmap_folders as folders
-from tests.unit.index.scalar.bitmap_folders import Moved, Rows, blobs_of, contents, stored
+from tests.indices import bitmap_folders as folders
+from tests.indices.bitmap_folders import Moved, Rows, blobs_of, contents, stored
 
 LABELS = LabelList()
 KIND = pa.list_(pa.string())

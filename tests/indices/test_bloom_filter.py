@@ -17,8 +17,8 @@ from lance_core.index.split_block_filter import build_filters, filter_bytes
 from lance_core.index.xxhash64 import hash_array
 from lance_core.table.indices.row_set import EMPTY
 from lance_core_indices.bloom_filter import FILE, BloomFilter, OpenBloomFilter
-from tests.unit.index.scalar.bitmap_folders import Rows
-from tests.unit.index.scalar.zone_rows import (
+from tests.indices.bitmap_folders import Rows
+from tests.indices.zone_rows import (
     BuiltIndex,
     Compaction,
     addresses,

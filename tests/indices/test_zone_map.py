@@ -20,8 +20,8 @@ from lance_core_indices import zone_map, zones
 from lance_core_indices.zone_map import FILE, ROWS_VARIABLE, OpenZoneMap, ZoneMap
 from lance_core_indices.zones import NULL_BITMAP
 from tests.each_case import each_case
-from tests.unit.index.scalar.bitmap_folders import Rows
-from tests.unit.index.scalar.zone_rows import (
+from tests.indices.bitmap_folders import Rows
+from tests.indices.zone_rows import (
     BuiltIndex,
     Compaction,
     addresses,

@@ -19,7 +19,7 @@ from lance_core.schema import Schema, align_batch
 from lance_core_indices.btree import BTree
 from lance_core_legacy.writer import LegacyFileWriter
 from tests.each_case import each_case
-from tests.unit.index.scalar.bitmap_folders import Folder, new_folder
+from tests.indices.bitmap_folders import Folder, new_folder
 
 VALUES = [None] * 6 + [value // 2 for value in range(30)]
 """Pages of 4 rows: one of nulls, one with nulls, and seven others; a short one at the end."""

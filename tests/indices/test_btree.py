@@ -21,8 +21,8 @@ from lance_core.index.sort_order import sort_keys
 from lance_core.plugins import get_manager
 from lance_core_indices.btree import BTree, open_btree, pages, value_sort
 from tests.each_case import each_case
-from tests.unit.index.scalar.bitmap_folders import Folder, Moved, Rows, new_folder
-from tests.unit.index.scalar.ordered_arrays import ordered_arrays
+from tests.indices.bitmap_folders import Folder, Moved, Rows, new_folder
+from tests.unit.index.ordered_arrays import ordered_arrays
 
 FRAGMENT = 1 << 32
 
