@@ -81,16 +81,16 @@ def _needed(expression: pc.Expression, schema: pa.Schema) -> list[Path]:
     if len(set(schema.names)) < len(schema.names) or "FieldPath(" in text:
         # The expression references a column by position: dropping columns would shift it.
         return everything
-    found = _mentioned(text, schema)
-    if not _fits(expression, schema, found):
-        found = [(name,) for name in schema.names if name in text]
-        if not _fits(expression, schema, found):
+    needed = _mentioned(text, schema)
+    if not _fits(expression, schema, needed):
+        needed = [(name,) for name in schema.names if name in text]
+        if not _fits(expression, schema, needed):
             return everything
-    for path in found[:_MAX_TRIALS]:
-        fewer = [other for other in found if other != path]
+    for path in needed[:_MAX_TRIALS]:
+        fewer = [other for other in needed if other != path]
         if _fits(expression, schema, fewer):
-            found = fewer
-    return found
+            needed = fewer
+    return needed
 
 
 def _mentioned(text: str, schema: pa.Schema) -> list[Path]:
@@ -100,13 +100,13 @@ def _mentioned(text: str, schema: pa.Schema) -> list[Path]:
     """
     nested = [tuple(_NAME.findall(match[1])) for match in _NESTED.finditer(text)]
     rest = _NESTED.sub("", text)
-    found: list[Path] = []
+    mentioned: list[Path] = []
     for name in schema.names:
         if name in rest:
-            found.append((name,))
+            mentioned.append((name,))
         else:
-            found.extend(dict.fromkeys(path for path in nested if path[0] == name))
-    return found
+            mentioned.extend(dict.fromkeys(path for path in nested if path[0] == name))
+    return mentioned
 
 
 def _fits(expression: pc.Expression, schema: pa.Schema, columns: list[Path]) -> bool:
@@ -123,7 +123,7 @@ def _bound(expression: pc.Expression, schema: pa.Schema, columns: list[Path]) ->
 
 def _pruned(fields: Iterable[pa.Field], columns: list[Path]) -> list[pa.Field]:
     """The fields at the paths ``columns``; structs keep only the children at these paths."""
-    kept = []
+    fields_left = []
     for field in fields:
         inside = [path[1:] for path in columns if path[0] == field.name]
         pruned = field
@@ -131,8 +131,8 @@ def _pruned(fields: Iterable[pa.Field], columns: list[Path]) -> list[pa.Field]:
             children = [field.type.field(i) for i in range(field.type.num_fields)]
             pruned = field.with_type(pa.struct(_pruned(children, inside)))
         if inside:
-            kept.append(pruned)
-    return kept
+            fields_left.append(pruned)
+    return fields_left
 
 
 def _run(expression: pc.Expression, data: pa.Table) -> pa.ChunkedArray:

@@ -111,10 +111,10 @@ def _column(schema: pa.Schema, path: Sequence[str]) -> ColumnNode | None:
     fields = list(schema)
     kind = None
     for name in path:
-        found = [one.type for one in fields if one.name == name]
-        if len(found) != 1:
+        types = [field.type for field in fields if field.name == name]
+        if len(types) != 1:
             return None
-        kind = found[0]
+        kind = types[0]
         fields = list(kind) if pa.types.is_struct(kind) else []
     return ColumnNode(tuple(path), kind)
 
@@ -191,15 +191,15 @@ def _with_float(column: ColumnNode, operator: str, literal: Constant) -> Node:
 def _is_in(column: ColumnNode, rest: _Rest, options: _Options) -> Node | None:
     if options is None or options["null_matching_behavior"].as_py() != MATCHES_NULL:
         return None
-    given = options["value_set"].values
-    values = _as_stored(given.drop_null(), column.type)
+    choices = options["value_set"].values
+    values = _as_stored(choices.drop_null(), column.type)
     # Here, Arrow takes zeros with and without a sign for different values.
     if values is None or (pa.types.is_floating(values.type) and 0 in values.to_pylist()):
         return None
     kernel = functools.partial(membership.is_member, values=values, has_null=False)
     member = _called(InList(values, has_null=False), kernel, column)
     member = _called(logic.IS_TRUE, logic.known_true, member)
-    if not given.null_count:
+    if not choices.null_count:
         return member
     return _called(*_LOGIC["or_kleene"], member, _called(logic.IS_NULL, pc.is_null, column))
 
@@ -243,11 +243,11 @@ def _as_stored(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
     if not _is_comparable(kind, values.type):
         return None
     try:
-        found = values.cast(kind)
-        is_same = found.cast(values.type).equals(values)  # False for NaN
+        stored = values.cast(kind)
+        is_same = stored.cast(values.type).equals(values)  # False for NaN
     except pa.ArrowException:
         return None
-    return found if is_same else None
+    return stored if is_same else None
 
 
 def _is_comparable(kind: pa.DataType, literal: pa.DataType) -> bool:

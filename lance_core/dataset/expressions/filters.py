@@ -211,7 +211,7 @@ def _mask(chunk: pa.BooleanArray) -> Mask:
     return unpacked[first - low * 8 :][:count].view(np.bool_)
 
 
-def _is_arrow(given: object) -> bool:
+def _is_arrow(expression: object) -> bool:
     import pyarrow.compute as pc
 
-    return isinstance(given, pc.Expression)
+    return isinstance(expression, pc.Expression)

@@ -99,17 +99,17 @@ def may_be_true(
 
 
 def _columns(node: Node) -> list[ColumnNode]:
-    found, waiting, seen = [], [node], set()
+    columns, waiting, seen = [], [node], set()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        inner = waiting.pop()
+        if id(inner) in seen:
             continue
-        seen.add(id(one))
-        if isinstance(one, ColumnNode):
-            found.append(one)
-        elif isinstance(one, CallNode):
-            waiting.extend(one.arguments)
-    return found
+        seen.add(id(inner))
+        if isinstance(inner, ColumnNode):
+            columns.append(inner)
+        elif isinstance(inner, CallNode):
+            waiting.extend(inner.arguments)
+    return columns
 
 
 def _subsets(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
@@ -121,20 +121,20 @@ def cannot_fail(node: Node) -> bool:
     """True if the evaluation of ``node`` succeeds for all values."""
     waiting, seen = [node], set()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen or not isinstance(one, CallNode):
+        current = waiting.pop()
+        if id(current) in seen or not isinstance(current, CallNode):
             continue
-        seen.add(id(one))
-        match one.operator:
+        seen.add(id(current))
+        match current.operator:
             case HasItem(inner) | PerEntry(inner):
                 waiting.append(inner)
-            case Infix() | Coerce() if not _succeeds(one):
+            case Infix() | Coerce() if not _succeeds(current):
                 return False
             case Infix() | Coerce() | Apply(never_fails=True):
                 pass
             case operator if not isinstance(operator, _TOTAL):
                 return False
-        waiting.extend(one.arguments)
+        waiting.extend(current.arguments)
     return True
 
 

@@ -147,10 +147,10 @@ class _Planner:
     def is_in(self, tree: syntax.In) -> Node:
         node = self.plan(tree.subject)
         if isinstance(tree.choices, syntax.Literals):
-            found = membership.is_among(node, tree.choices)
+            condition = membership.is_among(node, tree.choices)
         else:
-            found = membership.is_in(node, [self.plan(choice) for choice in tree.choices])
-        return _negated_if(tree.negated, found)
+            condition = membership.is_in(node, [self.plan(choice) for choice in tree.choices])
+        return _negated_if(tree.negated, condition)
 
     def between(self, tree: syntax.Between) -> Node:
         low, high = self.plan(tree.low), self.plan(tree.high)
@@ -159,10 +159,10 @@ class _Planner:
     def is_(self, tree: syntax.Is) -> Node:
         node = self.plan(tree.subject)
         if tree.value is None:
-            found = logic.is_null(node)
+            condition = logic.is_null(node)
         else:
-            found = logic.is_true(node) if tree.value else logic.is_false(node)
-        return _negated_if(tree.negated, found)
+            condition = logic.is_true(node) if tree.value else logic.is_false(node)
+        return _negated_if(tree.negated, condition)
 
     def distinct(self, tree: syntax.Distinct) -> Node:
         same = compare.same(self.plan(tree.left), self.plan(tree.right))
@@ -170,8 +170,8 @@ class _Planner:
 
     def like(self, tree: syntax.Like) -> Node:
         subject, pattern = self.plan(tree.subject), self.plan(tree.pattern)
-        found = like.like(subject, pattern, tree.escape, tree.ignore_case)
-        return _negated_if(tree.negated, found)
+        condition = like.like(subject, pattern, tree.escape, tree.ignore_case)
+        return _negated_if(tree.negated, condition)
 
     def similar_to(self, tree: syntax.SimilarTo) -> Node:
         subject, pattern = self.plan(tree.subject), self.plan(tree.pattern)
@@ -217,7 +217,9 @@ class _Planner:
         return conditional.case(branches, default)
 
     def function(self, tree: syntax.FunctionCall) -> Node:
-        return function_list.call_function(tree.name, [self.plan(one) for one in tree.arguments])
+        return function_list.call_function(
+            tree.name, [self.plan(argument) for argument in tree.arguments]
+        )
 
 
 def _negated_if(negated: bool, node: Node) -> Node:

@@ -72,12 +72,12 @@ class _Run:
                 raise FailedSearchError(tree.index, error) from error
         if not tree.is_all:
             return RowSet.union(self.rows(part) for part in tree.parts)
-        found = self.rows(tree.parts[0])
+        common = self.rows(tree.parts[0])
         for part in tree.parts[1:]:
-            if not found:
+            if not common:
                 break
-            found = found & self.rows(part)
-        return found
+            common = common & self.rows(part)
+        return common
 
     def _searched(self, search: Search) -> RowSet:
         index, lookup = search.index, search.lookup
@@ -121,23 +121,23 @@ class _Run:
         numbers = rows.numbers()
         if len(numbers) and numbers[-1] >= self._snapshot.manifest.next_row_id:
             raise CorruptFileError(f"the index has row id {numbers[-1]}, which no row has had")
-        places = places_with(self._snapshot, Selector.IDS, numbers)
+        positions = places_with(self._snapshot, Selector.IDS, numbers)
         ids = self._snapshot.manifest.fragments.counts.ids.astype(np.uint64)
-        low = (places & 0xFFFFFFFF).astype(np.uint64)
-        return RowSet.of(ids[places >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low)
+        low = (positions & 0xFFFFFFFF).astype(np.uint64)
+        return RowSet.of(ids[positions >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low)
 
     def _complement(self, rows: RowSet, fragments: BitMap) -> RowSet:
         """The rows of ``fragments`` that are not in ``rows``."""
         from pyroaring import BitMap
 
-        found: dict[int, BitMap | None] = dict.fromkeys(fragments)
+        bitmaps: dict[int, BitMap | None] = dict.fromkeys(fragments)
         for fragment_id, bitmap in rows.bitmaps.items():
-            del found[fragment_id]
+            del bitmaps[fragment_id]
             if bitmap is not None:
                 rest = BitMap(range(self._physical_rows(fragment_id))) - bitmap
                 if rest:
-                    found[fragment_id] = rest
-        return RowSet(found)
+                    bitmaps[fragment_id] = rest
+        return RowSet(bitmaps)
 
     def _physical_rows(self, fragment_id: int) -> int:
         return self._snapshot.physical_rows(self._snapshot.fragment(fragment_id))

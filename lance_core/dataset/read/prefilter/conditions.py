@@ -156,16 +156,16 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
     """
     translation = _Translation()
     groups: dict[object, list[tuple[Node, Condition]]] = {}
-    for one in _operands(node, And):
-        found = translation.of(one, Truth.TRUE)
-        key: object = id(one)
-        if _asks(found, Truth.TRUE, InRange) or _asks(found, Truth.FALSE, IsIn):
-            key = found.value, found.truth
-        groups.setdefault(key, []).append((one, found))
+    for operand in _operands(node, And):
+        lookup = translation.of(operand, Truth.TRUE)
+        key: object = id(operand)
+        if _asks(lookup, Truth.TRUE, InRange) or _asks(lookup, Truth.FALSE, IsIn):
+            key = lookup.value, lookup.truth
+        groups.setdefault(key, []).append((operand, lookup))
     parts = []
     for group in groups.values():
         whole = all_of([condition for _, condition in group])
-        parts.append(Conjunct(tuple(one for one, _ in group), _in_total_order(whole)))
+        parts.append(Conjunct(tuple(operand for operand, _ in group), _in_total_order(whole)))
     return parts
 
 
@@ -173,11 +173,11 @@ def _operands(node: Node, operator: type[And | Or]) -> Iterator[Node]:
     """The operands of nested calls of ``operator``, which may be deeper than Python's stack."""
     waiting = [node]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, CallNode) and isinstance(one.operator, operator):
-            waiting.extend(reversed(one.arguments))
+        inner = waiting.pop()
+        if isinstance(inner, CallNode) and isinstance(inner.operator, operator):
+            waiting.extend(reversed(inner.arguments))
         else:
-            yield one
+            yield inner
 
 
 class _Translation:
@@ -197,7 +197,7 @@ class _Translation:
         assert isinstance(node, CallNode)
         operator = node.operator
         if isinstance(operator, And | Or):
-            parts = [self.of(one, truth) for one in _operands(node, type(operator))]
+            parts = [self.of(operand, truth) for operand in _operands(node, type(operator))]
             needs_all = isinstance(operator, And) == truth.needs_all
             return all_of(parts) if needs_all else any_of(parts)
         if not node.arguments:
@@ -220,40 +220,46 @@ def all_of(parts: Sequence[Condition]) -> Condition:
     ranges: dict[object, list[ColumnLookup]] = {}
     excluded: dict[object, list[ColumnLookup]] = {}
     others: list[Condition] = []
-    for one in flat:
-        if _asks(one, Truth.TRUE, InRange):
-            ranges.setdefault(one.value, []).append(one)
-        elif _asks(one, Truth.FALSE, IsIn):
-            excluded.setdefault(one.value, []).append(one)
+    for condition in flat:
+        if _asks(condition, Truth.TRUE, InRange):
+            ranges.setdefault(condition.value, []).append(condition)
+        elif _asks(condition, Truth.FALSE, IsIn):
+            excluded.setdefault(condition.value, []).append(condition)
         else:
-            others.append(one)
+            others.append(condition)
     merged = [_intersection(some) for some in ranges.values()]
     merged += [_members(some) for some in excluded.values()]
-    if any(isinstance(one, AnyOf) and not one.parts for one in [*merged, *others]):
+    if any(
+        isinstance(condition, AnyOf) and not condition.parts for condition in [*merged, *others]
+    ):
         return _NOTHING
-    found = [*merged, *others]
-    return found[0] if len(found) == 1 else AllOf(tuple(found))
+    conditions = [*merged, *others]
+    return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
 def any_of(parts: Sequence[Condition]) -> Condition:
     """The rows that at least one of ``parts`` selects; values of one column are merged."""
     flat = list(_flat(parts, AnyOf))
-    if any(isinstance(one, Unknown) for one in flat):
+    if any(isinstance(condition, Unknown) for condition in flat):
         return _UNKNOWN
     members: dict[object, list[ColumnLookup]] = {}
     others: list[Condition] = []
-    for one in flat:
-        if _asks(one, Truth.TRUE, IsIn):
-            members.setdefault(one.value, []).append(one)
+    for condition in flat:
+        if _asks(condition, Truth.TRUE, IsIn):
+            members.setdefault(condition.value, []).append(condition)
         else:
-            others.append(one)
-    found = [*map(_members, members.values()), *others]
-    return found[0] if len(found) == 1 else AnyOf(tuple(found))
+            others.append(condition)
+    conditions = [*map(_members, members.values()), *others]
+    return conditions[0] if len(conditions) == 1 else AnyOf(tuple(conditions))
 
 
-def _asks(one: Condition, truth: Truth, query: type[IndexQuery]) -> TypeGuard[ColumnLookup]:
-    """True if ``one`` is a lookup by such a query, with such results."""
-    return isinstance(one, ColumnLookup) and one.truth is truth and isinstance(one.query, query)
+def _asks(condition: Condition, truth: Truth, query: type[IndexQuery]) -> TypeGuard[ColumnLookup]:
+    """True if ``condition`` is a lookup by such a query, with such results."""
+    return (
+        isinstance(condition, ColumnLookup)
+        and condition.truth is truth
+        and isinstance(condition.query, query)
+    )
 
 
 def _flat(parts: Iterable[Condition], kind: type[AllOf | AnyOf]) -> Iterator[Condition]:
@@ -264,19 +270,21 @@ def _flat(parts: Iterable[Condition], kind: type[AllOf | AnyOf]) -> Iterator[Con
             yield part
 
 
-def _members(some: Sequence[ColumnLookup]) -> ColumnLookup:
+def _members(lookups: Sequence[ColumnLookup]) -> ColumnLookup:
     """One lookup of the values of all."""
-    if len(some) == 1:
-        return some[0]
-    values = pa.concat_arrays([one.query.values for one in some if isinstance(one.query, IsIn)])
-    return replace(some[0], query=IsIn(values))
+    if len(lookups) == 1:
+        return lookups[0]
+    values = pa.concat_arrays(
+        [lookup.query.values for lookup in lookups if isinstance(lookup.query, IsIn)]
+    )
+    return replace(lookups[0], query=IsIn(values))
 
 
-def _intersection(some: Sequence[ColumnLookup]) -> ColumnLookup:
+def _intersection(lookups: Sequence[ColumnLookup]) -> ColumnLookup:
     """One lookup of the range that is in all ranges."""
     lower, upper, has_lower, has_upper = None, None, True, True
-    for one in some:
-        query = one.query
+    for lookup in lookups:
+        query = lookup.query
         assert isinstance(query, InRange)
         if query.lower is not None:
             is_more = lower is None or is_above(query.lower, lower)
@@ -288,7 +296,7 @@ def _intersection(some: Sequence[ColumnLookup]) -> ColumnLookup:
             if is_less or query.upper.equals(upper):
                 has_upper = query.includes_upper and (is_less or has_upper)
                 upper = query.upper
-    return replace(some[0], query=InRange(lower, upper, has_lower, has_upper))
+    return replace(lookups[0], query=InRange(lower, upper, has_lower, has_upper))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -452,13 +460,13 @@ def _in_total_order(condition: Condition) -> Condition:
         return replace(condition, query=IsIn(_with_both_zeros(query.values)))
     if not isinstance(query, InRange):
         return condition
-    found = InRange(
+    ordered = InRange(
         _zero(query.lower, is_negative=query.includes_lower),
         _zero(query.upper, is_negative=not query.includes_upper),
         query.includes_lower,
         query.includes_upper,
     )
-    return replace(condition, query=found)
+    return replace(condition, query=ordered)
 
 
 def _zero(value: pa.Scalar | None, *, is_negative: bool) -> pa.Scalar | None:

@@ -141,15 +141,15 @@ class Prefilter:
         """
         metrics = plan.metrics or UNMEASURED
         with metrics.index.timed():
-            found, choice = self.answer, self.choice
-        if found is None or choice is None:
+            answer, choice = self.answer, self.choice
+        if answer is None or choice is None:
             return [replace(plan, prefilter=None)]
         if plan.metrics is not None:
-            metrics.index.ranges_scanned += found.num_pages
-            metrics.loads.append(found.loads)
-            metrics.index.returned(self._num_rows(found), 0)
+            metrics.index.ranges_scanned += answer.num_pages
+            metrics.loads.append(answer.loads)
+            metrics.index.returned(self._num_rows(answer), 0)
         rest = self.rest
-        groups = itertools.groupby(self._spans(found, plan.spans), key=lambda one: one[0])
+        groups = itertools.groupby(self._spans(answer, plan.spans), key=lambda section: section[0])
         return [
             replace(plan, prefilter=None, spans=spans, filter=rest, has_chosen_rows=True)
             if is_covered
@@ -157,22 +157,22 @@ class Prefilter:
             for is_covered, spans in ((key, tuple(s for _, s in group)) for key, group in groups)
         ]
 
-    def _num_rows(self, found: CandidateRows) -> int:
+    def _num_rows(self, answer: CandidateRows) -> int:
         """The number of rows that the searches returned."""
         snapshot = self._snapshot
         return sum(
             snapshot.physical_rows(snapshot.fragment(id_)) if bitmap is None else len(bitmap)
-            for id_, bitmap in found.rows.bitmaps.items()
+            for id_, bitmap in answer.rows.bitmaps.items()
         )
 
-    def _spans(self, found: CandidateRows, spans: Sequence[Span]) -> Iterator[tuple[bool, Span]]:
+    def _spans(self, answer: CandidateRows, spans: Sequence[Span]) -> Iterator[tuple[bool, Span]]:
         """The spans to read in the order of ``spans``, and True if indices cover them."""
-        bitmaps = found.rows.bitmaps
+        bitmaps = answer.rows.bitmaps
         if isinstance(spans, FragmentSpans):
-            spans = self._some_spans(found, spans)
+            spans = self._some_spans(answer, spans)
         for span in spans:
             id_ = span.fragment.id
-            if id_ not in found.fragments:
+            if id_ not in answer.fragments:
                 if not self._skips_others:
                     yield False, span
             elif id_ in bitmaps:
@@ -180,14 +180,14 @@ class Prefilter:
                 if chosen is None or chosen.range_cardinality(span.start, span.stop):
                     yield True, replace(span, chosen=chosen)
 
-    def _some_spans(self, found: CandidateRows, spans: FragmentSpans) -> Sequence[Span]:
+    def _some_spans(self, answer: CandidateRows, spans: FragmentSpans) -> Sequence[Span]:
         """The spans of fragments with rows to read; does not look at each of many fragments."""
         existing: BitMap = usable_indices(self._snapshot).fragments
-        ids = set(found.rows.bitmaps)
+        ids = set(answer.rows.bitmaps)
         if not self._skips_others:
-            ids.update(existing - found.fragments)
-        places = self._snapshot.fragment_positions
-        positions = sorted(places[id_] for id_ in ids)
+            ids.update(existing - answer.fragments)
+        positions_of = self._snapshot.fragment_positions
+        positions = sorted(positions_of[id_] for id_ in ids)
         return [spans[at - spans.first] for at in positions if spans.first <= at < spans.stop]
 
 
@@ -280,7 +280,7 @@ def _choice(
         field = field_at(snapshot, lookup.path)
         if field is None or field.storage_type != lookup.column_kind:
             return ()
-        found = usable.of_field(snapshot, field.id)
-        return [index for index in found if index.name not in failed]
+        candidates = usable.of_field(snapshot, field.id)
+        return [index for index in candidates if index.name not in failed]
 
     return choose(parts, indices_of)

@@ -71,8 +71,8 @@ def tree_text(tree: SearchTree) -> str:
         text = _lookup_text(tree.lookup)
         if tree.lookup.keys:
             text = f"Json({text}->{'.'.join(tree.lookup.keys)})"
-        one = f"[{text}]@{tree.index.name}({tree.index.spec.label})"
-        return _FORMS[tree.lookup.truth].format(one)
+        search = f"[{text}]@{tree.index.name}({tree.index.spec.label})"
+        return _FORMS[tree.lookup.truth].format(search)
     if len(tree.parts) == 1:
         return tree_text(tree.parts[0])
     parts = ",".join(map(tree_text, tree.parts))

@@ -91,7 +91,7 @@ class Choice:
 
 def choose(parts: Sequence[Conjunct], indices_of: IndicesOf) -> Choice | None:
     """The searches for the AND of ``parts``; None if there is no index for any of them."""
-    found: list[SearchTree] = []
+    trees: list[SearchTree] = []
     rest: list[Node] = []
     unanswered: list[Node] = []
     for part in parts:
@@ -99,12 +99,12 @@ def choose(parts: Sequence[Conjunct], indices_of: IndicesOf) -> Choice | None:
         if tree is None:
             unanswered += part.nodes
         else:
-            found.append(tree)
+            trees.append(tree)
         if tree is None or not tree.is_exact:
             rest += part.nodes
-    if not found:
+    if not trees:
         return None
-    tree = found[0] if len(found) == 1 else Combination(tuple(found), True, not rest)
+    tree = trees[0] if len(trees) == 1 else Combination(tuple(trees), True, not rest)
     return Choice(tree, tuple(rest), tuple(unanswered)) if tree.fragments else None
 
 
@@ -114,14 +114,14 @@ def _tree(condition: Condition, indices_of: IndicesOf) -> SearchTree | None:
     if not isinstance(condition, AllOf | AnyOf):
         return None
     parts = [_tree(part, indices_of) for part in condition.parts]
-    found = [part for part in parts if part is not None]
+    trees = [part for part in parts if part is not None]
     is_all = isinstance(condition, AllOf)
-    if not found or not (is_all or len(found) == len(parts)):
+    if not trees or not (is_all or len(trees) == len(parts)):
         return None
-    is_exact = len(found) == len(parts) and all(part.is_exact for part in found)
-    if len(found) == 1 and len(parts) == 1:
-        return found[0]
-    return Combination(tuple(found), is_all, is_exact)
+    is_exact = len(trees) == len(parts) and all(part.is_exact for part in trees)
+    if len(trees) == 1 and len(parts) == 1:
+        return trees[0]
+    return Combination(tuple(trees), is_all, is_exact)
 
 
 def _search(lookup: ColumnLookup, indices: Collection[UsableIndex]) -> SearchTree | None:
@@ -133,11 +133,11 @@ def _search(lookup: ColumnLookup, indices: Collection[UsableIndex]) -> SearchTre
             exact.append(Search(index, lookup, True))
         elif precision is not None and lookup.truth is Truth.TRUE:
             inexact.append(Search(index, lookup, False))
-    found = exact or inexact
-    if not found:
+    searches = exact or inexact
+    if not searches:
         return None
-    most = max(len(one.index.fragments) for one in found)
-    best = [one for one in found if len(one.index.fragments) == most]
+    most = max(len(search.index.fragments) for search in searches)
+    best = [search for search in searches if len(search.index.fragments) == most]
     if exact or len(best) == 1:
         return best[0]
     return Combination(tuple(best), True, False)

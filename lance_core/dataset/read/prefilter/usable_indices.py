@@ -103,10 +103,10 @@ class UsableIndices:
 
     def of_field(self, snapshot: Snapshot, field_id: int) -> tuple[UsableIndex, ...]:
         """The indices of an existing field. Computed on first use: tables may have many indices."""
-        found = self._by_field.get(field_id)
-        if found is None:
-            found = self._by_field[field_id] = tuple(self._read(snapshot, field_id))
-        return found
+        indices = self._by_field.get(field_id)
+        if indices is None:
+            indices = self._by_field[field_id] = tuple(self._read(snapshot, field_id))
+        return indices
 
     def of_missing_plugins(self, snapshot: Snapshot, field_id: int) -> list[IndexMetadata]:
         """The entries of an existing field that a plugin would make usable that is not there."""
@@ -126,12 +126,14 @@ class UsableIndices:
                 specs[key] = spec
                 groups.setdefault(key, []).append(stored)
         for (name, type_name), group in groups.items():
-            segments = [self._segment(one) for one in group]
-            segments = [one for one in segments if one.fragments]
+            segments = [self._segment(segment) for segment in group]
+            segments = [segment for segment in segments if segment.fragments]
             spec = specs[name, type_name]
             type_ = _type(snapshot, name, spec) if segments else None
             if type_ is not None:
-                covered = functools.reduce(operator.or_, [one.fragments for one in segments])
+                covered = functools.reduce(
+                    operator.or_, [segment.fragments for segment in segments]
+                )
                 yield UsableIndex(name, spec, type_, tuple(segments), covered)
 
     def _chosen(self, snapshot: Snapshot, field_id: int) -> Iterator[IndexMetadata]:
@@ -179,10 +181,10 @@ _of_snapshots: WeakKeyDictionary[Snapshot, UsableIndices] = WeakKeyDictionary()
 
 def usable_indices(snapshot: Snapshot) -> UsableIndices:
     """The indices of ``snapshot``."""
-    found = _of_snapshots.get(snapshot)
-    if found is None:
-        found = _of_snapshots[snapshot] = UsableIndices(snapshot)
-    return found
+    indices = _of_snapshots.get(snapshot)
+    if indices is None:
+        indices = _of_snapshots[snapshot] = UsableIndices(snapshot)
+    return indices
 
 
 def _type(snapshot: Snapshot, name: str, spec: IndexTypeSpec) -> IndexType | None:

@@ -64,7 +64,7 @@ def field_key(node: CallNode) -> str | None:
 def _planned(operator: JsonField | Apply, of_text: OfText, node: Node, *texts: Node) -> Node:
     if not pa.types.is_large_binary(node.type):
         raise InvalidInputError(f"{operator.name} needs a JSON column, not {node.type}")
-    arguments = [one if is_text(one.type) else cast(one, pa.string()) for one in texts]
+    arguments = [text if is_text(text.type) else cast(text, pa.string()) for text in texts]
     kernel = functools.partial(_each_text, of_text=of_text)
     return with_nullable(call(operator, kernel, node, *arguments), True)
 
@@ -103,24 +103,24 @@ def _of_one(values: Members, texts: list[str | None], of_text: OfText) -> pa.Arr
 
 
 def _get(values: Members, key: str, convert: Callable[[Members], pa.Array]) -> pa.Array:
-    found = field(values, key.encode())
+    member = field(values, key.encode())
     if _INDEX.fullmatch(key):
         at = element(values, int(key))
-        found = Members(
+        member = Members(
             values.data,
-            np.where(at.exists, at.kinds, found.kinds),
-            np.where(at.exists, at.starts, found.starts),
-            np.where(at.exists, at.ends, found.ends),
+            np.where(at.exists, at.kinds, member.kinds),
+            np.where(at.exists, at.starts, member.starts),
+            np.where(at.exists, at.ends, member.ends),
         )
-    return convert(found)
+    return convert(member)
 
 
 def _extract(values: Members, path: str) -> pa.Array:
-    found = follow(parse_path(path), values)
+    matches = follow(parse_path(path), values)
     # A path such as $.** matches the data of nested values again and again.
-    check_added("json_extract", found.values.num_bytes - values.num_bytes)
-    texts = json_values.texts(found.values)
-    counts = np.bincount(found.owner, minlength=len(values))
+    check_added("json_extract", matches.values.num_bytes - values.num_bytes)
+    texts = json_values.texts(matches.values)
+    counts = np.bincount(matches.owner, minlength=len(values))
     if (counts > 1).any():
         lists = pa.LargeListArray.from_arrays(_offsets(counts), texts)
         joined = pc.binary_join(lists, ",")
@@ -129,45 +129,47 @@ def _extract(values: Members, path: str) -> pa.Array:
     elif len(texts) == len(values):
         return texts
     else:
-        texts = _placed(texts, found, len(values))
+        texts = _placed(texts, matches, len(values))
     return pc.if_else(from_numpy(counts > 0), texts, pa.scalar(None, texts.type))
 
 
 def _exists(values: Members, path: str) -> pa.Array:
-    found = follow(parse_path(path), values)
-    hits = np.bincount(found.owner, minlength=len(values)) > 0
+    matches = follow(parse_path(path), values)
+    hits = np.bincount(matches.owner, minlength=len(values)) > 0
     return _unless_absent(from_numpy(hits), values)
 
 
 def _array_length(values: Members, path: str) -> pa.Array:
-    found = _first(follow(parse_path(path), values))
-    return _placed(from_numpy(lengths(found.values)), found, len(values))
+    matches = _first(follow(parse_path(path), values))
+    return _placed(from_numpy(lengths(matches.values)), matches, len(values))
 
 
-def _array_contains(values: Members, path: str, wanted: str) -> pa.Array:
-    found = follow(parse_path(path), values)
-    owner, inner = elements(found.values)
-    hits = np.asarray(pc.equal(json_values.texts(inner), wanted))
+def _array_contains(values: Members, path: str, item: str) -> pa.Array:
+    matches = follow(parse_path(path), values)
+    owner, inner = elements(matches.values)
+    hits = np.asarray(pc.equal(json_values.texts(inner), item))
     is_text = np.flatnonzero(inner.is_string)
-    hits[is_text] |= np.asarray(pc.equal(json_values.strings(inner.take(is_text)), wanted))
+    hits[is_text] |= np.asarray(pc.equal(json_values.strings(inner.take(is_text)), item))
     contains = np.zeros(len(values), bool)
-    contains[found.owner[owner[hits]]] = True
+    contains[matches.owner[owner[hits]]] = True
     return _unless_absent(from_numpy(contains), values)
 
 
-def _first(found: PathMatches) -> PathMatches:
+def _first(matches: PathMatches) -> PathMatches:
     """The first of the values of each owner."""
-    firsts = np.flatnonzero(np.diff(found.owner, prepend=-1))
-    return PathMatches(found.owner[firsts], found.values.take(firsts))
+    firsts = np.flatnonzero(np.diff(matches.owner, prepend=-1))
+    return PathMatches(matches.owner[firsts], matches.values.take(firsts))
 
 
-def _placed(array: pa.Array, found: PathMatches, count: int) -> pa.Array:
+def _placed(array: pa.Array, matches: PathMatches, count: int) -> pa.Array:
     """``array``, which has one value for each distinct owner, at the places of the owners."""
-    places = np.zeros(count, np.int64)
-    places[found.owner] = np.arange(len(array))
+    positions = np.zeros(count, np.int64)
+    positions[matches.owner] = np.arange(len(array))
     has = np.zeros(count, bool)
-    has[found.owner] = True
-    return array.take(pc.if_else(from_numpy(has), from_numpy(places), pa.scalar(None, pa.int64())))
+    has[matches.owner] = True
+    return array.take(
+        pc.if_else(from_numpy(has), from_numpy(positions), pa.scalar(None, pa.int64()))
+    )
 
 
 def _unless_absent(array: pa.Array, values: Members) -> pa.Array:

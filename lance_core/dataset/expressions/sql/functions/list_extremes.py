@@ -55,10 +55,10 @@ def _of_lists(value: Datum, is_last: bool) -> Datum:
         ends = np.flatnonzero(np.append(is_edge, np.ones(min(len(lists), 1), bool)))
     else:
         ends = np.flatnonzero(np.append(np.ones(min(len(lists), 1), bool), is_edge))
-    places = np.zeros(len(value), np.int64)
+    positions = np.zeros(len(value), np.int64)
     has_element = np.zeros(len(value), bool)
-    places[lists[ends]], has_element[lists[ends]] = ends, True
-    rows = order.take(pc.if_else(from_numpy(has_element), from_numpy(places), None))
+    positions[lists[ends]], has_element[lists[ends]] = ends, True
+    rows = order.take(pc.if_else(from_numpy(has_element), from_numpy(positions), None))
     return elements.take(rows)
 
 

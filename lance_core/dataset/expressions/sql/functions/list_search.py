@@ -67,18 +67,18 @@ def contains(node: Node, item: Node) -> Node:
     return with_nullable(call("array_has", kernel, node, item, kind=pa.bool_()), True)
 
 
-def contains_any(node: Node, wanted: Node) -> Node:
+def contains_any(node: Node, other: Node) -> Node:
     """True if the list contains an element of the second list, where NULL equals NULL."""
-    if isinstance(wanted, Constant):
-        return logic.any_of([_has_literal(node, item) for item in lists.items(wanted)])
-    return _compared("array_has_any", node, wanted)
+    if isinstance(other, Constant):
+        return logic.any_of([_has_literal(node, item) for item in lists.items(other)])
+    return _compared("array_has_any", node, other)
 
 
-def contains_all(node: Node, wanted: Node) -> Node:
+def contains_all(node: Node, other: Node) -> Node:
     """True if the list contains all elements of the second list, where NULL equals NULL."""
-    if isinstance(wanted, Constant):
-        return logic.all_of([_has_literal(node, item) for item in lists.items(wanted)])
-    return _compared("array_has_all", node, wanted)
+    if isinstance(other, Constant):
+        return logic.all_of([_has_literal(node, item) for item in lists.items(other)])
+    return _compared("array_has_all", node, other)
 
 
 def _has_literal(node: Node, item: Constant) -> Node:

@@ -118,17 +118,17 @@ def _element(lists: pa.Array, index: int | npt.NDArray[np.int64]) -> pa.Array:
     else:
         starts = np.asarray(lists.offsets)[:-1].astype(np.int64)
     positions = np.broadcast_to(np.clip(index, -(1 << 40), 1 << 40), len(lists))
-    places = starts + np.where(positions > 0, positions - 1, lengths + positions)
+    indices = starts + np.where(positions > 0, positions - 1, lengths + positions)
     missing = (np.abs(positions) > lengths) | (positions == 0)
-    return lists.values.take(pa.array(places, mask=missing))
+    return lists.values.take(pa.array(indices, mask=missing))
 
 
 def has_item(lists: pa.Array, test: Node) -> pa.Array:
     """The kernel of `has`: true where ``test`` is true for some item."""
     hits = combine_chunks(evaluate(test, pa.table({"": lists.flatten()})))
-    found = np.zeros(len(lists), bool)
-    found[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True
-    return pa.array(found, mask=np.asarray(lists.is_null()))
+    has_hit = np.zeros(len(lists), bool)
+    has_hit[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True
+    return pa.array(has_hit, mask=np.asarray(lists.is_null()))
 
 
 def _is_empty(node: Node) -> Node:

@@ -60,7 +60,7 @@ def padded(text: Datum, length: Datum, fill: Datum, what: str) -> Datum:
 def _padded(texts: pa.Array, lengths: pa.Array, fills: pa.Array, what: str) -> pa.Array:
     kind = texts.type
     is_valid = pc.and_(pc.is_valid(lengths), pc.and_(pc.is_valid(texts), pc.is_valid(fills)))
-    texts, fills = (pc.fill_null(one.cast(pa.large_string()), "") for one in (texts, fills))
+    texts, fills = (pc.fill_null(side.cast(pa.large_string()), "") for side in (texts, fills))
     count = np.where(np.asarray(is_valid), _lengths(lengths), 0)
     if (count > MAX_LENGTH).any():
         check_added(what, int(count.max()))
@@ -102,8 +102,8 @@ def prefixes(texts: pa.LargeStringArray, counts: _Int64Array) -> pa.LargeStringA
     # The bytes of each text are kept up to `ends`, and dropped from there.
     spans = np.stack([lengths, np.diff(edges) - lengths], axis=1).ravel()
     is_kept = np.repeat(np.tile([True, False], len(texts)), spans)
-    starts, kept = pa.py_buffer(edges_of(lengths)), pa.py_buffer(values[is_kept])
-    return pa.LargeStringArray.from_buffers(len(texts), starts, kept)
+    starts, buffer = pa.py_buffer(edges_of(lengths)), pa.py_buffer(values[is_kept])
+    return pa.LargeStringArray.from_buffers(len(texts), starts, buffer)
 
 
 FUNCTIONS = (

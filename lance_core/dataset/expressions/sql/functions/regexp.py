@@ -72,9 +72,9 @@ def _flags(what: str, flags: Node | None, without: str = "") -> str:
     if flags is None or (isinstance(flags, Constant) and flags.is_null):
         return ""
     written = literal_argument(what, flags, str)
-    kept = "".join(flag for flag in written if flag not in without)
-    to_re2(what, "", kept)
-    return kept
+    own_flags = "".join(flag for flag in written if flag not in without)
+    to_re2(what, "", own_flags)
+    return own_flags
 
 
 def regexp_match(node: Node, pattern: Node, flags: Node | None = None) -> Node:
@@ -84,14 +84,14 @@ def regexp_match(node: Node, pattern: Node, flags: Node | None = None) -> Node:
     true if the text contains a match, false for NULL.
     """
     node = text_argument("regexp_match", node)
-    found = _like("regexp_match", node, pattern, flags)
+    condition = _like("regexp_match", node, pattern, flags)
     written = literal_argument("regexp_match", pattern, str)
     named, count = with_numbered_groups(
         to_re2("regexp_match", written, _flags("regexp_match", flags))
     )
     kernel = functools.partial(_match, pattern=named, count=count)
     result = with_nullable(call(Apply("regexp_match", (written,)), by_chunk(kernel), node), True)
-    return with_condition(result, logic.is_true(found))
+    return with_condition(result, logic.is_true(condition))
 
 
 def _match(texts: pa.Array, pattern: str, count: int) -> pa.Array:
@@ -99,19 +99,19 @@ def _match(texts: pa.Array, pattern: str, count: int) -> pa.Array:
 
     ``count``: the number of groups in the pattern; a match need not use them all.
     """
-    found = pc.extract_regex(texts, pattern=pattern)
-    matched = np.asarray(found.is_valid())
+    groups_of_match = pc.extract_regex(texts, pattern=pattern)
+    matched = np.asarray(groups_of_match.is_valid())
     present = matched[:, np.newaxis]
     if count:
         spans = pc.extract_regex_span(texts, pattern=pattern)
         groups = [np.asarray(spans.field(i).is_valid()) & matched for i in range(count)]
         present = np.stack(groups, axis=1)
     # The values are stored group by group; `places` takes them row by row.
-    values = pa.concat_arrays([found.field(i) for i in range(present.shape[1])])
-    places = np.arange(len(texts))[:, np.newaxis] + np.arange(present.shape[1]) * len(texts)
+    values = pa.concat_arrays([groups_of_match.field(i) for i in range(present.shape[1])])
+    positions = np.arange(len(texts))[:, np.newaxis] + np.arange(present.shape[1]) * len(texts)
     ends = np.cumsum(present.sum(axis=1), dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, np.int32), ends])
-    values = values.take(pa.array(places[present]))
+    values = values.take(pa.array(positions[present]))
     return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(~matched))
 
 

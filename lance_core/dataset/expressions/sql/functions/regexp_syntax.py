@@ -66,12 +66,12 @@ def to_re2(what: str, pattern: str, flags: str) -> str:
 def _translated(pattern: str, is_verbose: bool) -> str:
     if pattern.isalnum() and pattern.isascii():
         return pattern
-    return "".join(_token(found, is_verbose) for found in _TOKENS.finditer(pattern))
+    return "".join(_token(match, is_verbose) for match in _TOKENS.finditer(pattern))
 
 
-def _token(found: re.Match[str], is_verbose: bool) -> str:
-    text = found[0]
-    match found.lastgroup:
+def _token(token: re.Match[str], is_verbose: bool) -> str:
+    text = token[0]
+    match token.lastgroup:
         case "unknown":
             raise UnsupportedFeatureError(f"{text} in a regular expression")
         case "escape":
@@ -79,11 +79,11 @@ def _token(found: re.Match[str], is_verbose: bool) -> str:
         case "class":
             return _class(text, is_verbose)
         case "named":
-            return f"(?P<{found['name']}>"
+            return f"(?P<{token['name']}>"
         case "comment" | "space" if is_verbose:
             return ""
-    if found["code"]:
-        return rf"\x{{{found['braced'] or found['hex']}}}"
+    if token["code"]:
+        return rf"\x{{{token['braced'] or token['hex']}}}"
     return text
 
 
@@ -104,7 +104,7 @@ def _class(text: str, is_verbose: bool) -> str:
             raise UnsupportedFeatureError(f"{operator} in brackets of a regular expression")
     if "[" in re.sub(r"\\.|\[:\^?\w+:\]", "", body):
         raise UnsupportedFeatureError("brackets in brackets of a regular expression")
-    members = [found[0] for found in _MEMBERS.finditer(body)]
+    members = [match[0] for match in _MEMBERS.finditer(body)]
     if is_verbose:
         members = [member for member in members if not member.isspace()]
     return text[:head] + "".join(_CLASSES.get(member, member) for member in members) + "]"
@@ -112,8 +112,8 @@ def _class(text: str, is_verbose: bool) -> str:
 
 def group_names(pattern: str) -> list[str | None]:
     """The names of the capturing groups in order, None for those without."""
-    found = _TOKENS.finditer(pattern)
-    return [token["name"] for token in found if token["group"] or token["named"]]
+    tokens = _TOKENS.finditer(pattern)
+    return [token["name"] for token in tokens if token["group"] or token["named"]]
 
 
 def with_numbered_groups(pattern: str) -> tuple[str, int]:
@@ -145,13 +145,15 @@ def replacement_to_re2(replacement: str, names: list[str | None]) -> str:
     ``$$`` for a dollar. A group that the pattern does not have is empty; other backslashes are
     literal.
     """
-    text = _POSIX_GROUP.sub(lambda found: f"${{{found[1]}}}", replacement)
+    text = _POSIX_GROUP.sub(lambda reference: f"${{{reference[1]}}}", replacement)
     parts: list[str] = []
     position = 0
-    for found in _REFERENCE.finditer(text):
-        parts.append(text[position : found.start()].replace("\\", r"\\"))
-        parts.append("$" if found["dollar"] else _group(found["braced"] or found["plain"], names))
-        position = found.end()
+    for reference in _REFERENCE.finditer(text):
+        parts.append(text[position : reference.start()].replace("\\", r"\\"))
+        parts.append(
+            "$" if reference["dollar"] else _group(reference["braced"] or reference["plain"], names)
+        )
+        position = reference.end()
     return "".join([*parts, text[position:].replace("\\", r"\\")])
 
 

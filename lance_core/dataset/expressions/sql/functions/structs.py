@@ -36,10 +36,10 @@ def field(node: Node, name: str) -> Node:
 
 def get_field(node: Node, name: Node) -> Node:
     """Member ``name``, a string literal, of a struct; see `field`."""
-    wanted = name.value.as_py() if isinstance(name, Constant) else None
-    if not isinstance(wanted, str):
+    literal = name.value.as_py() if isinstance(name, Constant) else None
+    if not isinstance(literal, str):
         raise UnsupportedFeatureError("get_field with a name that is not a literal")
-    return field(node, wanted)
+    return field(node, literal)
 
 
 FUNCTIONS = (Function("get_field", get_field, "struct, text*", "A field of a struct."),)

@@ -239,8 +239,8 @@ def _searched(operator: type[HasPrefix | HasSuffix | HasSubstring], node: Node, 
     """A search of texts for a literal text; NULL for a NULL text."""
     if isinstance(text, Constant) and text.is_null:
         return null(pa.bool_())
-    wanted = literal_argument(operator.name, text, str)
-    return like.search(operator(wanted), text_argument(operator.name, node))
+    literal = literal_argument(operator.name, text, str)
+    return like.search(operator(literal), text_argument(operator.name, node))
 
 
 def _decoded(what: str, node: Node) -> Node:
@@ -262,9 +262,9 @@ def _clipped(count: int) -> int:
 
 
 def _trimmed(what: str, kernel: Kernel, node: Node, characters: Node | None) -> Node:
-    wanted = " " if characters is None else literal_argument(what, characters, str)
-    kernel = functools.partial(kernel, characters=wanted)
-    return call(Apply(what, (wanted,)), kernel, text_argument(what, node))
+    trimmed = " " if characters is None else literal_argument(what, characters, str)
+    kernel = functools.partial(kernel, characters=trimmed)
+    return call(Apply(what, (trimmed,)), kernel, text_argument(what, node))
 
 
 def _eightfold(value: Datum) -> Datum:
@@ -277,8 +277,8 @@ def _position(value: Datum, pattern: str) -> Datum:
     if pattern.isascii() and not pattern:
         return pc.add(at, pa.scalar(1, at.type))
     before = pc.list_element(pc.split_pattern(value, pattern=pattern, max_splits=1), 0)
-    found = pc.add(pc.utf8_length(before), pa.scalar(1, at.type))
-    return pc.if_else(pc.less(at, pa.scalar(0, at.type)), pa.scalar(0, at.type), found)
+    position = pc.add(pc.utf8_length(before), pa.scalar(1, at.type))
+    return pc.if_else(pc.less(at, pa.scalar(0, at.type)), pa.scalar(0, at.type), position)
 
 
 FUNCTIONS = (

@@ -79,7 +79,9 @@ def overlay(node: Node, other: Node, start: Node, count: Node | None = None) -> 
     ``count`` is the length of ``other`` by default.
     """
     texts = as_texts([text_argument("overlay", node), text_argument("overlay", other)])
-    numbers = [_integer("overlay", one) for one in (start, *([] if count is None else [count]))]
+    numbers = [
+        _integer("overlay", number) for number in (start, *([] if count is None else [count]))
+    ]
     return call("overlay", _overlaid, *texts, *numbers, kind=texts[0].type)
 
 
@@ -127,8 +129,8 @@ def _part(texts: pa.Array, separator: str, number: int) -> pa.Array:
         return texts if abs(number) == 1 else pc.utf8_slice_codeunits(texts, 0, 0)
     parts, starts, lengths = _split(texts, separator, number)
     is_missing = lengths < abs(number)
-    places = starts + (number - 1 if number > 0 else lengths + number)
-    chosen = pc.fill_null(parts.take(pa.array(places, mask=is_missing)), "").cast(texts.type)
+    positions = starts + (number - 1 if number > 0 else lengths + number)
+    chosen = pc.fill_null(parts.take(pa.array(positions, mask=is_missing)), "").cast(texts.type)
     return pc.if_else(texts.is_valid(), chosen, pa.scalar(None, texts.type))
 
 

@@ -44,10 +44,10 @@ def once_per_entry(node: Node, plan: Callable[[Node], Node]) -> Node | None:
     entries = plan(ColumnNode(("",), node.type.value_type, node.nullable))
     if not isinstance(entries, CallNode):
         return None
-    found = call(PerEntry(entries), by_chunk(functools.partial(_entries, of_entry=entries)), node)
-    return with_nullable(found, entries.nullable)
+    per_row = call(PerEntry(entries), by_chunk(functools.partial(_entries, of_entry=entries)), node)
+    return with_nullable(per_row, entries.nullable)
 
 
 def _entries(chunk: pa.DictionaryArray, of_entry: Node) -> pa.Array:
-    found = evaluate(of_entry, pa.table({"": chunk.dictionary}))
-    return pc.take(combine_chunks(found), chunk.indices)
+    results = evaluate(of_entry, pa.table({"": chunk.dictionary}))
+    return pc.take(combine_chunks(results), chunk.indices)

@@ -100,27 +100,29 @@ def _value(node: Node, data: pa.RecordBatch) -> Datum:
     done: dict[int, Datum] = {}
     waiting = [node]
     while waiting:
-        one = waiting[-1]
-        if id(one) not in done:
-            if isinstance(one, CallNode):
-                missing = [part for part in one.arguments if id(part) not in done]
+        current = waiting[-1]
+        if id(current) not in done:
+            if isinstance(current, CallNode):
+                missing = [part for part in current.arguments if id(part) not in done]
                 if missing:
                     waiting.extend(reversed(missing))
                     continue
-                arguments = [done[id(part)] for part in one.arguments]
-                if is_variable(one.type):
+                arguments = [done[id(part)] for part in current.arguments]
+                if is_variable(current.type):
                     _check_repeated(arguments, data.num_rows)
                 check_not_abandoned()
-                done[id(one)] = one.kernel(*arguments)
-                if is_variable(one.type):
-                    live.add(id(one), done[id(one)])
-                for part in one.arguments:
+                done[id(current)] = current.kernel(*arguments)
+                if is_variable(current.type):
+                    live.add(id(current), done[id(current)])
+                for part in current.arguments:
                     left[id(part)] -= 1
                     if not left[id(part)]:
                         del done[id(part)]
                         live.drop(id(part))
             else:
-                done[id(one)] = one.value if isinstance(one, Constant) else _stored(one, data)
+                done[id(current)] = (
+                    current.value if isinstance(current, Constant) else _stored(current, data)
+                )
         waiting.pop()
     return done[id(node)]
 
@@ -138,8 +140,8 @@ def _uses(node: Node) -> dict[int, int]:
     counts: dict[int, int] = {}
     waiting = [node]
     while waiting:
-        one = waiting.pop()
-        for part in one.arguments if isinstance(one, CallNode) else ():
+        current = waiting.pop()
+        for part in current.arguments if isinstance(current, CallNode) else ():
             if id(part) not in counts:
                 waiting.append(part)
             counts[id(part)] = counts.get(id(part), 0) + 1
@@ -155,7 +157,7 @@ def _stored(node: ColumnNode, data: pa.RecordBatch) -> pa.Array:
 
 def paths(nodes: Sequence[Node]) -> tuple[tuple[str, ...], ...]:
     """The paths of the distinct columns that ``nodes`` need, in order of first use."""
-    found: dict[tuple[str, ...], None] = {}
+    distinct: dict[tuple[str, ...], None] = {}
     waiting = list(reversed(nodes))
     seen: set[int] = set()
     while waiting:
@@ -164,7 +166,7 @@ def paths(nodes: Sequence[Node]) -> tuple[tuple[str, ...], ...]:
             continue
         seen.add(id(node))
         if isinstance(node, ColumnNode):
-            found[node.path] = None
+            distinct[node.path] = None
         elif isinstance(node, CallNode):
             waiting.extend(reversed(node.arguments))
-    return tuple(found)
+    return tuple(distinct)

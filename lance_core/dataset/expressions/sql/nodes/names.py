@@ -23,16 +23,16 @@ def resolve(schema: pa.Schema, first: Name, table: str = "") -> ColumnNode:
     Raises `InvalidInputError` for an ambiguous name and for an unknown one.
     """
     count = schema.names.count(first.text)
-    found = [first.text] * count
-    if not found and not first.quoted:
-        wanted = first.text.lower()
-        found = [name for name in schema.names if name.lower() == wanted]
-    if len(found) > 1:
-        raise InvalidInputError(f"the name {first.text} is ambiguous: {', '.join(found)}")
-    if not found:
+    matching = [first.text] * count
+    if not matching and not first.quoted:
+        lower = first.text.lower()
+        matching = [name for name in schema.names if name.lower() == lower]
+    if len(matching) > 1:
+        raise InvalidInputError(f"the name {first.text} is ambiguous: {', '.join(matching)}")
+    if not matching:
         raise InvalidInputError(no_field(first.text, schema.names, table))
-    field = schema.field(found[0])
-    return ColumnNode((found[0],), field.type, field.nullable, field.metadata)
+    field = schema.field(matching[0])
+    return ColumnNode((matching[0],), field.type, field.nullable, field.metadata)
 
 
 def child(parent: ColumnNode, name: str) -> ColumnNode:

@@ -230,12 +230,12 @@ def compare_floats(left: Datum, right: Datum, operator: str) -> Datum:
     """``left operator right`` for two float columns of one type."""
     if pa.types.is_float16(left.type):  # Arrow cannot compare half floats
         left, right = left.cast(pa.float32()), right.cast(pa.float32())
-    found = KERNELS[operator](left, right)
+    result = KERNELS[operator](left, right)
     with_nan = pc.fill_null(pc.or_(pc.is_nan(left), pc.is_nan(right)), False)
     if not pc.any(with_nan).as_py():
-        return found
+        return result
     keys = (_sort_keys(pc.filter(side, with_nan)) for side in (left, right))
-    return pc.replace_with_mask(found, with_nan, KERNELS[operator](*keys))
+    return pc.replace_with_mask(result, with_nan, KERNELS[operator](*keys))
 
 
 def float_bits(floats: pa.Array) -> pa.Array:

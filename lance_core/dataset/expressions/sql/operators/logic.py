@@ -63,9 +63,9 @@ def either(left: Node, right: Node) -> Node:
 def _combined(operator: And | Or, kernel: Kernel, decisive: bool, left: Node, right: Node) -> Node:
     """``kernel`` of both sides; one side with the value ``decisive`` alone decides the result."""
     left, right = truth(left, operator.name), truth(right, operator.name)
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, Constant) and one.value.is_valid:
-            return one if one.value.as_py() is decisive else other
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Constant) and side.value.is_valid:
+            return side if side.value.as_py() is decisive else other
     return call(operator, kernel, left, right, kind=pa.bool_())
 
 

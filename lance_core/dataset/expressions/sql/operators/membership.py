@@ -53,9 +53,9 @@ def is_in(node: Node, choices: Sequence[Node]) -> Node:
     if len(choices) <= few or isinstance(node, Constant):
         return logic.any_of([compare("=", node, choice) for choice in choices])
     literals = [literal_as(c, node.type) for c in choices if isinstance(c, Constant)]
-    given = [literal for literal in literals if not literal.is_null]
-    found = [value for literal in given for value in equals(node.type, literal)]
-    return _member(node, pa.array(found, node.type), has_null=len(given) < len(literals))
+    valid = [literal for literal in literals if not literal.is_null]
+    equal = [value for literal in valid for value in equals(node.type, literal)]
+    return _member(node, pa.array(equal, node.type), has_null=len(valid) < len(literals))
 
 
 def is_among(node: Node, choices: Literals) -> Node:
@@ -210,8 +210,8 @@ def is_member(value: Datum, values: pa.Array, has_null: bool) -> Datum:
     """True if the value is in ``values``; otherwise NULL if ``has_null``, else false."""
     if isinstance(value, pa.Scalar):
         return is_member(pa.array([value]), values, has_null)[0]
-    found = pc.is_in(float_bits(value), value_set=float_bits(values))
+    is_listed = pc.is_in(float_bits(value), value_set=float_bits(values))
     missing = pa.scalar(None, pa.bool_())
     if has_null:
-        return pc.if_else(found, found, missing)
-    return pc.if_else(pc.is_valid(value), found, missing) if value.null_count else found
+        return pc.if_else(is_listed, is_listed, missing)
+    return pc.if_else(pc.is_valid(value), is_listed, missing) if value.null_count else is_listed

@@ -62,8 +62,11 @@ class Chain:
 
 def _group(is_and: bool, operands: list[Operand]) -> Group:
     # Most operands are plain trees; a loop over classes is faster than `depth_of` for each.
-    deep = [one for one in operands if isinstance(one, (Group, Nested))]
-    depths = [one.depth - (isinstance(one, Group) and one.is_and is is_and) for one in deep]
+    deep = [operand for operand in operands if isinstance(operand, (Group, Nested))]
+    depths = [
+        operand.depth - (isinstance(operand, Group) and operand.is_and is is_and)
+        for operand in deep
+    ]
     return Group(is_and, operands, 1 + max(depths, default=0))
 
 
@@ -81,9 +84,9 @@ def tree_of(group: Operand) -> syntax.Tree:
     operands: list[syntax.Tree] = []
     waiting: list[Operand] = [group]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, Group) and one.is_and is group.is_and:
-            waiting.extend(reversed(one.operands))
+        operand = waiting.pop()
+        if isinstance(operand, Group) and operand.is_and is group.is_and:
+            waiting.extend(reversed(operand.operands))
         else:
-            operands.append(tree_of(one))
+            operands.append(tree_of(operand))
     return syntax.Logic(group.is_and, tuple(operands))

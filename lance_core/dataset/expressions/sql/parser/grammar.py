@@ -22,7 +22,7 @@ from lance_core.dataset.expressions.sql.parser.lexer import (
     Kind,
     Word,
     excerpt,
-    place,
+    position_text,
     split_literals,
     words,
 )
@@ -90,15 +90,15 @@ def parse(text: str, names: Collection[str] = ()) -> syntax.Tree:
 
 def _parse(text: str, names: tuple[str, ...]) -> syntax.Tree:
     """Parse ``text``; if that fails, parse again with keywords in ``names`` read as columns."""
-    found = words(text)
-    if found[0].kind is Kind.END:
+    read_words = words(text)
+    if read_words[0].kind is Kind.END:
         raise InvalidInputError(f"cannot parse {excerpt(text)}: it is empty")
     try:
-        return _Parser(text, found).whole()
+        return _Parser(text, read_words).whole()
     except (InvalidInputError, UnsupportedFeatureError):
         actual = {name.lower(): name for name in names}
-        quoted = [_quoted(word, actual) for word in found]
-        if quoted == found:
+        quoted = [_quoted(word, actual) for word in read_words]
+        if quoted == read_words:
             raise
         try:
             return _Parser(text, quoted).whole()
@@ -119,9 +119,9 @@ def _quoted(word: Word, actual: Mapping[str, str]) -> Word:
 class _Parser:
     """A one-pass parser over words; its stack depth depends on nesting, not on length."""
 
-    def __init__(self, text: str, found: list[Word]) -> None:
+    def __init__(self, text: str, read_words: list[Word]) -> None:
         self._text = text
-        self._words = found
+        self._words = read_words
         self._at = 0
         self._depth = 0
 
@@ -201,19 +201,19 @@ class _Parser:
         self._at += 1
         return word
 
-    def _accept(self, *wanted: str) -> bool:
-        """Consume the words ``wanted`` and return True if they are the next ones."""
+    def _accept(self, *expected: str) -> bool:
+        """Consume the words ``expected`` and return True if they are the next ones."""
         if any(
-            self._words[min(self._at + i, len(self._words) - 1)].upper != one
-            for i, one in enumerate(wanted)
+            self._words[min(self._at + i, len(self._words) - 1)].upper != keyword
+            for i, keyword in enumerate(expected)
         ):
             return False
-        self._at += len(wanted)
+        self._at += len(expected)
         return True
 
-    def _expect(self, *wanted: str) -> None:
-        if not self._accept(*wanted):
-            raise self._unexpected(f"{' '.join(wanted)} is expected")
+    def _expect(self, *expected: str) -> None:
+        if not self._accept(*expected):
+            raise self._unexpected(f"{' '.join(expected)} is expected")
 
     def _unexpected(self, why: str = "") -> LanceError:
         word = self._next
@@ -224,7 +224,7 @@ class _Parser:
         else:
             reason = f"unexpected {excerpt(word.text)}" + (f", {why}" if why else "")
         last = max(0, len(self._text.rstrip()) - 1)
-        where = place(self._text, last if word.kind is Kind.END else word.start)
+        where = position_text(self._text, last if word.kind is Kind.END else word.start)
         return InvalidInputError(f"cannot parse {excerpt(self._text)}: {reason} {where}")
 
     def _enter(self) -> None:
@@ -235,7 +235,7 @@ class _Parser:
         if depth > MAX_DEPTH:
             raise InvalidInputError(
                 f"cannot parse {excerpt(self._text)}: nested more than {MAX_DEPTH} levels deep"
-                f" {place(self._text, self._next.start)}"
+                f" {position_text(self._text, self._next.start)}"
             )
 
     def _arithmetic(self, first: syntax.Tree, strength: int) -> syntax.Tree:

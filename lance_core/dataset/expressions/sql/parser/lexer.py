@@ -75,13 +75,13 @@ def words(text: str) -> list[Word]:
 
     Raises `InvalidInputError` with the position of a character that begins no word.
     """
-    found: list[Word] = []
+    read_words: list[Word] = []
     position, in_literals, last = 0, 0, ""
     while True:
         if last == "IN":
             match = _LITERALS.match(text, position)
             if match is not None:
-                found.append(Word(Kind.LITERALS, match["literals"], position))
+                read_words.append(Word(Kind.LITERALS, match["literals"], position))
                 position, last = match.end(), ""
                 in_literals += match.end() - match.start()
         match = _WORDS.match(text, position)
@@ -101,9 +101,9 @@ def words(text: str) -> list[Word]:
         last = value.upper() if group in _KEYWORDS else ""
         if group in _QUOTED:
             value = _unquoted(group, value)
-        found.append(Word(_KINDS[group], value, start, last))
+        read_words.append(Word(_KINDS[group], value, start, last))
         if group == "end":
-            return found
+            return read_words
 
 
 _KINDS = {
@@ -140,7 +140,7 @@ def split_literals(body: str) -> list[str]:
     return _ONE_LITERAL.findall(body)
 
 
-def place(text: str, start: int) -> str:
+def position_text(text: str, start: int) -> str:
     """The line and column of a character, for error messages."""
     line = text.count("\n", 0, start) + 1
     column = start - (text.rfind("\n", 0, start) + 1) + 1
@@ -155,5 +155,5 @@ def excerpt(text: str) -> str:
 def _unknown(text: str, position: int) -> InvalidInputError:
     return InvalidInputError(
         f"cannot parse {excerpt(text)}: a quote is not closed, or a character or number is unknown"
-        f" {place(text, position)}"
+        f" {position_text(text, position)}"
     )

@@ -74,7 +74,7 @@ def literals_beside_floats(nodes: Sequence[Node]) -> list[Node]:
     ]
     if not floats:
         return list(nodes)
-    kind = max(floats, key=lambda one: one.bit_width)
+    kind = max(floats, key=lambda float_type: float_type.bit_width)
     return [_exact_float(node, kind) if isinstance(node, Constant) else node for node in nodes]
 
 
@@ -173,9 +173,9 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if pa.types.is_null(left):
         return right
     for rule in (_numbers, _texts, _moments, _times):
-        found = rule(left, right)
-        if found is not None:
-            return found
+        common = rule(left, right)
+        if common is not None:
+            return common
     return None
 
 
