@@ -74,7 +74,7 @@ _CORE_VERSIONS: Mapping[VersionFacts, FileVersionSpec] = {
 def _core_version(version: FileVersion) -> FileVersionSpec:
     spec = _CORE_VERSIONS.get(version)
     if spec is None:
-        raise UnsupportedFeatureError(f"file version {version} is not one of the core")
+        raise UnsupportedFeatureError(f"file version {version} is not supported without its plugin")
     return spec
 
 
