@@ -1,7 +1,8 @@
 """Write the golden files of the tests anew: ours, and those of pylance that are missing or changed.
 
-Needs pylance 14.0.2. Its files are kept where they hold what they should, since it does not write
-the same bytes each time; ``--all`` replaces them too. What changes in our files is what a reader of
+Needs pylance 14.0.2, whose public names are listed anew as well. Its files and tables are kept
+where they hold what they should, since it does not write the same bytes each time; ``--all``
+replaces them too. What changes in our files is what a reader of
 older releases has to read from now on: look at it before it is committed.
 """
 
@@ -17,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lance import file as pylance
 
-from tests.golden import archive
+from tests.golden import archive, pylance_names, pylance_tables
 from tests.golden.columns import CASES, FILES
 from tests.golden.reading import column, opened
 from tests.golden.writing import written
@@ -48,6 +49,21 @@ def main() -> None:
             ours[path] = written(None, CASES[name], version, Path(folder))
     archive.store(archive.PYLANCE, theirs)
     archive.store(archive.OURS, ours)
+    if again or not archive.PYLANCE_TABLES.exists():
+        archive.store(archive.PYLANCE_TABLES, _tables())
+    pylance_names.store(pylance_names.of_installed())
+
+
+def _tables() -> dict[str, bytes]:
+    """The files of all tables of pylance."""
+    files = {}
+    for name in pylance_tables.TABLES:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pylance_tables.written(name, Path(folder))
+            for path in sorted(root.rglob("*")):
+                if path.is_file():
+                    files[f"{name}/{path.relative_to(root).as_posix()}"] = path.read_bytes()
+    return files
 
 
 if __name__ == "__main__":

@@ -24,11 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
-QUERY_ENGINES = (
-    "unit/dataset/expressions/test_datafusion.py",
-    "unit/dataset/test_query_engines.py",
-    "docs/test_query_engine_examples.py",
-)
+QUERY_ENGINES = ("extras", "docs/test_query_engine_examples.py")
 """Tests that bring other libraries into their process, of 140 MB."""
 
 LARGE_TABLES = ("interop/test_v2_1_interop.py", "interop/test_datafile_layout_interop.py")

@@ -7,6 +7,10 @@ from zipfile import ZIP_LZMA, ZipFile, ZipInfo
 
 HERE = Path(__file__).parent
 PYLANCE = HERE / "pylance-14.0.2.zip"
+PYLANCE_TABLES = HERE / "pylance-14.0.2-tables.zip"
+"""Tables of pylance; the first part of a path is the name of a table."""
+PYLANCE_NAMES = HERE / "pylance-14.0.2-names.json"
+"""The public names of pylance, and of its arguments."""
 OURS = HERE / "lance-core.zip"
 EARLIER = HERE / "lance-core-earlier.zip"
 """What this library wrote before it wrote the files of ``OURS``, where that was different."""

@@ -21,6 +21,10 @@ from lance_core.table.indices.index_metadata import (
 )
 from lance_core.table.transactions.operations import CreateIndex
 from tests.each_case import each_case
+from tests.unit.dataset.maintenance.indices.test_optimize import (
+    check_lists,
+    segments_with_lost_rows,
+)
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 
@@ -245,3 +249,9 @@ def later_version(index: IndexMetadata) -> IndexMetadata:
 
 def unknown_type(index: IndexMetadata) -> IndexMetadata:
     return dataclasses.replace(index, index_details=IndexDetails("/of.nobody.Details", b"\x01"))
+
+
+def test_pylance_searches_a_segment_merged_with_one_that_had_lost_rows(tmp_path: Path) -> None:
+    dataset = segments_with_lost_rows(str(tmp_path))
+    dataset.optimize.optimize_indices()
+    check_lists(lance.dataset(str(tmp_path)))

@@ -53,7 +53,6 @@ def test_a_fragment_scans_as_a_table_does(sample: Sample) -> None:
     assert [batch.num_rows for batch in fragment.to_batches(batch_size=10)] == [10, 10, 3]
     found = fragment.scanner(columns=["i"], with_row_address=True).to_table()
     assert found["_rowaddr"].to_pylist()[0] == (2 << 32) | 5
-    assert fragment.to_pandas(["i"])["i"].tolist() == fragment.to_table()["i"].to_pylist()
     with pytest.raises(TypeError, match="nonsense"):
         fragment.to_table(nonsense=1)
 

@@ -23,7 +23,6 @@ def test_all_ways_to_run_a_scan_agree(sample: Sample) -> None:
     tagged = list(scanner.scan_batches())
     assert pa.Table.from_batches([one.record_batch for one in tagged]).equals(table)
     assert all(one.fragment.fragment_id in sample.dataset.fragment_ids() for one in tagged)
-    assert scanner.to_pandas().equals(table.to_pandas())
     assert scanner.head(4).equals(table.slice(0, 4))
     assert scanner.head(400).equals(table)
     assert scanner.take([3, 0, 3]).equals(table.take([3, 0, 3]))
@@ -52,20 +51,6 @@ def test_a_result_without_columns_can_be_taken_from(sample: Sample) -> None:
     assert scanner.head(3).num_rows == 3
     with pytest.raises(InvalidInputError):
         scanner.head(-1)
-
-
-def test_data_frames_take_options_of_scans_and_of_arrow(sample: Sample) -> None:
-    dataset = sample.dataset
-    options = {"limit": 4, "strings_to_categorical": True}
-    frame = dataset.to_pandas(["p.y"], "i > 3", **options)
-    assert (str(frame["p.y"].dtype), frame["p.y"].tolist()) == (
-        "category",
-        ["y4", "y0", "y1", "y2"],
-    )
-    frame = dataset.get_fragment(1).to_pandas(["p.y"], offset=2, **options)
-    assert (str(frame["p.y"].dtype), len(frame)) == ("category", 4)
-    with pytest.raises(TypeError, match="nonsense"):
-        dataset.to_pandas(nonsense=1)
 
 
 def test_a_scanner_keeps_its_version(uri: str) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-import lance
-import pyarrow as pa
 import pytest
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import Message
@@ -28,6 +24,7 @@ from lance_core._pb import (
     table_pb2,
     transaction_pb2,
 )
+from tests.golden.pylance_tables import unpacked
 
 M = TypeVar("M", bound=Message)
 
@@ -97,49 +94,10 @@ def read_manifest(path: Path) -> tuple[table_pb2.Manifest, bytes]:
     return assert_understood(table_pb2.Manifest, section(data, position)), data
 
 
-def sample(start: int, rows: int) -> pa.Table:
-    numbers = range(start, start + rows)
-    return pa.table(
-        {
-            "id": pa.array(numbers, pa.int64()),
-            "name": pa.array([None if n % 5 == 0 else f"name {n % 7}" for n in numbers]),
-            "flag": pa.array([n % 2 == 0 for n in numbers]),
-            "items": pa.array([None if n % 3 == 0 else list(range(n % 4)) for n in numbers]),
-            "pair": pa.array([{"a": n, "b": f"{n:0300}"} for n in numbers]),
-            "vector": pa.array([[n, n, n] for n in numbers], pa.list_(pa.float32(), 3)),
-            "nothing": pa.nulls(rows, pa.int32()),
-            "same": pa.array([7] * rows, pa.int16()),
-            "code": pa.array([f"k{n % 3}" for n in numbers]).dictionary_encode(),
-            "raw": pa.array([bytes([n % 256]) * 9 for n in numbers], pa.large_binary()),
-        }
-    )
-
-
 @pytest.fixture(scope="module", params=["2.0", "2.2"])
 def history(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table that pylance changed in every way that the tests below look for."""
-    root = tmp_path_factory.mktemp("history") / "table"
-    lance.write_dataset(
-        sample(0, 900),
-        root,
-        data_storage_version=request.param,
-        enable_stable_row_ids=True,
-        max_rows_per_file=300,
-    )
-    table = lance.write_dataset(sample(900, 300), root, mode="append")
-    table.delete("id % 11 = 3")
-    table.update({"flag": "true"}, where="id < 20")
-    merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-    merge.execute(sample(1190, 20))
-    table = lance.dataset(root)
-    table.add_columns({"double": "id * 2"})
-    table.drop_columns(["nothing"])
-    table.create_scalar_index("id", "BTREE")
-    table.optimize.compact_files()
-    table.tags.create("kept", table.version)
-    table.update_config({"owner": "tests"})
-    table.restore()  # type: ignore[no-untyped-call]  # pylance leaves it untyped
-    return root
+    return unpacked(f"all-verbs-{request.param}", tmp_path_factory.mktemp("history"))
 
 
 def test_manifests_of_pylance_have_no_unknown_field(history: Path) -> None:
@@ -290,26 +248,3 @@ def test_the_older_form_of_an_update_field_is_kept() -> None:
     written = parsed.SerializeToString()
     for part in (b"\x0a\x06\x0a\x02eu\x10\x03", b"\x12\x0amemory://x", b"\x1a\x03wal", b"\x28\x02"):
         assert part in written
-
-
-@pytest.mark.parametrize(
-    "imports",
-    [
-        "import lance; from lance_core._pb import transaction_pb2, index_pb2",
-        "from lance_core._pb import transaction_pb2, index_pb2; import lance",
-    ],
-    ids=["pylance first", "ours first"],
-)
-def test_pylance_works_in_the_same_process(imports: str, tmp_path: Path) -> None:
-    program = (
-        f"{imports}; import pyarrow as pa, sys;"
-        "table = lance.write_dataset(pa.table({'x': [1, 2, 3]}), sys.argv[1]);"
-        "print(table.to_table(filter='x > 1').num_rows,"
-        " transaction_pb2.Transaction(read_version=4).read_version)"
-    )
-    command = [sys.executable, "-W", "error::UserWarning:google", "-c", program]
-    root = Path(__file__).parents[3]
-    result = subprocess.run(
-        [*command, str(tmp_path / "table")], cwd=root, capture_output=True, text=True, check=False
-    )
-    assert (result.returncode, result.stdout.split()) == (0, ["2", "4"]), result.stderr

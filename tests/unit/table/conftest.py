@@ -1,59 +1,26 @@
-"""Tables written by the reference implementation, and what several modules check with."""
+"""Stored tables of the reference implementation, and what several modules check with."""
 
 from __future__ import annotations
 
 import contextlib
 import random
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import lance
-import pyarrow as pa
 import pytest
 
 from lance_core.errors import LanceError
 from lance_core.table.manifest.file import ManifestFile, parse_manifest_file
+from tests.golden.pylance_tables import unpacked
 
 Parser = Callable[[bytes], object]
 
 
-def ten_rows() -> pa.Table:
-    return pa.table({"a": pa.array(range(10)), "s": [str(i) for i in range(10)]})
-
-
-def _write(root: Path, stable_row_ids: bool) -> Path:
-    def write(mode: str) -> None:
-        lance.write_dataset(
-            ten_rows(),
-            root,
-            mode=mode,
-            data_storage_version="2.0",
-            enable_stable_row_ids=stable_row_ids,
-        )
-
-    write("create")
-    write("append")
-    lance.dataset(root).delete("a = 3")
-    lance.dataset(root).update_config({"k": "v"})
-    write("overwrite")
-    lance.dataset(root).create_scalar_index("a", "BTREE")
-    write("append")
-    lance.dataset(root).delete("a < 100")
-    write("append")
-    return root
-
-
-@pytest.fixture(scope="session", params=[False, True], ids=["addresses", "stable row ids"])
+@pytest.fixture(scope="session", params=["addresses", "stable-row-ids"])
 def foreign_table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with a history of all operations that this library makes; not to be changed."""
-    return _write(tmp_path_factory.mktemp("foreign") / "table", request.param)
-
-
-@pytest.fixture
-def table_copy(foreign_table: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(foreign_table, tmp_path / "copy"))
+    return unpacked(request.param, tmp_path_factory.mktemp("foreign"))
 
 
 def _manifests(table: Path) -> list[Path]:

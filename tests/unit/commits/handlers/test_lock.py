@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import lance as pylance
-import lance.commit as pylance_commit
-import pyarrow as pa
 import pytest
 
 from lance_core.commits.environment import Environment
@@ -25,7 +21,6 @@ from lance_core.errors import (
     NoSafeCommitHandlerError,
     ObjectExistsError,
     OutcomeUnknownError,
-    RetryableCommitConflictError,
     StoreError,
 )
 from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
@@ -103,13 +98,6 @@ def test_the_lock_is_entered_before_the_look_and_left_after_the_write() -> None:
     assert bytes(store.inner.get(candidate.path)) == candidate.data
 
 
-def test_the_calls_are_those_of_pylance(tmp_path: Path) -> None:
-    ours, theirs = Lock(), Lock()
-    pylance.write_dataset(pa.table({"x": [1]}), str(tmp_path / "t.lance"), commit_lock=theirs)
-    LockCommitHandler(MemoryStore(), ours).commit(first_candidate())
-    assert ours.calls == theirs.calls
-
-
 @pytest.mark.parametrize("make", [MemoryStore, plain_store])
 def test_a_version_is_not_replaced_and_the_lock_is_told(make: Any) -> None:
     store, lock, first = make(), Lock(), first_candidate()
@@ -127,17 +115,6 @@ def test_a_lock_that_is_held_by_another_is_a_conflict() -> None:
         commit_transaction(LockCommitHandler(store, held_by_another), store, creation())
     assert not conflict.value.retryable
     assert list_paths(store) == []
-
-
-@pytest.mark.parametrize("is_retryable", [True, False])
-def test_the_conflict_error_of_pylance_counts_as_ours(is_retryable: bool) -> None:
-    def lock(version: int) -> Lock:
-        raise pylance_commit.CommitConflictError("busy", retryable=is_retryable)
-
-    with pytest.raises(CommitConflictError, match="busy") as conflict:
-        LockCommitHandler(MemoryStore(), lock).commit(first_candidate())
-    assert conflict.value.retryable is is_retryable
-    assert isinstance(conflict.value, RetryableCommitConflictError) is is_retryable
 
 
 @pytest.mark.parametrize("lock", [lambda version: 7, lambda version: 1 // 0])

@@ -220,19 +220,6 @@ def test_filters_see_blobs_as_results_do(uri: str, handling: str | None) -> None
     assert blobs.as_bytes(made) == [b"a", b"", b"c" * 70_000]
 
 
-def test_data_frames_have_files_bytes_or_descriptions(uri: str) -> None:
-    values = [b"a", None, b""]
-    made = lance.write_dataset(blobs.v2(values), uri)
-    lazy = made.to_pandas()
-    assert list(lazy.columns) == ["i", "b"]
-    assert [None if file is None else file.read() for file in lazy["b"].tolist()] == values
-    assert made.to_pandas(blob_mode="bytes")["b"].tolist() == values
-    assert made.to_pandas(blob_mode="descriptions")["b"].tolist()[0]["size"] == 1
-    with pytest.raises(InvalidInputError, match="blob_mode must be one of"):
-        made.to_pandas(blob_mode="other")
-    assert made.get_fragments()[0].to_pandas(columns=["b"])["b"].tolist()[1] is None
-
-
 def test_dropping_a_table_removes_its_side_files(uri: str) -> None:
     lance.write_dataset(blobs.v2([b"a" * 70_000]), uri)
     assert list(Path(uri, "data").glob("*/*.blob"))

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -69,7 +69,7 @@ def _merge(dataset: LanceDataset) -> object:
     return update.execute(dataset.to_table())
 
 
-KINDS: Mapping[str, Callable[[LanceDataset], object]] = {
+KINDS: dict[str, Callable[[LanceDataset], object]] = {
     "filter": lambda dataset: dataset.to_table(filter=condition("s")),
     "stream": lambda dataset: list(dataset.to_batches(filter=condition("s"))),
     "count_rows": lambda dataset: dataset.count_rows(condition("s")),
@@ -78,12 +78,16 @@ KINDS: Mapping[str, Callable[[LanceDataset], object]] = {
     "delete": lambda dataset: dataset.delete(condition("s")),
     "add_columns": lambda dataset: dataset.add_columns({"v": value("s")}),
     "merge": _merge,
-    "engine": lambda dataset: dataset.to_table(columns={"v": _lists("s")}),
-    "query": lambda dataset: dataset.sql(_CROSS).table_name("d").build().to_batch_records(),
     "plan": lambda dataset: dataset.count_rows(
         " AND ".join(f"length(s) > {-i}" for i in range(20_000))
     ),
 }
+
+ENGINE_KINDS: dict[str, Callable[[LanceDataset], object]] = {
+    "engine": lambda dataset: dataset.to_table(columns={"v": _lists("s")}),
+    "query": lambda dataset: dataset.sql(_CROSS).table_name("d").build().to_batch_records(),
+}
+"""What DataFusion evaluates."""
 
 
 def _interrupt(sent: list[float], ended: threading.Event) -> None:
@@ -104,7 +108,7 @@ def main(folder: str, kinds: Iterable[str]) -> None:
         thread = threading.Thread(target=_interrupt, args=(sent, ended))
         thread.start()
         try:
-            KINDS[kind](dataset)
+            (KINDS | ENGINE_KINDS)[kind](dataset)
             seconds[kind] = None  # it ended before the signal
         except KeyboardInterrupt:
             seconds[kind] = time.monotonic() - sent[0]

@@ -387,12 +387,6 @@ def test_the_schema_metadata_is_part_of_every_result(uri: str, some_rows: Rows) 
     assert {str(result.schema.metadata) for result in results} == {str({b"k": b"v"})}
 
 
-def test_a_pandas_index_survives(uri: str) -> None:
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"x": [1.5, 2.5]}, index=pd.Index(["a", "b"], name="key"))
-    assert lance.write_dataset(frame, uri).to_pandas().equals(frame)
-
-
 @pytest.mark.parametrize("how", ["no fragments", "all rows deleted", "no fragments are left"])
 def test_an_empty_table_scans_to_nothing(uri: str, some_rows: Rows, how: str) -> None:
     table = some_rows(8 if how != "no fragments" else 0)

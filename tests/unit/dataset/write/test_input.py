@@ -34,17 +34,11 @@ class Frame:
         return iter(["i", "s"])
 
 
-def pandas() -> Any:
-    """Releases of pandas differ in the type of text."""
-    return pytest.importorskip("pandas").DataFrame(TABLE.to_pydict())
-
-
 KINDS: dict[str, Callable[[], Any]] = {
     "table": lambda: TABLE,
     "chunked table": lambda: pa.concat_tables([TABLE.slice(0, 3), TABLE.slice(3)]),
     "batch": lambda: TABLE.to_batches()[0],
     "reader": TABLE.to_reader,
-    "pandas": pandas,
     "dict": TABLE.to_pydict,
     "row dicts": TABLE.to_pylist,
     "iterator of row dicts": lambda: iter(TABLE.to_pylist()),
@@ -82,7 +76,7 @@ def test_a_table_can_be_written_to_itself(uri: str) -> None:
 def test_a_schema_decides_where_the_data_does_not(uri: str) -> None:
     schema = pa.schema([pa.field("i", pa.int8()), pa.field("s", pa.large_string(), True)])
     expected = TABLE.cast(schema)
-    for kind in ("pandas", "dict", "row dicts", "iterator of batches", "iterator of tables"):
+    for kind in ("dict", "row dicts", "iterator of batches", "iterator of tables"):
         found = to_reader(KINDS[kind](), schema).read_all()
         assert found.to_pylist() == expected.to_pylist()
         assert found.schema.equals(schema), kind

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import lance as pylance
 import pyarrow as pa
 import pytest
 
@@ -35,7 +34,7 @@ def new_rows(uri: str, day: str, *ids: int) -> list[FragmentMetadata]:
 
 
 def ids(uri: str) -> list[int]:
-    return sorted(pylance.dataset(uri).to_table()["id"].to_pylist())
+    return sorted(lance_core.dataset(uri).to_table()["id"].to_pylist())
 
 
 def deletion_files(uri: str) -> list[Path]:

@@ -8,7 +8,6 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 from unittest import mock
@@ -26,8 +25,6 @@ from lance_core.store.local.opened_file import OpenedFile
 from lance_core.store.local.range_copies import COPIES, TASK_BYTES, RangeCopies
 from lance_core.store.local.store import MAX_VIEW_BYTES
 from lance_core.store.memory import MemoryStore
-from lance_core.store.wrappers.base import StoreCall, StoreWrapper
-from lance_core_kernels.files import copy_ranges
 from tests.disks import cannot
 from tests.each_case import each_case
 
@@ -213,42 +210,6 @@ def test_ranges_are_copied_by_free_processors_in_any_order(
     wait.set()
     assert busy.result()
     assert COMPUTE.num_unfinished == 0
-
-
-class Plain(StoreWrapper):
-    """Only forwards."""
-
-    def around(self, call: StoreCall, run: Callable[[], T]) -> T:
-        return run()
-
-
-@each_case("error", [None, errno.EOPNOTSUPP])
-def test_a_compiled_loop_copies_what_cannot_be_shared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int | None
-) -> None:
-    monkeypatch.setattr(range_copies, "cpu_count", lambda: 1)
-    disk = Device(monkeypatch, error)
-    store = LocalStore(tmp_path, disk=disk)
-    store.put("source", LARGE)
-    looped: list[int] = []
-    names: set[str] = set()
-
-    def loop(ranges: Sequence[tuple[int, int, int, int]], target: int, buffer: bytearray) -> None:
-        looped.extend(length for _, _, length, _ in ranges)
-        names.add(threading.current_thread().name)
-        copy_ranges(ranges, target, buffer)
-
-    wrapper = Plain(store)
-    with wrapper.open_writer("new") as writer:
-        writer.copy_with(loop)
-        wrapper.append_from(writer, "source", [ByteRange(0, len(LARGE)), ByteRange(7, 9)])
-        wrapper.append_from(writer, "source", [ByteRange(1, 3)])
-    assert store.get("new").to_pybytes() == LARGE + LARGE[7:9] + LARGE[1:3]
-    if error is None:
-        assert (disk.copied, looped) == (len(LARGE), [2])
-    else:
-        assert (disk.copied, sum(looped)) == (0, len(LARGE) + 2)
-        assert {name[:17] for name in names} == {"lance-core-copies", "MainThread"}
 
 
 def test_few_files_are_open_while_ranges_wait(

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
-import lance
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,7 +14,6 @@ from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFe
 from lance_core.table.fragments import deletion
 from lance_core.table.fragments.deletion import decode_deletions, encode_deletions
 from lance_core.table.fragments.deletion_file import DeletionFileType
-from lance_core.table.manifest.file import parse_manifest_file
 from tests.each_case import each_case
 
 ARROW, BITMAP = DeletionFileType.ARROW_ARRAY, DeletionFileType.BITMAP
@@ -163,29 +160,6 @@ def test_a_bitset_container_cannot_hold_more_rows_than_it_says() -> None:
     places = struct.pack(f"<{containers}I", *range(first, first + 8192 * containers, 8192))
     with pytest.raises(CorruptFileError, match="cardinality"):
         decode_deletions(BITMAP, head + counts + places + b"\xff" * 8192 * containers, 1 << 32)
-
-
-@pytest.mark.parametrize("count", [3, 6000])
-def test_deletion_files_are_exchanged_with_the_reference_implementation(
-    count: int, tmp_path: Path
-) -> None:
-    root = tmp_path / "table"
-    lance.write_dataset(
-        pa.table({"a": np.arange(20_000)}), root, data_storage_version="2.0"
-    ).delete(f"a % 3 = 1 and a < {3 * count}")
-    (newest, _) = sorted((root / "_versions").glob("*.manifest"))
-    (fragment,) = parse_manifest_file(newest.read_bytes()).manifest.fragments
-    file = fragment.deletion_file
-    assert file is not None
-    path = root / file.store_path(fragment.id)
-    found = decode_deletions(file.file_type, path.read_bytes(), 20_000, file.num_deleted_rows)
-    assert found.tolist() == list(range(1, 3 * count, 3))
-    file_type, data = encode_deletions(found)
-    assert file_type is file.file_type
-    path.write_bytes(data)
-    left = lance.dataset(root).to_table()["a"].to_numpy()
-    assert not np.isin(left, found).any()
-    assert len(left) == 20_000 - count
 
 
 def test_a_set_that_grows_becomes_a_bitmap_one_row_later() -> None:

@@ -4,9 +4,7 @@ import dataclasses
 import pickle
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
-import lance
 import pyarrow as pa
 import pytest
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -71,26 +69,6 @@ def test_every_part_of_a_foreign_manifest_is_understood(
         assert list(manifest.fragments) == list(map(Fragment.from_proto, message.fragments))
     with_index = history[5][1]
     assert with_index.index_section is not None
-
-
-def test_the_reference_implementation_opens_what_is_written_back(
-    table_copy: Path,
-    history: list[tuple[bytes, ManifestFile]],
-    manifests: Callable[[Path], list[Path]],
-) -> None:
-    expected = lance.dataset(table_copy)
-    versions = [(v["version"], v["timestamp"]) for v in expected.versions()]
-    rows = expected.to_table()
-    for path, (_, file) in zip(manifests(table_copy), history, strict=True):
-        moved = dataclasses.replace(
-            file, manifest=dataclasses.replace(file.manifest, table_metadata={"by": "us"})
-        )
-        path.write_bytes(serialize_manifest_file(moved))
-    found = lance.dataset(table_copy)
-    assert [(v["version"], v["timestamp"]) for v in found.versions()] == versions
-    assert found.to_table() == rows
-    assert len(found.describe_indices()) == len(expected.describe_indices())
-    assert found.read_transaction(3) is not None
 
 
 def test_unknown_fields_at_every_level_survive_rewriting() -> None:

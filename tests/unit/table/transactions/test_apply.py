@@ -1,13 +1,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import shutil
 import uuid as uuids
-from collections.abc import Callable
 from pathlib import Path
 
-import lance
 import pyarrow as pa
 import pytest
 
@@ -34,7 +30,6 @@ from lance_core.table.manifest.file import (
 )
 from lance_core.table.manifest.manifest import CarriedFields, Manifest
 from lance_core.table.manifest_parts import BasePath, DataFormat, WriterVersion
-from lance_core.table.paths import manifest_path
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.transactions.apply import CommitFacts, apply, writes_transaction_file
 from lance_core.table.transactions.operations import (
@@ -96,48 +91,6 @@ def test_each_version_is_byte_for_byte_what_the_reference_implementation_makes(
             compared += 1
         base = theirs
     assert compared == 9
-
-
-def test_the_reference_implementation_reads_and_extends_what_we_commit(
-    table_copy: Path, manifests: Callable[[Path], list[Path]]
-) -> None:
-    newest = parse_manifest_file(manifests(table_copy)[-1].read_bytes())
-    (theirs,) = lance.fragment.write_fragments(
-        pa.table({"a": [7, 8, 9], "s": ["x", None, "z"]}), table_copy, data_storage_version="2.0"
-    )
-    (file,) = theirs.to_json()["files"]
-    stored = DataFile(
-        file["path"],
-        tuple(file["fields"]),
-        tuple(file["column_indices"]),
-        file["file_major_version"],
-        file["file_minor_version"],
-        file["file_size_bytes"],
-    )
-    append = Append((Fragment(0, (stored,), physical_rows=3),))
-    version = newest.manifest.version + 1
-    transaction = Transaction(
-        newest.manifest.version, "6d0e1e6c-0000-4000-8000-000000000001", append
-    )
-    made = apply(newest, transaction, FACTS)
-    (table_copy / manifest_path(version)).write_bytes(serialize_manifest_file(made))
-    (table_copy / "_transactions" / transaction.file_name).write_bytes(transaction.to_bytes())
-    (table_copy / "_versions" / "latest_version_hint.json").unlink()
-    found = lance.dataset(table_copy)
-    assert found.version == version
-    assert found.to_table()["a"].to_pylist() == [*range(10), 7, 8, 9]
-    assert found.read_transaction(version).uuid == transaction.uuid
-    ids = found.to_table(with_row_id=True)["_rowid"].to_pylist()
-    assert len(set(ids)) == 13
-    if newest.manifest.uses_stable_row_ids:
-        assert ids[-3:] == list(range(newest.manifest.next_row_id, newest.manifest.next_row_id + 3))
-        created = found.to_table(columns=["_row_created_at_version"])["_row_created_at_version"]
-        assert created.to_pylist()[-3:] == [version] * 3
-    lance.write_dataset(pa.table({"a": [1], "s": ["y"]}), table_copy, mode="append")
-    found.checkout_latest()
-    found.delete("s = 'z'")
-    found.optimize.compact_files()
-    assert found.to_table()["a"].to_pylist() == [*range(10), 7, 8, 1]
 
 
 def test_a_new_table_is_complete() -> None:
@@ -361,25 +314,6 @@ def test_a_new_version_is_a_value_that_survives_its_file() -> None:
     made = commit(table(), Append((NEW,)))
     assert parse_manifest_file(serialize_manifest_file(made)) == made
     assert feature_flags.describe(made.manifest.flags.reader) == ""
-
-
-def test_the_smallest_table_of_ours_is_read_by_the_reference_implementation(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    lance.write_dataset(pa.table({"a": [1, 2, 3]}), source, data_storage_version="2.0")
-    written = parse_manifest_file(min((source / "_versions").glob("*.manifest")).read_bytes())
-    fragments = [dataclasses.replace(f, id=0) for f in written.manifest.fragments]
-    for stable in (False, True):
-        target = tmp_path / f"target-{stable}"
-        shutil.copytree(source / "data", target / "data")
-        facts = dataclasses.replace(FACTS, stable_row_ids=stable)
-        made = commit(None, Overwrite(fragments, SCHEMA), facts)
-        path = target / manifest_path(1)
-        path.parent.mkdir()
-        path.write_bytes(serialize_manifest_file(made))
-        found = lance.dataset(target)
-        assert found.to_table().to_pydict() == {"a": [1, 2, 3]}
-        assert found.has_stable_row_ids is stable
-        assert json.loads(json.dumps(found.stats.dataset_stats()))["num_fragments"] == 1
 
 
 def test_dictionaries_of_a_table_of_version_0_1_outlive_a_schema_that_names_none(

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-import lance
 import pyarrow as pa
 import pytest
 
@@ -15,7 +13,6 @@ from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,
-    serialize_manifest_file,
 )
 from lance_core.table.manifest.manifest_draft import Draft
 from lance_core.table.manifest_parts import BasePath
@@ -35,6 +32,7 @@ from lance_core.table.transactions.operations.key_filter import (
 )
 from lance_core.table.transactions.transaction import Transaction
 from tests.each_case import each_case
+from tests.golden.pylance_tables import unpacked
 
 UNKNOWN = bytes.fromhex("fa07036e6577")
 Message = transaction_pb2.Transaction
@@ -239,39 +237,10 @@ def test_damaged_transactions_give_values_or_typed_errors(
         survives_mutation(use, file.transaction, 200)
 
 
-def test_the_reference_implementation_reads_a_transaction_of_ours(
-    table_copy: Path, history: list[tuple[bytes, ManifestFile]]
-) -> None:
-    """The section in the manifest is gone, so that the file must serve."""
-    transaction = Transaction(8, "7d444840-9dc0-11d1-b245-5ffdce74fad2", Append(()), {"by": "us"})
-    path = table_copy / "_transactions" / history[-1][1].manifest.transaction_file
-    (table_copy / "_transactions" / transaction.file_name).write_bytes(transaction.to_bytes())
-    assert path.exists()
-    newest = min((table_copy / "_versions").glob("*.manifest"))
-    manifest = dataclasses.replace(history[-1][1].manifest, transaction_file=transaction.file_name)
-    newest.write_bytes(serialize_manifest_file(ManifestFile(manifest)))
-    found = lance.dataset(table_copy).read_transaction(manifest.version)
-    assert found.uuid == transaction.uuid
-    assert found.read_version == 8
-    assert type(found.operation).__name__ == "Append"
-
-
 def test_operations_of_the_reference_implementation_are_classified(
     tmp_path: Path, manifests: Callable[[Path], list[Path]]
 ) -> None:
-    root = tmp_path / "table"
-    rows = pa.table({"a": range(10), "b": range(10)})
-    dataset = lance.write_dataset(rows, root, max_rows_per_file=5, data_storage_version="2.0")
-    dataset.update({"b": "7"}, where="a = 1")
-    dataset.merge_insert("a").when_matched_update_all().execute(rows.slice(2, 1))
-    dataset.add_columns({"c": "a + 1"})
-    dataset.alter_columns({"path": "c", "name": "d"})
-    dataset.drop_columns(["d"])
-    dataset.optimize.compact_files()
-    dataset.update_schema_metadata({"k": "v"})
-    dataset.update_field_metadata({"a": {"k": "v"}})
-    old = lance.dataset(root, version=2)
-    old.restore()
+    root = unpacked("changed-rows-and-columns", tmp_path)
     found = []
     for path in manifests(root):
         file = parse_manifest_file(path.read_bytes())

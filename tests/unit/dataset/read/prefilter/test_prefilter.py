@@ -278,9 +278,13 @@ def test_blobs_of_chosen_rows_are_read(tmp_path: Path) -> None:
 
 @pytest.fixture
 def failing(tmp_path: Path) -> lance_core.LanceDataset:
+    return failing_table(str(tmp_path / "t"))
+
+
+def failing_table(uri: str) -> lance_core.LanceDataset:
     """Two fragments, the first with an index of x; the rows with x = 1 have no quotient 6 / y."""
     table = pa.table({"x": [1, 2, 3] * 2, "y": [0, 2, 3] * 2, "s": ["a", "b", "c"] * 2})
-    found = lance_core.write_dataset(table, str(tmp_path / "t"), max_rows_per_file=3)
+    found = lance_core.write_dataset(table, uri, max_rows_per_file=3)
     return add_index(found, "x", fragments=[0])
 
 
@@ -317,29 +321,3 @@ def test_an_error_of_a_row_that_an_index_finds_is_raised(
     complete = add_index(failing, "x")
     with pytest.raises(InvalidInputError, match="divide by zero"):
         complete.count_rows(condition)
-
-
-@pytest.mark.parametrize(
-    ("condition", "expected", "is_answered"),
-    [
-        ("x = 2 AND array_sort(string_to_array(s, '-'))[1] = 'b'", ["b", "b"], True),
-        ("array_sort(string_to_array(s, '-'))[1] = 'b' AND x IN (1, 2) -- both", ["b", "b"], True),
-        (
-            "(x = 2 AND array_sort(string_to_array(s, '-'))[1] = 'b') OR x = 3",
-            ["b", "c", "b", "c"],
-            True,
-        ),
-        ("NOT (x <> 2 OR array_sort(string_to_array(s, '-'))[1] <> 'b')", ["b", "b"], True),
-        ("x = 2 OR array_sort(string_to_array(s, '-'))[1] = 'c'", ["b", "c", "b", "c"], False),
-    ],
-)
-def test_datafusion_evaluates_rows_that_indices_find(
-    failing: lance_core.LanceDataset, condition: str, expected: list[str], is_answered: bool
-) -> None:
-    assert is_searched(failing, condition) == is_answered
-    for dataset in (failing, add_index(failing, "x")):
-        assert dataset.to_table(["s"], filter=condition)["s"].to_pylist() == expected
-        assert dataset.count_rows(condition) == len(expected)
-    if is_answered and condition.startswith("x = 2"):
-        plan = failing.scanner(filter=condition).explain_plan()
-        assert "array_sort(string_to_array(s, '-'))" in plan

@@ -45,7 +45,6 @@ DATA = pa.table(
         ("array_distinct(s)", [["b"], None, [], [""], ["a", None]]),
         ("array_distinct([2, 2, 1])", [[2, 1]] * 5),
         ("array_length(array_distinct(f))", [3, 0, None, 1, 1]),
-        ("array_distinct(n)", [[[]], [None], [], None, [[2]]]),
         ("l[y]", [1, None, None, None, None]),
         ("array_element(l, -y)", [1, None, None, None, None]),
         ("[5, 6][y]", [5, None, 6, 5, None]),

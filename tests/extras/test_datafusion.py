@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import lance_core
 from lance_core.dataset.expressions import datafusion
 from lance_core.dataset.expressions.filters import as_filter, as_value
 from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from tests.each_case import each_case
+from tests.unit.dataset.expressions import interrupted
+from tests.unit.dataset.expressions.sql.functions import test_list_search as lists
+from tests.unit.dataset.expressions.sql.nodes.test_interruption import check_interrupts
+from tests.unit.dataset.expressions.sql_tables import values
 
 DATA = pa.table(
     {
@@ -104,3 +110,22 @@ def test_without_datafusion_the_error_names_function_and_extra(
     with pytest.raises(UnsupportedFeatureError, match=r"array_sort.*lance-core\[datafusion\]"):
         as_value("array_sort(l)", DATA.schema)
     assert as_value("upper(Name)", DATA.schema).evaluate(DATA).to_pylist() == ["A", "B-C", None]
+
+
+def test_an_interrupt_ends_evaluations_and_queries_of_datafusion(tmp_path: Path) -> None:
+    check_interrupts(interrupted.ENGINE_KINDS, tmp_path)
+
+
+def test_a_query_that_needs_more_than_its_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datafusion, "MIN_QUERY_BYTES", 1 << 16)
+    monkeypatch.setattr("os.sysconf", lambda name: 1)
+    dataset = lance_core.write_dataset(pa.table({"a": range(100_000)}), tmp_path / "t")
+    join = "SELECT count(*) FROM t a JOIN t b ON a.a = b.a + 1"
+    with pytest.raises(ResultTooLargeError, match="Resources exhausted"):
+        dataset.sql(join).table_name("t").build().to_batch_records()
+
+
+def test_lists_of_lists_lose_repeated_elements() -> None:
+    assert values("array_distinct(n)", lists.DATA) == [[[]], [None], [], None, [[2]]]
