@@ -15,6 +15,7 @@ from lance_core.cli import main
 from lance_core.errors import PluginNotFoundError, UnsupportedFeatureError
 from lance_core.plugins import manager as managers
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
+from lance_core.plugins.loading import InstalledPlugins, PluginLoadFailure
 from lance_core.plugins.manager import PluginManager
 from lance_core_indices.plugin import SCALAR_TYPES
 from tests.each_case import each_case
@@ -231,6 +232,20 @@ def test_a_plan_names_a_plugin_that_is_disabled(uri: str, monkeypatch: pytest.Mo
     plan = lance.dataset(uri).scanner(filter="i = 7").explain_plan()
     disabled = "lance-core-indices is disabled by LANCE_CORE_PLUGINS or LANCE_CORE_DISABLE_PLUGINS"
     assert f"unused_indices=[i_btree, i_zones: {disabled}]" in plan
+
+
+def test_a_plan_names_a_plugin_that_cannot_be_loaded(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = PluginLoadFailure("indices", "lance-core-indices 0.1.0", ImportError("no disk"))
+    left_out = InstalledPlugins(failures=(failure,))
+    monkeypatch.setattr(managers, "installed_plugins", lambda environ: left_out)
+    monkeypatch.setattr(managers, "_manager", PluginManager())
+    dataset = lance.dataset(uri)
+    reason = "failed to load: 'indices' of lance-core-indices 0.1.0 (ImportError: no disk)"
+    assert f"i_zones: {reason}]" in dataset.scanner(filter="i = 7").explain_plan()
+    with pytest.raises(PluginNotFoundError, match=r"ImportError: no disk"):
+        dataset.create_scalar_index("i", "BTREE", name="other")
 
 
 @each_case("kind", ["BTREE", "bitmap", "LABEL_LIST", "LabelList", "Bloom_Filter", "json", "NGram"])
