@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from lance_core.datafile.footer import FOOTER_LENGTH, file_version
-from lance_core.encodings.version import resolved
-from lance_core.on_demand import import_module
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ def read_content(tail: Tail, registry: EncodingRegistry) -> FileContent:
     """
     (ending,) = tail.read([ByteRange(max(0, tail.size - FOOTER_LENGTH), tail.size)])
     version = file_version(ending, tail.size)
-    read = resolved(registry.file_version(version).read_content, import_module)
+    read = registry.resolved(registry.file_version(version).read_content)
     content: FileContent = read(tail)
     if version.has_column_metadata:
         registry.decoder(version)  # imports it, where a missing file descriptor is reported

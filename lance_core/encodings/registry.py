@@ -10,12 +10,14 @@ from typing import Any
 from lance_core.encodings.kernels import NUMPY, Kernels
 from lance_core.encodings.version import (
     FORMAT_VERSIONS,
+    Code,
     FieldDecoder,
     FieldEncoders,
     FileVersion,
     FileVersionSpec,
     Importer,
     VersionFacts,
+    resolved,
 )
 from lance_core.errors import PluginConflictError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -90,7 +92,16 @@ class EncodingRegistry:
     code of file versions.
     """
 
-    __slots__ = ("_decoders", "_encoders", "_entries", "_import", "_spec_of", "failed", "kernels")
+    __slots__ = (
+        "_decoders",
+        "_encoders",
+        "_entries",
+        "_import",
+        "_resolved",
+        "_spec_of",
+        "failed",
+        "kernels",
+    )
 
     def __init__(
         self,
@@ -108,6 +119,7 @@ class EncodingRegistry:
         self.kernels = kernels
         self._spec_of = spec_of or _core_version
         self._import = import_module
+        self._resolved: dict[str, Callable[..., Any]] = {}
         self._decoders: dict[FileVersion, FieldDecoder] = {}
         self._encoders: dict[FileVersion, FieldEncoders] = {}
 
@@ -117,6 +129,15 @@ class EncodingRegistry:
         Raises `PluginNotFoundError` if no plugin provides it, and `PluginConflictError`.
         """
         return self._spec_of(version)
+
+    def resolved(self, code: Code) -> Callable[..., Any]:
+        """The function that ``code`` is or names, imported at the first call."""
+        if not isinstance(code, str):
+            return code
+        known = self._resolved.get(code)
+        if known is None:
+            known = self._resolved[code] = resolved(code, self._import)
+        return known
 
     def decoder(self, version: FileVersion) -> FieldDecoder:
         """The functions that decode fields, imported at the first call; raises as `file_version`.

@@ -26,10 +26,8 @@ from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress, NoopFragmentWriteProgress
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
-from lance_core.encodings.version import resolved
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import import_module
 from lance_core.schema import Schema, given_to_files, has_blobs_v2
 from lance_core.schema.align import align_batch
 from lance_core.store.base import ObjectWriter
@@ -242,7 +240,7 @@ class _FragmentWriter:
         spec = registry.file_version(files.version)
         if spec.writer is None:
             raise UnsupportedFeatureError(f"files of version {files.version} cannot be written")
-        open_file = resolved(spec.writer, import_module)
+        open_file = registry.resolved(spec.writer)
         output: FileOutput = open_file(
             target, self._schema, files, registry=registry, blobs=self._side
         )
