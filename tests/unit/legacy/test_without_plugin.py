@@ -27,7 +27,6 @@ for action in (
     lambda: table.to_table(),
     lambda: table.to_table(filter="id = 3"),
     lambda: table.take([7]),
-    lambda: table.create_scalar_index("id", "BTREE"),
     lambda: table.delete("id = 3"),
     lambda: table.update({"id": "4"}),
     lambda: table.add_columns({"more": "id + 1"}),
@@ -57,6 +56,6 @@ def test_data_files_name_the_extra_and_metadata_are_readable(tmp_path: Path) -> 
     command = [sys.executable, "-c", PROGRAM, uri, str(new)]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
-    assert told.stdout.split() == ["named"] * 11
+    assert told.stdout.split() == ["named"] * 10
     assert not new.exists()
     assert sorted(Path(uri).rglob("*")) == before
