@@ -15,7 +15,10 @@ from lance_core.errors import InvalidInputError, ResultTooLargeError, Unsupporte
 from tests.each_case import each_case
 from tests.unit.dataset.expressions import interrupted
 from tests.unit.dataset.expressions.sql.functions import test_list_search as lists
-from tests.unit.dataset.expressions.sql.nodes.test_interruption import check_interrupts
+from tests.unit.dataset.expressions.sql.nodes.test_interruption import (
+    check_growth,
+    check_interrupts,
+)
 from tests.unit.dataset.expressions.sql_tables import values
 
 DATA = pa.table(
@@ -129,3 +132,16 @@ def test_a_query_that_needs_more_than_its_memory_is_refused(
 
 def test_lists_of_lists_lose_repeated_elements() -> None:
     assert values("array_distinct(n)", lists.DATA) == [[[]], [None], [], None, [[2]]]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "array_to_string(l, s)",
+        "array_to_string(l, repeat('x', 100000))",
+        "array_replace_all(l, 'a', s)",
+        "array_append(l, repeat('x', 10000000))",
+    ],
+)
+def test_no_function_of_datafusion_makes_more_than_the_limit_of_its_arguments(sql: str) -> None:
+    check_growth(sql)

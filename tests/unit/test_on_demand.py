@@ -28,7 +28,7 @@ from lance_core.errors import LanceError, StoreError
 
 uri, canary, table = sys.argv[1], "canary8f1eQ3zT7c9Kd2", pa.table({"x": [1, 2, 3]})
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-options = {"token": canary}
+options = {"vault_timeout": canary}  # of the example plugin; local tables ignore it
 dataset = None
 
 VERBS = {

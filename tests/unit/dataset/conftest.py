@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,9 @@ import pytest
 import lance_core as lance
 from lance_core.dataset.write import discard_on_failure as discarding
 from lance_core.errors import CommitUnknownError
+from lance_core.hookspecs import ObjectStoreSpec, hookimpl
+from lance_core.plugins import get_manager
+from lance_core.store.memory import MemoryStore
 from tests.table_surgery import delete_rows
 
 POINT = pa.struct({"x": pa.int64(), "y": pa.string(), "q": pa.struct({"z": pa.float64()})})
@@ -62,6 +66,18 @@ def lose_outcomes(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         raise CommitUnknownError("lost", "uuid", 2)
 
     return lambda: monkeypatch.setattr(discarding, "commit", lost)
+
+
+@pytest.fixture
+def service() -> Iterator[None]:
+    """A plugin of a service with options; tables on this machine ignore these."""
+    names = frozenset({"secret_access_key", "region"})
+    spec = ObjectStoreSpec("service", ("service",), lambda *_: MemoryStore(), options=names)
+    plugin = SimpleNamespace(lance_object_stores=hookimpl(lambda: [spec]))
+    name = get_manager().register(plugin, "service")
+    assert name is not None
+    yield
+    get_manager().unregister(name=name)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import lance_core
 
@@ -50,6 +51,7 @@ def test_a_wide_table_is_cut(tmp_path: Path) -> None:
     assert repr(ds).splitlines()[-1] == "  … and 40 more"
 
 
+@pytest.mark.usefixtures("service")
 def test_secrets_are_not_shown() -> None:
     ds = lance_core.write_dataset(
         TABLE, "memory://user:hidden@t", storage_options={"secret_access_key": "hidden"}

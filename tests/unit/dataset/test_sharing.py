@@ -49,6 +49,7 @@ def test_a_pickle_keeps_scan_defaults_and_works_elsewhere(
     assert pickle.loads(data).to_table().to_pydict() == {"i": [0, 1, 2]}
 
 
+@pytest.mark.usefixtures("service")
 def test_a_pickle_carries_no_secrets_unless_asked_to() -> None:
     place = f"memory://user:{SECRET}@host/pickled"
     options = {"secret_access_key": SECRET, "region": "here"}
@@ -63,6 +64,7 @@ def test_a_pickle_carries_no_secrets_unless_asked_to() -> None:
     assert pickle.loads(data).count_rows() == 1
 
 
+@pytest.mark.usefixtures("service")
 def test_secrets_reach_no_file(uri: str) -> None:
     options = {"secret_access_key": SECRET}
     lance.write_dataset({"i": [1]}, uri, storage_options=options)

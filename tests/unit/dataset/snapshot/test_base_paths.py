@@ -219,26 +219,6 @@ def test_what_a_manifest_calls_its_branch_opens_nothing(
     assert dataset.tags.list() == {}
 
 
-def test_options_go_to_the_place_that_the_user_named_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, Any] = {}
-    monkeypatch.setattr(
-        base_paths, "open_store", lambda place, options: given.update({str(place): options})
-    )
-    options = {"aws_secret_access_key": "canary", "allow_base_paths": "yes"}
-    config = StoreConfig("s3://bucket/table", options)
-    for path in ("s3://bucket/x", "s3://other/x", "gs://bucket/x", "/x", "webdav://bucket/x"):
-        open_base(config, None, path)
-    assert given.pop("s3://bucket/x") == config.options
-    assert given.pop("s3://other/x") == config.options  # on the host that the options name
-    assert list(given.values()) == [{}] * 3
-    given.clear()
-    config = StoreConfig("webdav://host/table", options)
-    for path in ("webdav://host/x", "webdav://other/x", "webdav://host:81/x", "s3://host/x"):
-        open_base(config, None, path)
-    assert given.pop("webdav://host/x") == config.options
-    assert list(given.values()) == [{}] * 3
-
-
 def test_the_account_in_a_url_is_part_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
     monkeypatch.setattr(

@@ -32,10 +32,8 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.plugins import get_manager
 from lance_core.store.local import LocalStore, store
 from lance_core.store.local.disk import Disk
-from lance_core.store.local.writer import LocalWriter
 from tests.each_case import each_case
 
 VERSIONS = ("2.0", "2.1", "2.2")
@@ -285,16 +283,6 @@ def test_pages_without_deleted_rows_are_copied(tmp_path: Path, version: str) -> 
     assert copied.counts.pages_copied > 20
     if version != "2.0":  # the lists of 2.0 files are encoded again as a whole
         assert copied.counts.pages_reencoded <= 6
-
-
-def test_a_compiled_kernel_copies_the_bytes_of_local_files(tmp_path: Path) -> None:
-    for start in (0, 1000):
-        lance_core.write_dataset(rows(start), str(tmp_path / "t"), mode="append")
-    kernel = get_manager().encodings.kernels.copy_ranges
-    with mock.patch.object(LocalWriter, "copy_with") as copy_with:
-        copy(snapshot_of(tmp_path / "t"))
-    assert kernel is not None
-    copy_with.assert_called_once_with(kernel)
 
 
 def columns_of_types(number: int) -> dict[str, pa.Array]:

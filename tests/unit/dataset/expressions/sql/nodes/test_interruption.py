@@ -40,8 +40,7 @@ def check_interrupts(kinds: Iterable[str], folder: Path) -> None:
 GROWING = """
 lpad(s, n, 'x'); rpad(s, 100000000, s); repeat(s, n); repeat(s, 1000000)
 replace(s, 'x', s); replace(s, '', s); regexp_replace(s, 'x', s, 'g'); regexp_replace(s, '', s, 'g')
-array_to_string(l, s); array_to_string(l, repeat('x', 100000)); array_replace_all(l, 'a', s)
-array_append(l, repeat('x', 10000000)); CASE WHEN n > 1 THEN repeat('x', 10000000) ELSE s END
+CASE WHEN n > 1 THEN repeat('x', 10000000) ELSE s END
 coalesce(NULL, repeat('x', 1000000)); greatest(s, repeat('y', 10000000))
 nullif(repeat('y', 10000000), s); upper(repeat('x', 20000000)); substr(repeat('y', 20000000), 1)
 concat(repeat('x', 10000000), repeat('y', 10000000), repeat('z', 10000000))
@@ -50,6 +49,10 @@ concat(repeat('x', 10000000), repeat('y', 10000000), repeat('z', 10000000))
 
 @pytest.mark.parametrize("sql", GROWING.replace("\n", ";").strip(";").split(";"))
 def test_no_function_makes_more_than_the_limit_of_its_arguments(sql: str) -> None:
+    check_growth(sql)
+
+
+def check_growth(sql: str) -> None:
     """Its result would have gigabytes; it is refused before it is made."""
     columns = {"s": ["x" * 10_000] * 500, "n": [10**9] * 500, "l": [["a"] * 500] * 500}
     data = pa.table(columns)
