@@ -227,7 +227,8 @@ def end_again_and_again(source: Source, writers: int = 4, commits: int = 20) -> 
         found.wrong = at.wrong
         for interface in source.interfaces:
             names = source.names(interface, proxy.requests)
-            if len(names) != ENDS + 1:
+            # The writers may be done when the last credential ends.
+            if len(names) not in (ENDS, ENDS + 1):
                 found.wrong.append(f"{len(names)} credentials were used where {ENDS} ended")
     check(place, at.told, found)
     return found
