@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from lance_core.commits import outcome
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
@@ -33,13 +31,14 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.hookspecs import CommitHandlerSpec, hookimpl
-from lance_core.plugins import get_manager
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import NamingScheme, manifest_path
 from tests.each_case import each_case
 from tests.examples import share
 from tests.liars.lies import ERRORS, INTERRUPTIONS, WRONG_VALUES, Lie, no_lie
 from tests.liars.trial import VERBS, Trial
+
+pytestmark = pytest.mark.usefixtures("without_pauses")
 
 OURS: dict[str, Callable[[], LanceError]] = {
     "StoreError": lambda: StoreError("refused"),
@@ -117,26 +116,6 @@ class Plugin:
                 "liar",
             )
         ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quickly() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outcome, "FIRST_PAUSE", 1e-6)
-        yield
-
-
-@pytest.fixture(scope="module")
-def plugin() -> Iterator[Plugin]:
-    plugin = Plugin()
-    name = get_manager().register(plugin, "liars")
-    yield plugin
-    get_manager().unregister(name)
-
-
-@pytest.fixture(scope="module")
-def trial(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trial]:
-    return functools.cache(lambda verb: Trial(tmp_path_factory.mktemp("trial"), verb))
 
 
 Case = tuple[str, str, Lie]

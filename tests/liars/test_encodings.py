@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import pytest
 import lance_core as lance
 from lance_core.errors import CorruptFileError, LanceError, PluginError
 from lance_core.hookspecs import ValueEncodingSpec, hookimpl
-from lance_core.plugins import get_manager
 from tests.each_case import each_case
 from tests.liars.lies import ERRORS, WRONG_VALUES, Lie, no_lie
 
@@ -46,14 +45,6 @@ class Plugin:
                 accepts=lambda kind: self.lie.end("accepts", lambda: kind == pa.int64()),
             )
         ]
-
-
-@pytest.fixture(scope="module")
-def plugin() -> Iterator[Plugin]:
-    plugin = Plugin()
-    name = get_manager().register(plugin, "liars")
-    yield plugin
-    get_manager().unregister(name)
 
 
 def _use(uri: str, writes: bool) -> None:

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 import lance_core as lance
-from lance_core.commits import outcome
 from lance_core.errors import CommitUnknownError, LanceError, ObjectNotFoundError, StoreError
 from lance_core.hookspecs import ManifestStoreSpec, hookimpl
-from lance_core.plugins import get_manager
 from lance_core_testing.memory_manifest_store import MemoryManifestStore
 from tests.each_case import each_case
 from tests.examples import share
 from tests.liars.lies import ERRORS, INTERRUPTIONS, WRONG_VALUES, Lie, no_lie
 from tests.liars.trial import MORE, ROWS, Trial, content
+
+pytestmark = pytest.mark.usefixtures("without_pauses")
 
 ENTRIES: dict[str, Callable[[Any], Any]] = {
     "another version": lambda entry: replace(entry, version=entry.version + 1),
@@ -67,21 +67,6 @@ class Plugin:
     @hookimpl
     def lance_manifest_stores(self) -> list[ManifestStoreSpec]:
         return [ManifestStoreSpec("liar", "liar", lambda url, options: self.rows)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quickly() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outcome, "FIRST_PAUSE", 1e-6)
-        yield
-
-
-@pytest.fixture(scope="module")
-def plugin() -> Iterator[Plugin]:
-    plugin = Plugin()
-    name = get_manager().register(plugin, "liars")
-    yield plugin
-    get_manager().unregister(name)
 
 
 class RowsTrial(Trial):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,16 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lance_core.commits import outcome
 from lance_core.errors import CommitUnknownError, LanceError
 from lance_core.hookspecs import ObjectStoreSpec, hookimpl
-from lance_core.plugins import get_manager
 from lance_core.store.base import ObjectWriter
 from lance_core.store.local import Durability, LocalStore
 from tests.each_case import each_case
 from tests.examples import share
 from tests.liars.lies import ERRORS, WRONG_VALUES, Lie, no_lie
 from tests.liars.trial import Trial
+
+pytestmark = pytest.mark.usefixtures("without_pauses")
 
 WRITES = ("put", "delete", "write", "close", "append_from", "rename_if_absent", "copy")
 
@@ -126,26 +125,6 @@ class Plugin:
             return store
 
         return [ObjectStoreSpec("liar", ("liar",), make)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quickly() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outcome, "FIRST_PAUSE", 1e-6)
-        yield
-
-
-@pytest.fixture(scope="module")
-def plugin() -> Iterator[Plugin]:
-    plugin = Plugin()
-    name = get_manager().register(plugin, "liars")
-    yield plugin
-    get_manager().unregister(name)
-
-
-@pytest.fixture(scope="module")
-def trial(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trial]:
-    return functools.cache(lambda verb: Trial(tmp_path_factory.mktemp("trial"), verb))
 
 
 def _answers(method: str) -> Iterator[tuple[str, Callable[[Any], Any]]]:
