@@ -50,7 +50,7 @@ def main() -> None:
     archive.store(archive.PYLANCE, theirs)
     archive.store(archive.OURS, ours)
     if again or not archive.PYLANCE_TABLES.exists():
-        archive.store(archive.PYLANCE_TABLES, _tables())
+        archive.store_together(archive.PYLANCE_TABLES, _tables())
     pylance_names.store(pylance_names.of_installed())
 
 

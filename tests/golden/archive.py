@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
-from zipfile import ZIP_LZMA, ZipFile, ZipInfo
+from zipfile import ZIP_LZMA, ZIP_STORED, ZipFile, ZipInfo
 
 HERE = Path(__file__).parent
 PYLANCE = HERE / "pylance-14.0.2.zip"
 PYLANCE_TABLES = HERE / "pylance-14.0.2-tables.zip"
-"""Tables of pylance; the first part of a path is the name of a table."""
+"""Tables of pylance, see `store_together`; the first part of a path is the name of a table."""
 PYLANCE_NAMES = HERE / "pylance-14.0.2-names.json"
 """The public names of pylance, and of its arguments."""
 OURS = HERE / "lance-core.zip"
@@ -29,14 +30,37 @@ def stored(archive: Path, name: str, version: str) -> bytes:
 
 def store(archive: Path, files: dict[str, bytes]) -> None:
     """Write an archive of ``files``, the same bytes for the same files."""
-    with ZipFile(archive, "w", ZIP_LZMA) as opened:
-        for path in sorted(files):
-            opened.writestr(ZipInfo(path), files[path], ZIP_LZMA)
+    _write(archive, files, ZIP_LZMA)
 
 
 def all_stored(archive: Path) -> dict[str, bytes]:
     """All files of an archive, none if there is no archive yet."""
     if not archive.exists():
         return {}
+    return _members(archive)
+
+
+_TOGETHER = "together.zip"
+
+
+def store_together(archive: Path, files: dict[str, bytes]) -> None:
+    """Write an archive of ``files`` that are compressed as one; many of them are alike."""
+    plain = BytesIO()
+    _write(plain, files, ZIP_STORED)
+    store(archive, {_TOGETHER: plain.getvalue()})
+
+
+def all_stored_together(archive: Path) -> dict[str, bytes]:
+    """All files of an archive that `store_together` has written."""
+    return _members(BytesIO(all_stored(archive)[_TOGETHER]))
+
+
+def _write(archive: Path | BytesIO, files: dict[str, bytes], compression: int) -> None:
+    with ZipFile(archive, "w", compression) as opened:
+        for path in sorted(files):
+            opened.writestr(ZipInfo(path), files[path], compression)
+
+
+def _members(archive: Path | BytesIO) -> dict[str, bytes]:
     with ZipFile(archive) as opened:
         return {path: opened.read(path) for path in opened.namelist()}

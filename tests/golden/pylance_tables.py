@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tests.golden.archive import PYLANCE_TABLES, all_stored
+from tests.golden.archive import PYLANCE_TABLES, all_stored_together
 
 MERGED_FROM = 1190
 """The first id of the rows that are merged into the table of `_all_verbs`."""
@@ -30,7 +30,7 @@ def unpacked(name: str, folder: Path) -> Path:
 
 def stored_tables() -> dict[str, bytes]:
     """The files of all stored tables. The first part of a path is the name of the table."""
-    return all_stored(PYLANCE_TABLES)
+    return all_stored_together(PYLANCE_TABLES)
 
 
 def written(name: str, folder: Path) -> Path:
