@@ -126,15 +126,15 @@ def merge_groups(
 def _may_merge(table: SourcePages, pages: Ints, *, must_copy: bool) -> npt.NDArray[np.bool_]:
     """False for pages that do not merge, whatever their form is."""
     sizes = table.sizes_of(pages)
-    found: npt.NDArray[np.bool_] = (sizes <= MAX_PAGE_BYTES) & (table.rows[pages] > 0)
+    may_merge: npt.NDArray[np.bool_] = (sizes <= MAX_PAGE_BYTES) & (table.rows[pages] > 0)
     encoding = table.middle_stops[pages] - table.encoding_starts[pages]
     is_short = encoding <= _MAX_ENCODING_BYTES
     if must_copy:
-        found &= is_short & (table.num_buffers_of(pages) == 1) & (sizes >= MIN_READ_BYTES)
-        return found
+        may_merge &= is_short & (table.num_buffers_of(pages) == 1) & (sizes >= MIN_READ_BYTES)
+        return may_merge
     codes = (encoding > TABLE_BYTES) & (encoding <= TABLE_BYTES + _MAX_ENCODING_BYTES)
-    found &= is_short | (codes & (sizes <= MAX_CODE_BYTES))
-    return found
+    may_merge &= is_short | (codes & (sizes <= MAX_CODE_BYTES))
+    return may_merge
 
 
 def _forms_of(table: SourcePages, pages: Ints, parser: ColumnParser) -> tuple[list[AnyForm], Ints]:
@@ -155,9 +155,9 @@ def _forms_of(table: SourcePages, pages: Ints, parser: ColumnParser) -> tuple[li
         np.int64,
     )
     forms = parsed.forms
-    chosen = np.flatnonzero(of_page != _STAYS)
-    is_wrong = ~_have_buffers(table, pages[chosen], of_page[chosen], parsed.least)
-    of_page[chosen[is_wrong]] = _STAYS
+    merging = np.flatnonzero(of_page != _STAYS)
+    is_wrong = ~_have_buffers(table, pages[merging], of_page[merging], parsed.least)
+    of_page[merging[is_wrong]] = _STAYS
     return forms, of_page
 
 

@@ -109,14 +109,14 @@ class _Call:
 def _column(schema: pa.Schema, path: Sequence[str]) -> ColumnNode | None:
     """The column at ``path``, None if there is not exactly one."""
     fields = list(schema)
-    kind = None
+    type_ = None
     for name in path:
         types = [field.type for field in fields if field.name == name]
         if len(types) != 1:
             return None
-        kind = types[0]
-        fields = list(kind) if pa.types.is_struct(kind) else []
-    return ColumnNode(tuple(path), kind)
+        type_ = types[0]
+        fields = list(type_) if pa.types.is_struct(type_) else []
+    return ColumnNode(tuple(path), type_)
 
 
 def _called(operator: Operator, kernel: Kernel, *arguments: Node) -> Node:

@@ -59,8 +59,8 @@ def call_engine(*values: Datum, name: str) -> Datum:
     lengths = [len(value) for value in values if not isinstance(value, pa.Scalar)]
     if lengths and not lengths[0]:
         # Some functions fail for no rows, or return one.
-        some = [v if isinstance(v, pa.Scalar) else pa.nulls(1, v.type) for v in values]
-        return call_engine(*some, name=name)[:0]
+        one_row = [v if isinstance(v, pa.Scalar) else pa.nulls(1, v.type) for v in values]
+        return call_engine(*one_row, name=name)[:0]
     count = lengths[0] if lengths else 1
     _check_repeated(name, values, count)
     columns = {_ROWS: pa.nulls(count)}

@@ -22,8 +22,8 @@ _SHARE = 4
 class BudgetExceededError(Exception):
     """Ends a read whose rows take more bytes than its budget.
 
-    Whoever sets a budget handles it. It is no `LanceError` and no `MemoryError`, because readers
-    handle these by reading fewer columns or rows, and keep what they have read so far.
+    The code that sets a budget handles it. It is neither a `LanceError` nor a `MemoryError`:
+    readers handle these by reading fewer columns or rows, and keep what they have read so far.
     """
 
 

@@ -78,7 +78,7 @@ class _Forking:
 
 @contextlib.contextmanager
 def _busy(store: ObjectStore) -> Iterator[None]:
-    """Use the store in `THREADS` threads meanwhile."""
+    """Use the store in `THREADS` threads while the block runs."""
     stop = threading.Event()
 
     def work(number: int) -> None:

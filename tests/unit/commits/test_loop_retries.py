@@ -164,7 +164,7 @@ def test_nothing_but_the_surroundings_tells_the_time(store: ObjectStore) -> None
 
 
 class SeesNothing(PutIfAbsentCommitHandler):
-    """Finds no version after ``last``, whoever makes one."""
+    """Finds no version after ``last``."""
 
     last = 0
 
