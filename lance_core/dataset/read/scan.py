@@ -183,7 +183,8 @@ def _streamed(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 def _stream_sizers(plan: ScanPlan) -> Sizers:
     late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
     fields = _read_fields(plan)
-    return Sizers(stream_sizer(fields, plan.batch_size, _row_bytes(plan, fields)), late)
+    stored = partial(_row_bytes, plan, fields)
+    return Sizers(stream_sizer(fields, plan.batch_size, stored), late)
 
 
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
@@ -226,8 +227,8 @@ def search(snapshot: Snapshot, plan: ScanPlan, find: FindKeys) -> Iterator[KeyMa
     a filter nor a limit.
     """
     fields = plan.projection.fields
-    stored = _row_bytes(plan, fields)
-    sizer = count_sizer(fields, plan.batch_size, SEARCH_ROWS, stored)
+    stored = partial(_row_bytes, plan, fields)
+    sizer = count_sizer(fields, plan.batch_size, stored, SEARCH_ROWS)
     window = Window(snapshot, plan, sizer)
     windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
     run = partial(_of_windows, snapshot, plan)
@@ -244,7 +245,7 @@ def _of_tested(
 ) -> Iterator[T]:
     """``work`` of each window of a scan that reads only the filter's columns."""
     fields = _tested_fields(plan)
-    sizer = count_sizer(fields, plan.batch_size, stored=_row_bytes(plan, fields))
+    sizer = count_sizer(fields, plan.batch_size, partial(_row_bytes, plan, fields))
     window = Window(snapshot, plan, sizer)
     windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
     run = partial(_of_windows, snapshot, plan)

@@ -5,7 +5,7 @@ File sizes are no good estimate: a page may contain one long value for a million
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -123,13 +123,16 @@ class WindowSizer:
         return max(1, rows if rows < self._unit else rows - rows % self._unit)
 
 
-def stream_sizer(fields: Sequence[Field], batch_size: int, stored: int = 0) -> WindowSizer:
+def stream_sizer(
+    fields: Sequence[Field], batch_size: int, stored: Callable[[], int]
+) -> WindowSizer:
     """The sizer for a stream of batches: windows as small as their fixed cost allows.
 
-    ``stored``: the estimated bytes of a row of ``fields`` in files, 0 if unknown.
+    ``stored``: estimates the bytes of a row of ``fields`` in files, 0 if unknown. It is called only
+    if the width of the rows is not known, because it looks at all columns of a table.
     """
     target = min(num_columns(fields) * COLUMN_WINDOW_BYTES, most_bytes(fields))
-    return _sizer(fields, batch_size, target, stored=stored)
+    return _sizer(fields, batch_size, target, TABLE_WINDOW_ROWS, stored)
 
 
 def most_bytes(fields: Iterable[Field]) -> int:
@@ -145,7 +148,10 @@ def num_columns(fields: Iterable[Field]) -> int:
 
 
 def count_sizer(
-    fields: Sequence[Field], batch_size: int, most: int = TABLE_WINDOW_ROWS, stored: int = 0
+    fields: Sequence[Field],
+    batch_size: int,
+    stored: Callable[[], int],
+    most: int = TABLE_WINDOW_ROWS,
 ) -> WindowSizer:
     """The sizer for counting: windows keep only the filter's result; ``fields`` are its columns.
 
@@ -176,13 +182,13 @@ def _sizer(
     fields: Sequence[Field],
     batch_size: int,
     target: int,
-    most: int = TABLE_WINDOW_ROWS,
-    stored: int = 0,
+    most: int,
+    stored: Callable[[], int],
 ) -> WindowSizer:
     bytes_ = WindowBytes(target, most_bytes(fields))
     width = fixed_bytes(fields)
     if width is None:
-        first = first_rows(batch_size, target, stored)
+        first = first_rows(batch_size, target, stored())
     else:
         first = bytes_.rows(1, width, batch_size)
     return WindowSizer(first, most, batch_size, bytes_)
