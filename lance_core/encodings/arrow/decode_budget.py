@@ -67,6 +67,14 @@ def current_budget() -> DecodeBudget | None:
     return _budget.get()
 
 
+def spend_at_most(bound: int, exact: Callable[[], int], limit: int) -> bool:
+    """Count ``exact()`` bytes, or their upper ``bound``; return True if they exceed ``limit``."""
+    budget = _budget.get()
+    if budget is not None:
+        budget.spend_at_most(bound, exact)
+    return bound > limit and exact() > limit
+
+
 def spend(size: int) -> None:
     """Count ``size`` decoded bytes; raises `BudgetExceededError` if a budget is exceeded."""
     budget = _budget.get()

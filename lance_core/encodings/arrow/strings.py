@@ -137,6 +137,18 @@ def single_value(
     return pa.Array.from_buffers(type_, 1, [bitmap, offsets, data], int(is_null))
 
 
+def value_offsets(array: pa.Array) -> npt.NDArray[Any]:
+    """Where the values of an array of strings or binary values begin, and where the last ends."""
+    dtype = np.dtype(offset_dtype(array.type))
+    start = array.offset * dtype.itemsize
+    return np.frombuffer(array.buffers()[1], dtype, len(array) + 1, start)
+
+
+def value_sizes(array: pa.Array) -> Int64Array:
+    """The stored bytes of each value of an array of strings or binary values."""
+    return np.diff(value_offsets(array)).astype(np.int64)
+
+
 def _value_too_large(type_: pa.DataType, size: int) -> ResultTooLargeError:
     return ResultTooLargeError(
         f"a value of {size} bytes does not fit into {type_}, which holds {MAX_OFFSET}"

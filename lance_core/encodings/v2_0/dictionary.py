@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Dictionary
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
-from lance_core.encodings.arrow.decode_budget import current_budget
+from lance_core.encodings.arrow.decode_budget import spend_at_most
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
@@ -113,15 +113,9 @@ class _Strings(NamedTuple):
             lengths = pc.fill_null(pc.binary_length(self.items), 0).to_numpy()
             return int(lengths.take(indices).sum(dtype=np.int64))
 
-        bound, budget = self.longest * len(indices), current_budget()
-        if budget is not None:
-            budget.spend_at_most(bound, size)
-        if bound <= MAX_OFFSET:
-            return
-        total = size()
-        if total > MAX_OFFSET:
+        if spend_at_most(self.longest * len(indices), size, MAX_OFFSET):
             raise ResultTooLargeError(
-                f"{len(indices)} strings of a dictionary take {total} bytes; one array holds "
+                f"{len(indices)} strings of a dictionary take {size()} bytes; one array holds "
                 f"{MAX_OFFSET}"
             )
 

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import Binary
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
-from lance_core.encodings.arrow.decode_budget import current_budget, spend
+from lance_core.encodings.arrow.decode_budget import spend, spend_at_most
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.strings import Spans, offset_dtype, variable_arrays
+from lance_core.encodings.arrow.strings import Spans, offset_dtype, value_sizes, variable_arrays
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.encodings.v2_0.page_shapes import ShapedPages, Wanted, plain_place
@@ -108,18 +108,11 @@ def _check_size(items: pa.Array, places: npt.NDArray[np.int32]) -> None:
 
     Also spends their bytes.
     """
-    type_ = items.type
-    dtype = np.dtype(offset_dtype(type_))
-    edges = np.frombuffer(items.buffers()[1], dtype, len(items) + 1, dtype.itemsize * items.offset)
-    sizes = np.diff(edges).astype(np.int64)
-
-    def total() -> int:
-        return int(sizes.take(places).sum())
-
-    bound, budget = int(sizes.max(initial=0)) * len(places), current_budget()
-    if budget is not None:
-        budget.spend_at_most(bound, total)
-    if dtype == np.int32 and bound > MAX_OFFSET and total() > MAX_OFFSET:
+    limit = MAX_OFFSET if offset_dtype(items.type) is np.int32 else 1 << 62
+    sizes = value_sizes(items)
+    bound = int(sizes.max(initial=0)) * len(places)
+    if spend_at_most(bound, lambda: int(sizes.take(places).sum()), limit):
         raise ResultTooLargeError(
-            f"{len(places)} values of type {type_} take 2 GiB or more, too many bytes for one array"
+            f"{len(places)} values of type {items.type} take 2 GiB or more, too many bytes for one "
+            "array"
         )

@@ -9,10 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
-from lance_core.encodings.arrow.decode_budget import current_budget
+from lance_core.encodings.arrow.decode_budget import current_budget, spend_at_most
 from lance_core.encodings.arrow.memory_pool import memory_pool
 from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
-from lance_core.encodings.arrow.strings import is_variable, offset_dtype, single_value
+from lance_core.encodings.arrow.strings import (
+    is_variable,
+    offset_dtype,
+    single_value,
+    value_offsets,
+    value_sizes,
+)
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, Words, as_fixed
 from lance_core.errors import CorruptFileError, ResultTooLargeError
@@ -104,12 +110,10 @@ def _taken(items: pa.Array, indices: Words) -> pa.Array:
 
 def _strings(items: pa.Array, indices: Words, kernels: Kernels) -> pa.Array:
     """The strings or binary ``items`` at valid ``indices``; together they have valid offsets."""
-    _, places, data = items.buffers()
-    dtype = offset_dtype(items.type)
-    edges = np.frombuffer(places, dtype, len(items) + 1, items.offset * np.dtype(dtype).itemsize)
+    data, edges = items.buffers()[2], value_offsets(items)
     octets = np.frombuffer(b"" if data is None else data, np.uint8)
     text, offsets = kernels.take_variable(octets, edges.astype(np.int64), indices)
-    buffers = [None, pa.py_buffer(offsets.astype(dtype, copy=False)), text]
+    buffers = [None, pa.py_buffer(offsets.astype(edges.dtype, copy=False)), text]
     return pa.Array.from_buffers(items.type, len(indices), buffers, 0)
 
 
@@ -121,21 +125,13 @@ def _check_size(indices: Words, items: pa.Array) -> None:
     type_, budget = items.type, current_budget()
     if not is_variable(type_) or not len(items):
         return
-    dtype = np.dtype(offset_dtype(type_))
-    limit = MAX_OFFSET if dtype == np.int32 else 1 << 62
+    limit = MAX_OFFSET if offset_dtype(type_) is np.int32 else 1 << 62
     data = items.buffers()[2]
     if data is None or (budget is None and len(indices) * data.size <= limit):
         return
-    edges = np.frombuffer(items.buffers()[1], dtype, len(items) + 1, dtype.itemsize * items.offset)
-    lengths = np.diff(edges).astype(np.int64)
-
-    def size() -> int:
-        return int(lengths.take(indices).sum())
-
-    bound = int(lengths.max()) * len(indices)
-    if budget is not None:
-        budget.spend_at_most(bound, size)
-    if bound > limit and size() > limit:
+    sizes = value_sizes(items)
+    bound = int(sizes.max()) * len(indices)
+    if spend_at_most(bound, lambda: int(sizes.take(indices).sum()), limit):
         raise ResultTooLargeError(f"{len(indices)} values of 2 GiB or more do not fit into {type_}")
 
 
