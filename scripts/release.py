@@ -3,7 +3,8 @@
 Needs ``pip install build towncrier``. In a checkout without changes, it
 
 1. writes the version into every distribution, and into the requirements that pin it,
-2. moves the fragments of ``changes/`` into ``CHANGELOG.md``, unless that has the version already,
+2. moves the fragments of ``changes/`` into ``CHANGELOG.md``, or dates the section of the version if
+   was written by hand,
 3. builds a wheel and a source distribution of every distribution,
 4. installs the wheels into an empty environment and uses them.
 
@@ -13,6 +14,7 @@ It neither commits nor uploads: look at the difference, commit it and tag it ``v
 from __future__ import annotations
 
 import argparse
+import datetime
 import re
 import subprocess
 import sys
@@ -86,11 +88,19 @@ def set_version(version: str) -> None:
 
 
 def collect_changes(version: str) -> None:
-    """Move the fragments into the change log; a section that is written by hand replaces them."""
-    fragments = sorted(path for path in (ROOT / "changes").glob("*.md") if path.name != "README.md")
-    if f"\n## {version} " in CHANGELOG.read_text("utf-8"):
-        for path in fragments:
-            path.unlink()
+    """Move the fragments into the change log, or date a section that was written by hand."""
+    fragments = sorted(
+        path.name for path in (ROOT / "changes").glob("*.md") if path.name != "README.md"
+    )
+    text = CHANGELOG.read_text("utf-8")
+    if f"\n## {version} " in text:
+        if fragments:
+            raise SystemExit(
+                f"the section {version} of CHANGELOG.md was written by hand: add to it what users "
+                f"need of {', '.join(fragments)} in changes/, and remove these files"
+            )
+        title = f"## {version} ({datetime.date.today()})"
+        CHANGELOG.write_text(text.replace(f"## {version} (unreleased)", title), "utf-8")
     elif fragments:
         _run(sys.executable, "-m", "towncrier", "build", "--yes", "--version", version)
     else:

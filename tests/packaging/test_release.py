@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -49,13 +51,21 @@ def test_a_version_is_set_wherever_one_is_named(checkout: Path) -> None:
         assert [each for each in own if "==7.8.9rc1" not in each and "[" not in each] == []
 
 
-def test_a_section_that_was_written_by_hand_replaces_the_fragments(checkout: Path) -> None:
+def test_a_section_that_was_written_by_hand_is_dated(checkout: Path) -> None:
+    release.CHANGELOG.write_text("\n## 7.8.9 (unreleased)\n\nWhat users want to know.\n", "utf-8")
     fragment = checkout / "changes" / "files.fix.md"
     fragment.write_text("Something works.\n")
-    with release.CHANGELOG.open("a") as log:
-        log.write("\n## 7.8.9 (2030-01-01)\n\nWhat users want to know.\n")
+    with pytest.raises(SystemExit, match=r"need of files\.fix\.md"):
+        release.collect_changes("7.8.9")
+    fragment.unlink()
     release.collect_changes("7.8.9")
-    assert not fragment.exists()
-    assert (checkout / "changes" / "README.md").exists()
+    assert f"## 7.8.9 ({datetime.date.today()})" in release.CHANGELOG.read_text("utf-8")
     with pytest.raises(SystemExit, match=r"says what is new in 7\.9\.0"):
         release.collect_changes("7.9.0")
+
+
+def test_fragments_are_named_by_area_and_kind() -> None:
+    areas = "tables|files|sql|indices|stores|commits|spark|plugins|install"
+    name = re.compile(rf"({areas})\.(feature|fix|change)(\.\d+)?\.md|README\.md")
+    wrong = [each.name for each in (ROOT / "changes").iterdir() if not name.fullmatch(each.name)]
+    assert wrong == []
