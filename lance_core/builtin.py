@@ -7,23 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lance_core.commits.base import CommitHandlerSpec
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.commits.handlers.rename import RenameCommitHandler
 from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
 from lance_core.encodings import v2_0
-from lance_core.encodings.kernels import NUMPY_KERNELS
+from lance_core.encodings.kernels import NUMPY_KERNELS, KernelSpec
+from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.v2_1.codecs import builtin as codecs
-from lance_core.encodings.version import FORMAT_VERSIONS
-from lance_core.hookspecs import (
-    CommitHandlerSpec,
-    EncodingSpec,
-    FileVersionSpec,
-    KernelSpec,
-    ObjectStoreSpec,
-    hookimpl,
-)
+from lance_core.encodings.version import FORMAT_VERSIONS, FileVersionSpec
+from lance_core.hookspecs.hooks import hookimpl
 from lance_core.store import memory
 from lance_core.store.local import store as local
+from lance_core.store.spec import ObjectStoreSpec
 
 
 @hookimpl

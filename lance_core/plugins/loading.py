@@ -192,7 +192,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
     # A separate manager: a misspelt, wrapped or broken hook of this plugin cannot affect others.
     import pluggy
 
-    from lance_core import hookspecs
+    from lance_core.hookspecs import hooks as hookspecs
 
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
@@ -232,7 +232,7 @@ def _check_marks(plugin: object, hooks: Iterable[str]) -> None:
     for name in sorted(hooks):
         function = getattr(plugin, name, None)
         module = getattr(function, "__module__", None)
-        if callable(function) and module != "lance_core.hookspecs":
+        if callable(function) and module != "lance_core.hookspecs.hooks":
             raise PluginLoadError(
                 f"{name} of {_described(plugin)} is not marked as a hook: decorate it with "
                 "lance_core.hookspecs.hookimpl"

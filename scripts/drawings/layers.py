@@ -16,7 +16,7 @@ ROLES = {
     "dataset": "open tables: read, write, maintain",
     "plugins": "find and check plugins",
     "builtin": "our own stores, handlers",
-    "hookspecs": "every hook, in one file",
+    "hookspecs": "hooks, surface of plugins",
     "datafile": "one data file",
     "commits": "make a version final",
     "encodings": "buffers ↔ Arrow arrays",

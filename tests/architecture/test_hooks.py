@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 
-from lance_core import hookspecs
+from lance_core.hookspecs import hooks as hookspecs
 from tests.each_case import each_case
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins" / "hooks.md"

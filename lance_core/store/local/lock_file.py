@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from lance_core.errors import StoreError
 from lance_core.store.local.disk import Disk
 from lance_core.store.local.positioned_io import OPEN_FLAGS, read_at
-from lance_core.store.local.temporary import PREFIX
+from lance_core.store.local.temporary import TEMPORARY_PREFIX
 
 try:
     import fcntl
@@ -50,7 +50,7 @@ def lock_path(target: str) -> str:
 
     folder, name = os.path.split(target)
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
-    return f"{folder}/{PREFIX}-lock-{digest}"
+    return f"{folder}/{TEMPORARY_PREFIX}-lock-{digest}"
 
 
 @contextlib.contextmanager

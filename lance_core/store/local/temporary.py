@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-PREFIX = ".tmp"
+TEMPORARY_PREFIX = ".tmp"
 """Prefix of the names of temporary files; readers and listings of tables ignore them."""
 
 
 def temporary_path(folder: str) -> str:
     """A unique full path in ``folder``."""
-    return f"{folder}/{PREFIX}{os.urandom(9).hex()}"
+    return f"{folder}/{TEMPORARY_PREFIX}{os.urandom(9).hex()}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lance_core.errors import StoreError
-from lance_core.store.local.temporary import PREFIX
+from lance_core.store.local.temporary import TEMPORARY_PREFIX
 from lance_core_fsspec.errors import Redaction, one_line
 from lance_core_fsspec.mount import Mount
 
@@ -32,7 +32,7 @@ def make_object(mount: Mount, path: str, send: Callable[[str], None], redact: Re
         if not mount.traits.stages:
             send(key)
             return
-        temporary = f"{key.rpartition('/')[0]}/{PREFIX}{uuid.uuid4().hex}"
+        temporary = f"{key.rpartition('/')[0]}/{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
         try:
             _stage(mount, key, temporary, send)
         except Exception as error:

@@ -1,111 +1,19 @@
-"""All hooks of this project, and the classes and functions for writing a plugin.
-
-A plugin is a module (or any object) with functions that have the names below and the decorator
-`hookimpl`. A distribution registers its plugin with an entry point::
-
-    [project.entry-points.lance_core]
-    vault = "lance_core_vault"
-
-All hooks are providers: they take no arguments and return descriptors. They are called once, at the
-first look-up in a process. Descriptors are immutable and cheap to create: the entry module imports
-no SDK. The ``factory`` of a descriptor, a callable or text of the form ``"module:attribute"``,
-imports the SDK when the factory is called. The built-in stores, handlers, encodings and
-kernels use the same hooks (`lance_core.builtin`).
-
-A plugin is ignored as a whole if it raises an error, returns anything but descriptors, or has a
-hook that is not in this file; the error of a failed look-up lists ignored plugins. If two plugins
-provide one key, use of the key raises `PluginConflictError`.
-"""
+"""All hooks of plugins, and the markers of their implementations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import pluggy
 
-from lance_core.commits.base import (
-    Candidate,
-    CommitHandler,
-    CommitHandlerSpec,
-    ManifestLocation,
-    ManifestStoreSpec,
-)
-from lance_core.commits.environment import Environment
-from lance_core.commits.handlers.directory import DirectoryCommitHandler
-from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
-from lance_core.encodings.kernels.table import KernelSpec
-from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
-from lance_core.encodings.registry import EncodingFamily, EncodingSpec
-from lance_core.encodings.version import FileVersionSpec
-from lance_core.file_version import FileVersion, NullableTypes, StorableTypes, VersionFacts
-from lance_core.index.spec import IndexTypeSpec
-from lance_core.store.base import (
-    Buffers,
-    ByteRange,
-    BytesLike,
-    Guarantee,
-    ObjectMeta,
-    ObjectStore,
-    ObjectWriter,
-    PutMode,
-    StoreCapabilities,
-)
-from lance_core.store.buffers import joined
-from lance_core.store.paths import check_folder, check_path
-from lance_core.store.ranges import slice_ranges
-from lance_core.store.secret import Secret, plain
-from lance_core.store.spec import ObjectStoreSpec
-from lance_core.store.spooling import SpoolingWriter
-from lance_core.store.uri import StoreUrl
-
-__all__ = [
-    "Buffers",
-    "ByteRange",
-    "BytesLike",
-    "Candidate",
-    "CommitHandler",
-    "CommitHandlerSpec",
-    "DirectoryCommitHandler",
-    "EncodingFamily",
-    "EncodingSpec",
-    "Environment",
-    "ExternalManifestStore",
-    "FileVersion",
-    "FileVersionSpec",
-    "Guarantee",
-    "IndexTypeSpec",
-    "KernelSpec",
-    "ManifestEntry",
-    "ManifestLocation",
-    "ManifestStoreSpec",
-    "NullableTypes",
-    "ObjectMeta",
-    "ObjectStore",
-    "ObjectStoreSpec",
-    "ObjectWriter",
-    "PutMode",
-    "Secret",
-    "SpoolingWriter",
-    "StorableTypes",
-    "StoreCapabilities",
-    "StoreUrl",
-    "ValueEncodingSpec",
-    "VersionFacts",
-    "check_folder",
-    "check_path",
-    "hookimpl",
-    "hookspec",
-    "joined",
-    "lance_commit_handlers",
-    "lance_encodings",
-    "lance_file_versions",
-    "lance_index_types",
-    "lance_kernels",
-    "lance_manifest_stores",
-    "lance_object_stores",
-    "plain",
-    "slice_ranges",
-]
+if TYPE_CHECKING:
+    from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
+    from lance_core.encodings.kernels.table import KernelSpec
+    from lance_core.encodings.registry import EncodingSpec
+    from lance_core.encodings.version import FileVersionSpec
+    from lance_core.index.spec import IndexTypeSpec
+    from lance_core.store.spec import ObjectStoreSpec
 
 PROJECT = "lance_core"
 """Name of the pluggy project and of the entry-point group."""

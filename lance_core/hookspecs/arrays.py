@@ -1,0 +1,59 @@
+"""Arrow arrays from buffers and numpy arrays, in the memory that a read may use.
+
+For authors of indices, kernels and file versions.
+"""
+
+from lance_core.encodings.arrow.coalesced_take import (
+    MAX_OFFSET,
+    Cuts,
+    Places,
+    span_ranges,
+    span_take,
+)
+from lance_core.encodings.arrow.fixed_width import alignment, bits_from, has_fixed_width
+from lance_core.encodings.arrow.lists import Lists, list_arrays
+from lance_core.encodings.arrow.memory_pool import allocate, concat_arrays, empty, memory_pool
+from lance_core.encodings.arrow.nulls import all_null
+from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
+from lance_core.encodings.arrow.ordered_rows import AnyRows, OrderedRows, reorder
+from lance_core.encodings.arrow.strings import (
+    Spans,
+    above_text,
+    is_text,
+    is_variable,
+    offset_dtype,
+    variable_arrays,
+)
+from lance_core.encodings.arrow.structs import struct_arrays
+from lance_core.schema.empty_arrays import empty_array
+
+__all__ = [
+    "MAX_OFFSET",
+    "AnyRows",
+    "Cuts",
+    "Lists",
+    "OrderedRows",
+    "Places",
+    "Spans",
+    "above_text",
+    "alignment",
+    "all_null",
+    "allocate",
+    "bits_from",
+    "concat_arrays",
+    "empty",
+    "empty_array",
+    "from_numpy",
+    "has_fixed_width",
+    "is_text",
+    "is_variable",
+    "list_arrays",
+    "memory_pool",
+    "numpy_dtype",
+    "offset_dtype",
+    "reorder",
+    "span_ranges",
+    "span_take",
+    "struct_arrays",
+    "variable_arrays",
+]

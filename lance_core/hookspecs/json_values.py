@@ -1,0 +1,26 @@
+"""Binary JSON: paths into many values at once, and what they contain, as Arrow arrays.
+
+For authors of indices and functions of JSON columns.
+"""
+
+from lance_core.schema.json_members import CONTAINER, FALSE, NULL, TRUE, Members, members_of
+from lance_core.schema.json_path import field_names, follow, parse_path
+from lance_core.schema.json_values import are_int64, booleans, floats, integers, strings, texts
+
+__all__ = [
+    "CONTAINER",
+    "FALSE",
+    "NULL",
+    "TRUE",
+    "Members",
+    "are_int64",
+    "booleans",
+    "field_names",
+    "floats",
+    "follow",
+    "integers",
+    "members_of",
+    "parse_path",
+    "strings",
+    "texts",
+]

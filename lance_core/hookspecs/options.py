@@ -1,0 +1,41 @@
+"""Options of plugins: their values, the secrets among them, and texts of errors about them.
+
+Factories get options as texts or as a `Secret`. No error, log line or representation may contain
+the text of a secret.
+"""
+
+from lance_core.store.secret import Secret, hide_secrets, plain, without_frames, wrap_secrets
+from lance_core.store.secret_detection import (
+    looks_random,
+    looks_secret,
+    redacted,
+    secret_kind,
+    secrets_of_environment,
+    shown_path,
+    sounds_secret,
+    texts_in,
+    without_queries,
+)
+from lance_core.suggestions import ALMOST_EQUAL, did_you_mean, hint, nearest, shortened
+
+__all__ = [
+    "ALMOST_EQUAL",
+    "Secret",
+    "did_you_mean",
+    "hide_secrets",
+    "hint",
+    "looks_random",
+    "looks_secret",
+    "nearest",
+    "plain",
+    "redacted",
+    "secret_kind",
+    "secrets_of_environment",
+    "shortened",
+    "shown_path",
+    "sounds_secret",
+    "texts_in",
+    "without_frames",
+    "without_queries",
+    "wrap_secrets",
+]
