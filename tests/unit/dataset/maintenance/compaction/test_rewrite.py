@@ -61,6 +61,18 @@ def test_rows_stay_the_same_in_one_file_and_deleted_ones_are_gone(
     assert dataset.optimize.verify().num_rows == len(before)
 
 
+def test_rows_that_may_exceed_the_largest_file_are_not_written_by_groups_of_columns(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = table_of(uri, [20, 20, 20])
+    before = dataset.to_table()
+    monkeypatch.setattr(rewriting, "DEFAULT_MAX_BYTES_PER_FILE", 100)
+    with mock.patch.object(rewriting, "write_by_groups") as by_groups:
+        dataset.optimize.compact_files()
+    assert not by_groups.called
+    assert dataset.to_table() == before
+
+
 def test_stable_row_ids_and_row_versions_stay(uri: str) -> None:
     dataset = table_of(uri, [20, 20, 20], enable_stable_row_ids=True)
     dataset.update({"i": "i + 100"}, "i % 7 = 2")
