@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from lance_core.dataset.maintenance.compaction.verify import CompactionCheck
     from lance_core.dataset.maintenance.naming_migration import migrate_manifest_paths_v2
     from lance_core.dataset.optimize import Compaction, DatasetOptimizer
-    from lance_core.dataset.read.row_masks import serialize_row_addrs
+    from lance_core.dataset.read.columns.ordering import ColumnOrdering
     from lance_core.dataset.read.scan_metrics import ScanStatistics
-    from lance_core.dataset.read.scan_splits import ScanSplit
-    from lance_core.dataset.read.sort_keys import ColumnOrdering
+    from lance_core.dataset.read.sources.row_masks import serialize_row_addrs
+    from lance_core.dataset.read.sources.scan_splits import ScanSplit
     from lance_core.dataset.scanner import LanceScanner, TaggedRecordBatch
     from lance_core.dataset.scanner_builder import ScannerBuilder
     from lance_core.dataset.snapshot.session import Session

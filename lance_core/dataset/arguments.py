@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.commits.handlers.lock import CommitLock
-from lance_core.dataset.read.projection import Columns
+from lance_core.dataset.read.columns.ordering import ColumnOrdering
+from lance_core.dataset.read.columns.projection import Columns
 from lance_core.dataset.read.scan_metrics import StatisticsCallback
 from lance_core.dataset.read.scan_options import HasFragmentId
-from lance_core.dataset.read.scan_splits import ScanSplit
-from lance_core.dataset.read.sort_keys import ColumnOrdering
+from lance_core.dataset.read.sources.scan_splits import ScanSplit
 from lance_core.dataset.snapshot.session import Session
 from lance_core.dataset.write.write import WriteArguments
 

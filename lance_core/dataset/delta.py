@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.concurrency.pools import IO_THREADS, in_order
-from lance_core.dataset.read.meta_columns import row_ids
-from lance_core.dataset.read.projection import (
+from lance_core.dataset.read.columns.projection import (
     CREATED_AT_VERSION,
     LAST_UPDATED_AT_VERSION,
     ROW_ID,
     select,
 )
-from lance_core.dataset.read.row_addresses import take_ids
+from lance_core.dataset.read.fragments.meta_columns import row_ids
+from lance_core.dataset.read.given_rows.row_addresses import take_ids
 from lance_core.dataset.read.scan_options import ScanOptions
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.snapshot import open_table, versions

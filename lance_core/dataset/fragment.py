@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from lance_core.dataset.arrow_class import ArrowInstance
 from lance_core.dataset.maintenance.validate import check_fragment
-from lance_core.dataset.read import take as taking
-from lance_core.dataset.read.projection import ROW_ADDRESS, Columns, Projection, select
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Columns, Projection, select
+from lance_core.dataset.read.given_rows import take as taking
 from lance_core.dataset.read.scan_options import options_of, split_options
+from lance_core.dataset.read.sources.row_positions import Indices
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, Target
@@ -72,7 +73,7 @@ class FragmentSession:
         self._fragment = fragment
         self._projection = projection
 
-    def take(self, indices: taking.Indices) -> pa.Table:
+    def take(self, indices: Indices) -> pa.Table:
         """Rows by their position among the fragment's live rows."""
         return taking.take_in_fragment(self._snapshot, self._fragment, indices, self._projection)
 
@@ -236,7 +237,7 @@ class LanceFragment(ArrowInstance):
         """The first rows."""
         return self.scanner(limit=num_rows, **options).to_table()
 
-    def take(self, indices: taking.Indices, columns: Columns = None) -> pa.Table:
+    def take(self, indices: Indices, columns: Columns = None) -> pa.Table:
         """Rows by their position among the fragment's live rows; see `LanceDataset.take`."""
         projection = taking.columns_of(self._snapshot, columns)
         return taking.take_in_fragment(self._snapshot, self._fragment, indices, projection)

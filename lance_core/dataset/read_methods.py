@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.mixin_base import DatasetBase
-from lance_core.dataset.read import take as taking
-from lance_core.dataset.read.projection import Columns
+from lance_core.dataset.read.columns.projection import Columns
+from lance_core.dataset.read.given_rows import take as taking
 from lance_core.dataset.read.scan_options import options_of, split_options
+from lance_core.dataset.read.sources.row_positions import Indices
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from lance_core.dataset import sql_query as queries
     from lance_core.dataset.arguments import HeadArguments, MoreScanArguments, ScanArguments
     from lance_core.dataset.fragment import LanceFragment
-    from lance_core.dataset.read import row_addresses
-    from lance_core.dataset.read import take_blobs as blob_take
+    from lance_core.dataset.read.given_rows import row_addresses
+    from lance_core.dataset.read.given_rows import take_blobs as blob_take
     from lance_core.dataset.sql_query import SqlQueryBuilder
 else:
-    row_addresses = lazy_module("lance_core.dataset.read.row_addresses")
+    row_addresses = lazy_module("lance_core.dataset.read.given_rows.row_addresses")
     fragments = lazy_module("lance_core.dataset.fragment")
     queries = lazy_module("lance_core.dataset.sql_query")
-    blob_take = lazy_module("lance_core.dataset.read.take_blobs")
+    blob_take = lazy_module("lance_core.dataset.read.given_rows.take_blobs")
 
 
 @short_tracebacks
@@ -123,7 +124,7 @@ class ReadMethods(DatasetBase):
             raise InvalidInputError(f"end ({end}) must be >= start ({start})")
         return self.scanner(columns, offset=start, limit=end - start).to_table()
 
-    def take(self, indices: taking.Indices, columns: Columns = None) -> pa.Table:
+    def take(self, indices: Indices, columns: Columns = None) -> pa.Table:
         """Rows by position, in the order of ``indices``.
 
         ``columns``: see `scanner`, but a nested name such as ``"s.x"`` returns the struct ``s``
@@ -134,7 +135,7 @@ class ReadMethods(DatasetBase):
 
     def _take_rows(
         self,
-        row_ids: taking.Indices,
+        row_ids: Indices,
         columns: Columns = None,
         *,
         ignore_deletions: bool = False,
@@ -155,9 +156,9 @@ class ReadMethods(DatasetBase):
     def take_blobs(
         self,
         blob_column: str,
-        ids: taking.Indices | None = None,
-        addresses: taking.Indices | None = None,
-        indices: taking.Indices | None = None,
+        ids: Indices | None = None,
+        addresses: Indices | None = None,
+        indices: Indices | None = None,
         *,
         buffer_size: int = DEFAULT_BLOB_BUFFER_SIZE,
     ) -> list[BlobFile | None]:
@@ -175,9 +176,9 @@ class ReadMethods(DatasetBase):
     def read_blobs(
         self,
         blob_column: str,
-        ids: taking.Indices | None = None,
-        addresses: taking.Indices | None = None,
-        indices: taking.Indices | None = None,
+        ids: Indices | None = None,
+        addresses: Indices | None = None,
+        indices: Indices | None = None,
         *,
         io_buffer_size: int | None = None,
         preserve_order: bool | None = None,

@@ -20,7 +20,7 @@ from lance_core.dataset.read.scan_options import (
     not_negative,
     plan_scan,
 )
-from lance_core.dataset.read.take import Indices, as_indices
+from lance_core.dataset.read.sources.row_positions import Indices, as_indices
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -34,15 +34,16 @@ if TYPE_CHECKING:
     from lance_core.dataset import dataset as datasets
     from lance_core.dataset import fragment as fragments
     from lance_core.dataset.fragment import LanceFragment
-    from lance_core.dataset.read import plan_text, scan_splits
+    from lance_core.dataset.read import plan_text
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.plan_text import PlanText
-    from lance_core.dataset.read.scan_splits import ScanSplit
+    from lance_core.dataset.read.sources import scan_splits
+    from lance_core.dataset.read.sources.scan_splits import ScanSplit
 else:
     datasets = lazy_module("lance_core.dataset.dataset")
     fragments = lazy_module("lance_core.dataset.fragment")
     plan_text = lazy_module("lance_core.dataset.read.plan_text")
-    scan_splits = lazy_module("lance_core.dataset.read.scan_splits")
+    scan_splits = lazy_module("lance_core.dataset.read.sources.scan_splits")
 
 _log = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ class LanceScanner(ArrowInstance):
             if left == 0:
                 return
             most = None if left is None else left + skip
-            part = replace(plan, spans=(span,), offset=0, limit=most)
+            part = replace(plan.of_spans((span,)), offset=0, limit=most)
             fragment = fragments.LanceFragment(dataset, span.fragment.id)
             for batch in scan.scan_batches(self._snapshot, part):
                 kept = sliced(pa.Table.from_batches([batch]), skip) if skip else batch
@@ -174,7 +175,7 @@ class LanceScanner(ArrowInstance):
         the same version and the same filter, and searches no index. Limit, offset and order are
         ignored here.
         """
-        return list(scan_splits.splits_of(self._plan))
+        return list(scan_splits.splits_of(self._plan.rows))
 
     def head(self, num_rows: int) -> pa.Table:
         """The first rows of the result."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lance_core.dataset.read.columns.ordering import ColumnOrdering
 from lance_core.dataset.read.scan_options import BUILDER_NAMES, KNOWN, not_negative, options_of
-from lance_core.dataset.read.sort_keys import ColumnOrdering
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot.snapshot import HasSnapshot

@@ -15,7 +15,7 @@ RUNS = 9
 IMPORTS_IN_FUNCTIONS = {
     "lance_core.dataset.api": "`import lance_core` imports nothing but this module",
     "lance_core.dataset.expressions.filters": "a filter is SQL or of Arrow, or there is none",
-    "lance_core.dataset.read.pruning": "it needs the parser of SQL only where there is a filter",
+    "lance_core.dataset.read.sources.pruning": "only filters need the parser of SQL",
     "lance_core.encodings.dispatch": "a file has the encodings of one version",
     "lance_core.plugins.loading": "pluggy, which the hooks need, is imported with the first plugin",
     "lance_core.schema.proto": "the messages of protobuf are imported with the first file",

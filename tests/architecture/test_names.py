@@ -28,7 +28,7 @@ MIN_LINES = 40
 SMALL = {
     "lance_core.datafile.container_messages": "generated messages, which plugins may not import",
     "lance_core.dataset.maintenance.drop": "a verb of its own",
-    "lance_core.dataset.read.prune_struct_fields": "the idea stands beside projections, not within",
+    "lance_core.dataset.read.columns.prune_struct_fields": "an idea beside projections",
     "lance_core.encodings.kernels.numpy.chunk_rows": "a kernel of the table, as its siblings",
     "lance_core.encodings.nullable_structs": "a workaround, until pylance reads such pages",
     "lance_core.encodings.v2_0.builtin": "the list of the format's encodings",

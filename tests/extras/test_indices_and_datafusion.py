@@ -9,7 +9,7 @@ import pytest
 
 import lance_core
 from tests.brute_index import add_index, registered
-from tests.unit.dataset.read.prefilter.test_prefilter import failing_table, is_searched
+from tests.unit.dataset.read.sources.prefilter.test_prefilter import failing_table, is_searched
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,7 +13,7 @@ import pytest
 from lance_core_example_sorted_hash.sorted_hash import OpenSortedHash, SortedHash
 
 import lance_core as lance
-from lance_core.dataset.read.stored_indices import index_type
+from lance_core.dataset.read.sources.prefilter.stored_indices import index_type
 from lance_core.errors import IndexWarning, LanceError, PluginLoadError
 from lance_core.hookspecs import IndexTypeSpec, hookimpl
 from lance_core.index.base import OpenIndex, SearchResult

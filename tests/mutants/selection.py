@@ -93,7 +93,7 @@ AREAS = {
     "indices": Area(
         (
             *(f"{_MAINTENANCE}/indices", "lance_core/table/indices", "lance_core/table/row_ids"),
-            "lance_core/dataset/read/stored_indices.py",
+            "lance_core/dataset/read/sources/prefilter/stored_indices.py",
         ),
         (
             *(f"{_UNIT}/maintenance/indices", "tests/unit/table/indices"),

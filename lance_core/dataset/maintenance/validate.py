@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lance_core.dataset.read.fragment_reader import check_count
-from lance_core.dataset.read.meta_columns import row_ids, row_versions
-from lance_core.dataset.read.projection import CREATED_AT_VERSION, LAST_UPDATED_AT_VERSION
+from lance_core.dataset.read.columns.projection import CREATED_AT_VERSION, LAST_UPDATED_AT_VERSION
+from lance_core.dataset.read.fragments.fragment_reader import check_count
+from lance_core.dataset.read.fragments.meta_columns import row_ids, row_versions
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import CorruptFileError
 from lance_core.table.fragments.fragment import Fragment

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
 from lance_core.dataset.read import scan
-from lance_core.dataset.read.projection import ROW_ADDRESS, Output, Projection, select
-from lance_core.dataset.read.row_addresses import Selector
-from lance_core.dataset.read.take_blobs import BlobSelection, take_blobs
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Output, Projection, select
+from lance_core.dataset.read.given_rows.take_blobs import BlobSelection, take_blobs
+from lance_core.dataset.read.sources.row_places import Selector
 from lance_core.errors import InvalidInputError
 from lance_core.schema import BLOB_KEY, format_path
 

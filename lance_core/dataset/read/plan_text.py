@@ -11,17 +11,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from lance_core.dataset.expressions.filters import Value
-from lance_core.dataset.read import ordered_scan, scan
-from lance_core.dataset.read.prefilter.prefilter import unused_indices
-from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, required, select
-from lance_core.dataset.read.spans import narrowed
+from lance_core.dataset.read import scan
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID, required, select
+from lance_core.dataset.read.output import ordered_scan
+from lance_core.dataset.read.plan import narrowed
+from lance_core.dataset.read.sources.prefilter.prefilter import IndexedRows, unused_indices
+from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.errors import printable
 
 if TYPE_CHECKING:
+    from lance_core.dataset.read.columns.ordering import ColumnOrdering
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.scan_metrics import StepMetrics
     from lance_core.dataset.read.scan_options import ScanOptions
-    from lance_core.dataset.read.sort_keys import ColumnOrdering
+    from lance_core.dataset.read.sources.prefilter.prefilter import Prefilter
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
 
@@ -70,7 +73,9 @@ def plan_steps(
     if is_count:
         plan = replace(plan, projection=select(plan.schema, ()), order=())
     steps = list(_steps(snapshot, plan, options.filter, is_verbose))
-    unused = unused_indices(snapshot, plan.filter, options)
+    is_usual = options.use_scalar_index is not False and not options.include_deleted_rows
+    condition = plan.filter if is_usual else None
+    unused = "" if condition is None else unused_indices(snapshot, condition)
     if unused:
         at = max(number for number, step in enumerate(steps) if step.name == "LanceRead")
         details = f"{steps[at].details}, unused_indices=[{unused}]"
@@ -81,9 +86,9 @@ def plan_steps(
 def _steps(
     snapshot: Snapshot, plan: ScanPlan, condition: object, is_verbose: bool
 ) -> Iterator[PlanStep]:
-    full = plan
-    if plan.prefilter is not None:
-        plan = replace(plan, filter=plan.prefilter.rest)
+    full, search = plan, _index_search(plan)
+    if search is not None:
+        plan = replace(plan, rows=SpanRows(plan.spans, search.rest))
     tested: tuple[Field, ...] = ()
     meta: tuple[str, ...] = ()
     if plan.filter is not None:
@@ -111,8 +116,13 @@ def _steps(
         ", ".join([uri, _columns(columns), *_scope(snapshot, full, limit, meta, condition)]),
         _excluded(snapshot, plan) if is_verbose else None,
     )
-    if plan.prefilter is not None:
-        yield PlanStep("ScalarIndexQuery", f"query={plan.prefilter.text}")
+    if search is not None:
+        yield PlanStep("ScalarIndexQuery", f"query={search.text}")
+
+
+def _index_search(plan: ScanPlan) -> Prefilter | None:
+    """The search of indices for the rows of ``plan``, if any."""
+    return plan.rows.search if isinstance(plan.rows, IndexedRows) else None
 
 
 def _late_fields(
@@ -182,8 +192,9 @@ def _scope(
     yield f"row_id={str(ROW_ID in names).lower()}"
     yield f"row_addr={str(ROW_ADDRESS in names).lower()}"
     yield f"full_filter={'--' if plan.filter is None else condition}"
-    if plan.prefilter is not None:
-        yield f"refine_filter={plan.prefilter.rest_text}"
+    search = _index_search(plan)
+    if search is not None:
+        yield f"refine_filter={search.rest_text}"
     if plan.mask is not None:
         yield "row_mask=true"
     if plan.includes_deleted:

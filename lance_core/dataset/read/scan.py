@@ -1,6 +1,6 @@
 """Scans: read windows of rows in order, with an early filter and late materialisation.
 
-`lance_core.dataset.read.scan_window` defines a window and reads it.
+`lance_core.dataset.read.steps.early` defines a window and reads it.
 """
 
 from __future__ import annotations
@@ -15,29 +15,32 @@ import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order, num_threads
 from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
-from lance_core.dataset.read.batches import BatchSizes, ScannedRows, in_batches
-from lance_core.dataset.read.blob_windows import SIZED_ROWS, cut_by_size, described_blobs
-from lance_core.dataset.read.bounded_windows import BoundedWork
-from lance_core.dataset.read.fragment_run import in_runs
-from lance_core.dataset.read.late_materialization import WindowResult, completed
-from lance_core.dataset.read.live_rows import without_deleted
-from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.prefetch import windows_ahead
-from lance_core.dataset.read.projection import required
-from lance_core.dataset.read.pruning import rows_left
-from lance_core.dataset.read.scan_window import FindKeys, KeyMatches, Window
-from lance_core.dataset.read.spans import ends_of, narrowed, num_rows, stored_bytes
-from lance_core.dataset.read.take import MANY_ROWS, FragmentPositions, gather
-from lance_core.dataset.read.window_sizing import (
+from lance_core.dataset.read.columns.projection import required
+from lance_core.dataset.read.columns.widths import fixed_bytes, num_columns, probable_bytes
+from lance_core.dataset.read.fragments.blob_sizes import described_blobs
+from lance_core.dataset.read.fragments.live_rows import without_deleted
+from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.read.given_rows.take import MANY_ROWS, gather
+from lance_core.dataset.read.output.batches import BatchSizes, in_batches
+from lance_core.dataset.read.plan import ScanPlan, narrowed
+from lance_core.dataset.read.sources.fragment_spans import ends_of, num_rows, stored_bytes
+from lance_core.dataset.read.sources.pruning import rows_left
+from lance_core.dataset.read.sources.row_positions import FragmentPositions
+from lance_core.dataset.read.steps.early import Window
+from lance_core.dataset.read.steps.key_search import FindKeys, KeyMatches
+from lance_core.dataset.read.steps.late import completed
+from lance_core.dataset.read.steps.results import ScannedRows, WindowResult
+from lance_core.dataset.read.windows.blob_windows import SIZED_ROWS, cut_by_size
+from lance_core.dataset.read.windows.bounded_windows import BoundedWork
+from lance_core.dataset.read.windows.join_fragments import in_runs
+from lance_core.dataset.read.windows.read_ahead import windows_ahead
+from lance_core.dataset.read.windows.window_sizing import (
     STREAM_WINDOW_BYTES,
     TABLE_WINDOW_ROWS,
     WindowSizer,
     count_sizer,
-    fixed_bytes,
     late_sizer,
     most_bytes,
-    num_columns,
-    probable_bytes,
     stream_sizer,
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -49,9 +52,9 @@ from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
 
 if TYPE_CHECKING:
-    from lance_core.dataset.read import ordered_scan
+    from lance_core.dataset.read.output import ordered_scan
 else:
-    ordered_scan = lazy_module("lance_core.dataset.read.ordered_scan")
+    ordered_scan = lazy_module("lance_core.dataset.read.output.ordered_scan")
 
 T = TypeVar("T")
 
@@ -121,8 +124,8 @@ def _tables(snapshot: Snapshot, plan: ScanPlan) -> Iterator[pa.Table]:
 def _table_sizers(plan: ScanPlan) -> Sizers:
     rows = SEARCH_WINDOW_ROWS if plan.is_selective and plan.limit is not None else _table_rows(plan)
     if plan.has_chosen_rows:
-        rows = min(rows, max(MIN_CHOSEN_ROWS, _wanted(plan, rows)))
-    late = _wanted(plan, LATE_ROWS)
+        rows = min(rows, max(MIN_CHOSEN_ROWS, plan.up_to(rows)))
+    late = plan.up_to(LATE_ROWS)
     return Sizers(WindowSizer(rows, rows), WindowSizer(late, late))
 
 
@@ -181,8 +184,8 @@ def _streamed(snapshot: Snapshot, plan: ScanPlan) -> Iterator[ScannedRows]:
 
 
 def _stream_sizers(plan: ScanPlan) -> Sizers:
-    late = late_sizer(plan.projection.fields, _wanted(plan, plan.batch_size))
-    fields = _read_fields(plan)
+    late = late_sizer(plan.projection.fields, plan.up_to(plan.batch_size))
+    fields = plan.read_fields
     stored = partial(_row_bytes, plan, fields)
     return Sizers(stream_sizer(fields, plan.batch_size, stored), late)
 
@@ -190,7 +193,7 @@ def _stream_sizers(plan: ScanPlan) -> Sizers:
 def count(snapshot: Snapshot, plan: ScanPlan) -> int:
     """The number of rows that the scan returns."""
     plan = narrowed(snapshot, plan)
-    total = sum(_count(snapshot, part) for part in _sections(plan)) - plan.offset
+    total = sum(_count(snapshot, part) for part in plan.sections()) - plan.offset
     return max(0, total if plan.limit is None else min(total, plan.limit))
 
 
@@ -216,7 +219,7 @@ def matching(snapshot: Snapshot, plan: ScanPlan) -> Iterator[tuple[Fragment, Row
 
     Reads only the filter's columns, and ignores the plan's projection, limit and offset.
     """
-    for part in _sections(plan):
+    for part in plan.sections():
         yield from itertools.chain.from_iterable(_of_tested(snapshot, part, Window.matching))
 
 
@@ -235,16 +238,11 @@ def search(snapshot: Snapshot, plan: ScanPlan, find: FindKeys) -> Iterator[KeyMa
     return BoundedWork(partial(window.search, find), _budget(plan), run).results(windows)
 
 
-def _sections(plan: ScanPlan) -> list[ScanPlan]:
-    """The plans that together return the rows of ``plan``, without its limit and offset."""
-    return [plan] if plan.prefilter is None else plan.prefilter.sections(plan)
-
-
 def _of_tested(
     snapshot: Snapshot, plan: ScanPlan, work: Callable[[Window, Span], T]
 ) -> Iterator[T]:
     """``work`` of each window of a scan that reads only the filter's columns."""
-    fields = _tested_fields(plan)
+    fields = plan.filter_fields
     sizer = count_sizer(fields, plan.batch_size, partial(_row_bytes, plan, fields))
     window = Window(snapshot, plan, sizer)
     windows = sizer.windows(in_runs(snapshot, plan.spans, fields, sizer))
@@ -282,11 +280,6 @@ def _has_small_spans(plan: ScanPlan) -> bool:
     count = len(plan.spans)
     has_few_rows = num_rows(plan.spans) < SMALL_SPAN_ROWS * count
     return has_few_rows and stored_bytes(plan.spans) < SMALL_SPAN_BYTES * count
-
-
-def _wanted(plan: ScanPlan, rows: int) -> int:
-    """``rows``, reduced to the plan's ``offset + limit``."""
-    return rows if plan.limit is None else min(rows, plan.offset + plan.limit)
 
 
 def _table_rows(plan: ScanPlan) -> int:
@@ -346,7 +339,7 @@ def _tested_fields(plan: ScanPlan) -> tuple[Field, ...]:
 
 def _read_fields(plan: ScanPlan) -> tuple[Field, ...]:
     """The stored fields of projection and filter; some may occur twice."""
-    return plan.projection.fields + _tested_fields(plan)
+    return plan.projection.fields + plan.filter_fields
 
 
 def _found(
@@ -362,7 +355,7 @@ def _found(
     if left == 0:
         return
     may_end = whole.is_selective and left is not None
-    for part in _sections(whole):
+    for part in whole.sections():
         if not is_stream and _is_take(snapshot, part):
             found = iter([ScannedRows(_taken(snapshot, part), is_last=True)])
         else:
@@ -410,7 +403,7 @@ def _uncut(
 
 def _budget(plan: ScanPlan) -> int:
     """Maximum bytes that a window of a stream decodes."""
-    return max(MIN_BUDGET, BUDGET_WINDOWS * most_bytes(_read_fields(plan)))
+    return max(MIN_BUDGET, BUDGET_WINDOWS * most_bytes(plan.read_fields))
 
 
 def _is_take(snapshot: Snapshot, plan: ScanPlan) -> bool:
@@ -434,9 +427,9 @@ def _read_windows(
     snapshot: Snapshot, plan: ScanPlan, sizer: WindowSizer, *, may_end: bool
 ) -> Iterator[Span]:
     """The windows to read, with fewer rows if the result contains the bytes of blobs."""
-    described = described_blobs(snapshot, _read_fields(plan))
+    described = described_blobs(snapshot, plan.read_fields)
     if not described:
-        fields = _read_fields(plan)
+        fields = plan.read_fields
         return sizer.windows(in_runs(snapshot, plan.spans, fields, sizer, may_end=may_end))
     sized = WindowSizer(SIZED_ROWS, SIZED_ROWS).windows(plan.spans)
     return cut_by_size(snapshot, sized, described, STREAM_WINDOW_BYTES)

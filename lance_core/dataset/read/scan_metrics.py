@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core.dataset.read.plan import source_ids
+from lance_core.dataset.read.fragments.span import fragment_ids
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.wrappers.counting import ReadCounters
 
 if TYPE_CHECKING:
-    from lance_core.dataset.read.plan import RowSource
+    from lance_core.dataset.read.fragments.span import FragmentOrRun
     from lance_core.index.loads import Loads
 
 
@@ -43,12 +43,14 @@ class StepMetrics(ReadCounters):
         self.fragments: set[int] = set()
         self.seconds = 0.0
 
-    def timed(self, rows: int = 0, source: RowSource | None = None) -> AbstractContextManager[None]:
+    def timed(
+        self, rows: int = 0, source: FragmentOrRun | None = None
+    ) -> AbstractContextManager[None]:
         """Add the time of a block, and the ``rows`` of ``source`` that the block reads."""
         return self._timed(rows, source)
 
     @contextmanager
-    def _timed(self, rows: int, source: RowSource | None) -> Iterator[None]:
+    def _timed(self, rows: int, source: FragmentOrRun | None) -> Iterator[None]:
         start = time.perf_counter()
         try:
             yield
@@ -58,7 +60,7 @@ class StepMetrics(ReadCounters):
                 self.seconds += spent
                 self.rows_scanned += rows
                 if source is not None:
-                    ids = source_ids(source)
+                    ids = fragment_ids(source)
                     self.fragments.update(ids)
                     self.ranges_scanned += len(ids)
 
@@ -73,7 +75,9 @@ class StepMetrics(ReadCounters):
 class _Unmeasured(StepMetrics):
     """A step that nobody measures: costs next to nothing and keeps nothing."""
 
-    def timed(self, rows: int = 0, source: RowSource | None = None) -> AbstractContextManager[None]:
+    def timed(
+        self, rows: int = 0, source: FragmentOrRun | None = None
+    ) -> AbstractContextManager[None]:
         return _NOTHING
 
     def returned(self, rows: int, size: int) -> None:

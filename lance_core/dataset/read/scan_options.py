@@ -6,11 +6,11 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lance_core.dataset.expressions.filters import as_filter
-from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan, Span
-from lance_core.dataset.read.projection import (
+from lance_core.dataset.read.columns.ordering import ColumnOrdering, as_orderings, check_sortable
+from lance_core.dataset.read.columns.projection import (
     ROW_ADDRESS,
     ROW_ID,
     Columns,
@@ -19,8 +19,11 @@ from lance_core.dataset.read.projection import (
     select,
     stored_column,
 )
-from lance_core.dataset.read.pruning import spans_left
-from lance_core.dataset.read.spans import all_spans, first_spans
+from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.read.plan import DEFAULT_BATCH_SIZE, ScanPlan
+from lance_core.dataset.read.sources.fragment_spans import all_spans, first_spans
+from lance_core.dataset.read.sources.pruning import spans_left
+from lance_core.dataset.read.sources.row_source import RowSource, SpanRows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
@@ -32,18 +35,15 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from lance_core.dataset.expressions.filters import Filter
-    from lance_core.dataset.read import row_masks, scan_splits, sort_keys
-    from lance_core.dataset.read.prefilter import prefilter as prefilters
-    from lance_core.dataset.read.prefilter.prefilter import Prefilter
-    from lance_core.dataset.read.row_masks import RowMask
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
-    from lance_core.dataset.read.scan_splits import ScanSplit
-    from lance_core.dataset.read.sort_keys import ColumnOrdering
+    from lance_core.dataset.read.sources import row_masks, scan_splits
+    from lance_core.dataset.read.sources.prefilter import prefilter as prefilters
+    from lance_core.dataset.read.sources.row_masks import RowMask
+    from lance_core.dataset.read.sources.scan_splits import ScanSplit
 else:
-    prefilters = lazy_module("lance_core.dataset.read.prefilter.prefilter")
-    row_masks = lazy_module("lance_core.dataset.read.row_masks")
-    scan_splits = lazy_module("lance_core.dataset.read.scan_splits")
-    sort_keys = lazy_module("lance_core.dataset.read.sort_keys")
+    prefilters = lazy_module("lance_core.dataset.read.sources.prefilter.prefilter")
+    row_masks = lazy_module("lance_core.dataset.read.sources.row_masks")
+    scan_splits = lazy_module("lance_core.dataset.read.sources.scan_splits")
 
 
 class HasFragmentId(Protocol):
@@ -193,8 +193,7 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     rows = _rows(snapshot, options, schema)
     return ScanPlan(
         projection=projection,
-        spans=rows.spans,
-        filter=rows.filter,
+        rows=rows,
         mask=_mask(options.row_addr_allowlist, options.row_addr_blocklist),
         limit=not_negative(options.limit, "Limit"),
         offset=not_negative(options.offset, "Offset") or 0,
@@ -206,21 +205,11 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
         includes_deleted=bool(options.include_deleted_rows),
         late=_late(schema, options.late_materialization),
         use_statistics=options.use_stats is not False,
-        prefilter=rows.prefilter,
-        has_chosen_rows=rows.has_chosen_rows,
     )
 
 
-class _Rows(NamedTuple):
-    """The fields of a `ScanPlan` that determine its rows."""
-
-    spans: Sequence[Span]
-    filter: Filter | None = None
-    prefilter: Prefilter | None = None
-    has_chosen_rows: bool = False
-
-
-def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> _Rows:
+def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> RowSource:
+    """Where the rows come from: fragments or parts of them, splits, or the search of indices."""
     condition, with_deleted = _condition(options.filter), bool(options.include_deleted_rows)
     filter_ = None if condition is None else as_filter(condition, queryable(schema))
     if options.splits is not None:
@@ -230,17 +219,18 @@ def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> _Rows:
             )
         return _rows_of_splits(snapshot, scan_splits.checked_splits(options.splits), filter_)
     if filter_ is None:
-        return _Rows(_first_spans(snapshot, options) or _spans(snapshot, options))
+        return SpanRows(_first_spans(snapshot, options) or _spans(snapshot, options))
     spans = _spans(snapshot, options)
     spans = spans_left(snapshot, filter_, spans, with_deleted=with_deleted)
-    if snapshot.file.index_section is None or with_deleted:
-        return _Rows(spans, filter_)
-    return _Rows(spans, filter_, _prefilter(snapshot, options, filter_))
+    if snapshot.file.index_section is None or with_deleted or options.use_scalar_index is False:
+        return SpanRows(spans, filter_)
+    skips_others = bool(options.fast_search)
+    return prefilters.indexed_rows(snapshot, spans, filter_, skips_others=skips_others)
 
 
 def _rows_of_splits(
     snapshot: Snapshot, splits: Sequence[ScanSplit], condition: Filter | None
-) -> _Rows:
+) -> SpanRows:
     spans = [
         replace(_span(snapshot, (one.fragment_id, one.start, one.stop)), chosen=one.chosen)
         for one in splits
@@ -248,14 +238,7 @@ def _rows_of_splits(
     ]
     if all(one.is_exact for one in splits):
         condition = None
-    has_chosen_rows = any(one.chosen is not None for one in splits)
-    return _Rows(tuple(spans), condition, has_chosen_rows=has_chosen_rows)
-
-
-def _prefilter(snapshot: Snapshot, options: ScanOptions, condition: Filter) -> Prefilter | None:
-    if options.use_scalar_index is False:
-        return None
-    return prefilters.prefilter_of(snapshot, condition, skips_others=bool(options.fast_search))
+    return SpanRows(tuple(spans), condition, any(one.chosen is not None for one in splits))
 
 
 def _schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:
@@ -295,9 +278,9 @@ def _order(
     if given is None:
         return ()
     found = []
-    for ordering in sort_keys.as_orderings(given):
+    for ordering in as_orderings(given):
         output = stored_column(schema, ordering.column_name)
-        sort_keys.check_sortable(output.field.type, ordering.column_name)
+        check_sortable(output.field.type, ordering.column_name)
         found.append((ordering, output))
     return tuple(found)
 

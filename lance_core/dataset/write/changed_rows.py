@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.dataset.read.projection import ROW_ADDRESS
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.inserted_keys import KeyBits
 from lance_core.dataset.write.merge_insert.plan import primary_key

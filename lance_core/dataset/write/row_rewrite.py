@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.datafile.file_output import FileOptions
-from lance_core.dataset.read.meta_columns import meta_column
-from lance_core.dataset.read.projection import ROW_ID
+from lance_core.dataset.read.columns.projection import ROW_ID
+from lance_core.dataset.read.fragments.meta_columns import meta_column
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.deletions import write_deletions
 from lance_core.dataset.write.discard_on_failure import NewFiles

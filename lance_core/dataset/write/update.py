@@ -13,7 +13,7 @@ from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
 from lance_core.dataset.expressions.filters import Value, as_value
-from lance_core.dataset.read.chosen_rows import read_chosen
+from lance_core.dataset.read.given_rows.chosen_rows import read_chosen
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.commit_change import new_transaction

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
 
 pytestmark = pytest.mark.usefixtures("without_waiting_for_the_disk")
 

@@ -14,7 +14,7 @@ from lance.file import LanceFileReader
 from lance.indices import IndexConfig
 
 import lance_core
-from lance_core.dataset.read.stored_indices import indices_of, open_index, spec_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of, open_index, spec_of
 from lance_core.index.base import OpenIndex
 from lance_core.index.queries import HasAll, HasAny, InRange, IsIn, IsNull
 from lance_core.index.sort_order import SortedValues, sort_indices

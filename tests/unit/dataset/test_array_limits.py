@@ -21,7 +21,7 @@ import pytest
 import lance_core as lance
 from lance_core.dataset.expressions.sql.nodes import evaluate
 from lance_core.dataset.maintenance.indices import rows as index_rows
-from lance_core.dataset.read.sort_keys import ColumnOrdering
+from lance_core.dataset.read.columns.ordering import ColumnOrdering
 from lance_core.encodings.arrow import memory_pool, take
 from lance_core.errors import ResultTooLargeError
 from lance_core.file import LanceFileReader

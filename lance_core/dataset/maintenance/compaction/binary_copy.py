@@ -19,7 +19,7 @@ from lance_core.dataset.maintenance.compaction.stored_rows import (
     all_rows,
     rows_plan,
 )
-from lance_core.dataset.read.plan import Span
+from lance_core.dataset.read.fragments.span import Span
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.fragment_writer import new_fragment

@@ -21,7 +21,7 @@ from lance_core.dataset.maintenance.compaction.concurrent_changes import (
 from lance_core.dataset.maintenance.compaction.remap import RemappedIndices, remapped_indices
 from lance_core.dataset.maintenance.compaction.reuse import extended
 from lance_core.dataset.maintenance.compaction.tasks import CompactionMetrics, RewriteResult
-from lance_core.dataset.read.fragment_reuse import reuse_index
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import reuse_index
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import commit

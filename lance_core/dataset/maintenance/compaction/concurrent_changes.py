@@ -17,8 +17,8 @@ import numpy as np
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.dataset.maintenance.compaction.remap import is_remappable, moved_rows
 from lance_core.dataset.maintenance.compaction.tasks import RewriteResult, metadata_of
-from lance_core.dataset.read.fragment_reuse import fragment_reuse
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.write.deletions import write_deletion_file

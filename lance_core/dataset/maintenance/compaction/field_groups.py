@@ -17,17 +17,13 @@ import pyarrow as pa
 from lance_core.datafile.parallel import num_threads
 from lance_core.datafile.writer import FieldGroup
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
-from lance_core.dataset.read.fragment_run import in_long_runs
-from lance_core.dataset.read.plan import Span
+from lance_core.dataset.read.columns.widths import fixed_bytes, probable_bytes
+from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.read.plan import narrowed
 from lance_core.dataset.read.scan import scan_windows
-from lance_core.dataset.read.spans import narrowed, num_rows, stored_bytes
-from lance_core.dataset.read.window_sizing import (
-    WindowBytes,
-    WindowSizer,
-    first_rows,
-    fixed_bytes,
-    probable_bytes,
-)
+from lance_core.dataset.read.sources.fragment_spans import num_rows, stored_bytes
+from lance_core.dataset.read.windows.join_fragments import in_long_runs
+from lance_core.dataset.read.windows.window_sizing import WindowBytes, WindowSizer, first_rows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.fragment_writer import WriteOptions, write_field_groups
 from lance_core.encodings.arrow.huge_pages import HUGE_PAGE

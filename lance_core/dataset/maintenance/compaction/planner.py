@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from lance_core.dataset.maintenance.compaction.options import CompactionSettings
 from lance_core.dataset.maintenance.compaction.remap import is_remappable
-from lance_core.dataset.read.fragment_reuse import fragment_reuse
-from lance_core.dataset.read.stored_indices import indices_of, missing_plugins
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of, missing_plugins
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import warn_caller
 from lance_core.lazy_dataclass import dataclass

@@ -15,8 +15,8 @@ from lance_core.commits.environment import Environment
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.dataset.maintenance.indices.rows import AddressesInFragments
 from lance_core.dataset.maintenance.indices.segments import SegmentWriter, uses_row_ids
-from lance_core.dataset.read.fragment_reuse import fragment_reuse
-from lance_core.dataset.read.stored_indices import (
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.sources.prefilter.stored_indices import (
     field_of,
     index_type,
     indices_of,

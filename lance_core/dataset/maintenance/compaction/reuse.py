@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lance_core.commits.environment import SYSTEM, Environment
-from lance_core.dataset.read.fragment_reuse import fragment_reuse, reuse_index
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse, reuse_index
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.table.fragments.fragment import Fragment

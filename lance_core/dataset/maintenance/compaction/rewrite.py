@@ -17,9 +17,9 @@ from lance_core.dataset.maintenance.compaction.binary_copy import RewrittenFragm
 from lance_core.dataset.maintenance.compaction.field_groups import page_bytes, write_by_groups
 from lance_core.dataset.maintenance.compaction.options import CompactionMode, CompactionSettings
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
-from lance_core.dataset.read.live_rows import live
+from lance_core.dataset.read.fragments.live_rows import live
 from lance_core.dataset.read.scan import scan_batches, scan_windows
-from lance_core.dataset.read.spans import stored_bytes
+from lance_core.dataset.read.sources.fragment_spans import stored_bytes
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.values.progress import FragmentWriteProgress

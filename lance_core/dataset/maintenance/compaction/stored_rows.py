@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.projection import Output, Projection
+from lance_core.dataset.read.columns.projection import Output, Projection
+from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.read.plan import ScanPlan
+from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.schema import Schema, binary_json, given_to_files
 from lance_core.table.fragments.fragment import Fragment
@@ -25,7 +27,7 @@ def rows_plan(schema: Schema, spans: Sequence[Span], batch_size: int | None = No
     outputs = [Output(field.to_arrow(), (field.name,)) for field in fields]
     return ScanPlan(
         projection=Projection.of(stored, outputs),
-        spans=spans,
+        rows=SpanRows(spans),
         schema=stored,
         batch_size=batch_size or BATCH_ROWS,
         exact=batch_size is not None,

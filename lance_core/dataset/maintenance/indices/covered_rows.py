@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lance_core.dataset.read.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
 

@@ -17,7 +17,7 @@ from lance_core.dataset.maintenance.indices.segments import (
     segment_draft,
     with_details,
 )
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import Index, to_uuid
 from lance_core.dataset.values.index_config import IndexConfig

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from lance_core.dataset.maintenance.indices.covered_rows import CoveredRows
 from lance_core.dataset.maintenance.indices.create import by_name
-from lance_core.dataset.read.stored_indices import index_type, spec_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import index_type, spec_of
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import moment
 from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription

@@ -18,7 +18,12 @@ from lance_core.dataset.maintenance.indices.segments import (
     successor_draft,
     unchanged_fragments,
 )
-from lance_core.dataset.read.stored_indices import index_type, indices_of, missing_plugins, spec_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import (
+    index_type,
+    indices_of,
+    missing_plugins,
+    spec_of,
+)
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import Index

@@ -24,7 +24,7 @@ from lance_core.dataset.maintenance.indices.valid_segments import (
     NewSegment,
     commit_valid_segments,
 )
-from lance_core.dataset.read.stored_indices import (
+from lance_core.dataset.read.sources.prefilter.stored_indices import (
     field_of,
     index_type,
     indices_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lance_core.dataset.read.stored_indices import index_type
+from lance_core.dataset.read.sources.prefilter.stored_indices import index_type
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index_config import IndexConfig
 from lance_core.errors import (

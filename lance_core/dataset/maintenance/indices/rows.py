@@ -11,10 +11,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import fitting_batches
-from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.projection import META_FIELDS, ROW_ADDRESS, ROW_ID, Output, Projection
-from lance_core.dataset.read.row_addresses import live_places
+from lance_core.dataset.read.columns.projection import (
+    META_FIELDS,
+    ROW_ADDRESS,
+    ROW_ID,
+    Output,
+    Projection,
+)
+from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import scan_windows
+from lance_core.dataset.read.sources.row_places import live_places
+from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError
 from lance_core.index.base import IndexBatch, RowNumbers
@@ -101,9 +109,10 @@ class FragmentRows:
         path = tuple(field.name for field in self.lineage)
         schema = replace(snapshot.schema, fields=stored)
         outputs = [Output(value, path), Output(META_FIELDS[meta], (meta,))]
+        spans = [Span(one, 0, snapshot.physical_rows(one)) for one in self.fragments]
         return ScanPlan(
             projection=Projection.of(schema, outputs),
-            spans=tuple(Span(one, 0, snapshot.physical_rows(one)) for one in self.fragments),
+            rows=SpanRows(tuple(spans)),
             schema=schema,
             batch_size=WINDOW_ROWS,
         )

@@ -19,8 +19,8 @@ from lance_core.dataset.maintenance.indices.rows import (
     FragmentRows,
     RowIdsInFragments,
 )
-from lance_core.dataset.read.fragment_reuse import fragment_reuse
-from lance_core.dataset.read.stored_indices import open_index
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.errors import ResultTooLargeError

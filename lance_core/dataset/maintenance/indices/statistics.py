@@ -9,7 +9,11 @@ from typing import Any
 from lance_core.dataset.maintenance.indices.covered_rows import CoveredRows
 from lance_core.dataset.maintenance.indices.create import segments_named
 from lance_core.dataset.maintenance.indices.describe import type_label
-from lance_core.dataset.read.stored_indices import missing_plugins, open_index, spec_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import (
+    missing_plugins,
+    open_index,
+    spec_of,
+)
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import to_uuid
 from lance_core.errors import IndexNotFoundError, InvalidTypeError, UnsupportedFeatureError

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import Filter, as_filter
 from lance_core.dataset.expressions.sql.nodes.names import TABLE
-from lance_core.dataset.read.projection import queryable, select
-from lance_core.dataset.read.scan_window import KeyMatches
-from lance_core.dataset.read.window_sizing import late_sizer
+from lance_core.dataset.read.columns.projection import queryable, select
+from lance_core.dataset.read.steps.key_search import KeyMatches
+from lance_core.dataset.read.windows.window_sizing import late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.dataset.write.merge_insert.plan import SOURCE, TARGET, Matched, MergePlan

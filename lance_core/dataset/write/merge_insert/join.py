@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import as_filter
-from lance_core.dataset.read.projection import ROW_ADDRESS
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
-from lance_core.dataset.read.scan_window import KeyMatches
+from lance_core.dataset.read.steps.key_search import KeyMatches
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write.merge_insert.decide import Decision, UpdateCondition, decide

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
-from lance_core.dataset.read.projection import ROW_ADDRESS
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.write.discard_on_failure import NewFiles

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,17 +11,21 @@ import pyarrow as pa
 
 from lance_core.concurrency.pools import in_order
 from lance_core.dataset.expressions.filters import Filter, Mask
-from lance_core.dataset.read.blob_windows import SIZED_ROWS, blob_sizes, described_blobs, size_cuts
-from lance_core.dataset.read.chosen_rows import MAX_ROWS
-from lance_core.dataset.read.fragment_reader import read_rows
-from lance_core.dataset.read.meta_columns import meta_column
-from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID, Projection, select
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID, Projection, select
+from lance_core.dataset.read.fragments.blob_sizes import blob_sizes, described_blobs, size_cuts
+from lance_core.dataset.read.fragments.fragment_reader import read_rows
+from lance_core.dataset.read.fragments.meta_columns import meta_column
+from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.read.given_rows.chosen_rows import MAX_ROWS
+from lance_core.dataset.read.given_rows.take import READ_AHEAD
+from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import scan_table, search
-from lance_core.dataset.read.scan_window import KeyMatches
-from lance_core.dataset.read.spans import all_spans
-from lance_core.dataset.read.take import READ_AHEAD, runs
-from lance_core.dataset.read.window_sizing import STREAM_WINDOW_BYTES, late_sizer
+from lance_core.dataset.read.sources.fragment_spans import all_spans
+from lance_core.dataset.read.sources.row_positions import runs
+from lance_core.dataset.read.sources.row_source import SpanRows
+from lance_core.dataset.read.steps.key_search import KeyMatches
+from lance_core.dataset.read.windows.blob_windows import SIZED_ROWS
+from lance_core.dataset.read.windows.window_sizing import STREAM_WINDOW_BYTES, late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -38,10 +41,10 @@ from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
 
 if TYPE_CHECKING:
-    from lance_core.dataset.read.prefilter import prefilter as prefilters
-    from lance_core.dataset.read.prefilter.prefilter import Prefilter
+    from lance_core.dataset.read.sources.prefilter import prefilter as prefilters
+    from lance_core.dataset.read.sources.prefilter.prefilter import Prefilter
 else:
-    prefilters = lazy_module("lance_core.dataset.read.prefilter.prefilter")
+    prefilters = lazy_module("lance_core.dataset.read.sources.prefilter.prefilter")
 
 Addresses = npt.NDArray[np.uint64]
 
@@ -114,13 +117,14 @@ def find_keys(
         prefilter = index_search(snapshot, names, source, condition)
         if prefilter is not None:
             projection = select(schema, list(names), [ROW_ADDRESS])
-            plan = ScanPlan(projection, (), schema, condition, prefilter=prefilter)
+            rows = prefilters.IndexedRows((), condition, prefilter)
+            plan = ScanPlan(projection, rows, schema)
             return _indexed_matches(snapshot, plan, index)
     spans = all_spans(snapshot)
     if fragments is not None:
         spans = tuple(Span(one, 0, snapshot.physical_rows(one)) for one in fragments)
 
-    plan = ScanPlan(select(schema, list(names)), spans, schema)
+    plan = ScanPlan(select(schema, list(names)), SpanRows(spans), schema)
     types = [field.storage_type for field in plan.projection.fields]
     return _joined(search(snapshot, plan, _KeySearch(index, index.integers(types))))
 
@@ -143,7 +147,7 @@ def _indexed_matches(snapshot: Snapshot, plan: ScanPlan, index: KeyIndex) -> Key
     """The result of `find_keys`, from a plan that searches indices and returns keys and address."""
 
     def matches(spans: tuple[Span, ...]) -> KeyMatches:
-        table = scan_table(snapshot, replace(plan, spans=spans))
+        table = scan_table(snapshot, plan.of_spans(spans))
         addresses = table.column(ROW_ADDRESS).to_numpy()
         return KeyMatches(addresses, index.find(table.columns[:-1]).members)
 

@@ -13,8 +13,8 @@ from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.expressions.filters import Value
 from lance_core.dataset.expressions.zero_column_tables import zero_column_table
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.plan import ScanPlan
-from lance_core.dataset.read.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot

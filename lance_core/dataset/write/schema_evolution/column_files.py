@@ -16,12 +16,14 @@ import pyarrow as pa
 from lance_core.concurrency.pools import IO_THREADS, in_order, num_threads
 from lance_core.datafile.file_output import FileOptions
 from lance_core.dataset.expressions.combine_chunks import fitting_batches
-from lance_core.dataset.read.live_rows import offsets_of
-from lance_core.dataset.read.plan import ScanPlan, Span
-from lance_core.dataset.read.projection import Projection, stored_field_output
+from lance_core.dataset.read.columns.projection import Projection, stored_field_output
+from lance_core.dataset.read.columns.widths import fixed_bytes
+from lance_core.dataset.read.fragments.live_rows import offsets_of
+from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import scan_table
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
-from lance_core.dataset.read.window_sizing import WindowBytes, WindowSizer, fixed_bytes
+from lance_core.dataset.read.windows.window_sizing import WindowBytes, WindowSizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import NewFiles
@@ -51,7 +53,7 @@ MAX_ROWS = 1 << 18
 def plan_of_fragments(plan: ScanPlan, snapshot: Snapshot, *fragments: Fragment) -> ScanPlan:
     """``plan`` for the rows of these fragments."""
     spans = (Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in fragments)
-    return replace(plan, spans=tuple(spans))
+    return plan.of_spans(tuple(spans))
 
 
 def read_fields(snapshot: Snapshot, fields: Schema, batch_size: int = BATCH_ROWS) -> ScanPlan:
@@ -210,7 +212,7 @@ def scan_fragment(snapshot: Snapshot, plan: ScanPlan) -> Callable[[Fragment], Ba
     """
 
     def read(span: Span) -> list[pa.RecordBatch]:
-        table = scan_table(snapshot, replace(plan, spans=(span,)))
+        table = scan_table(snapshot, plan.of_spans((span,)))
         sizer.observe(span.stop - span.start, table.nbytes)
         return list(fitting_batches(table, table.schema))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.combine_chunks import combine_chunks, with_joined_chunks
-from lance_core.dataset.read.projection import META_COLUMNS
+from lance_core.dataset.read.columns.projection import META_COLUMNS
 from lance_core.dataset.read.scan import scan_table
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot

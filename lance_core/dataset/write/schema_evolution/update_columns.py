@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lance_core.dataset.read.live_rows import offsets_of
-from lance_core.dataset.read.projection import META_COLUMNS
+from lance_core.dataset.read.columns.projection import META_COLUMNS
+from lance_core.dataset.read.fragments.live_rows import offsets_of
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot

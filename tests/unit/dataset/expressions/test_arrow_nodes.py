@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from lance_core.dataset.expressions.arrow_nodes import node_of
-from lance_core.dataset.read.prefilter.search_text import conditions_text
+from lance_core.dataset.read.sources.prefilter.search_text import conditions_text
 
 LONG, ODD = "n" * 300, "a'\nend: 'equal"
 SCHEMA = pa.schema(

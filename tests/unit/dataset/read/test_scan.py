@@ -14,8 +14,9 @@ import pytest
 import lance_core as lance
 from lance_core.dataset import ColumnOrdering
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
-from lance_core.dataset.read import scan, scan_window
-from lance_core.dataset.read.window_sizing import WindowSizer
+from lance_core.dataset.read import scan
+from lance_core.dataset.read.steps import early
+from lance_core.dataset.read.windows.window_sizing import WindowSizer
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
 from tests.table_surgery import delete_rows
@@ -168,13 +169,13 @@ def test_a_filter_can_use_meta_columns_that_are_not_returned(sample: Sample) -> 
 def reads_of(dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """A log that each reading of a column adds its name and number of rows to."""
     log: list[tuple[str, int]] = []
-    real = scan_window.read_rows
+    real = early.read_rows
 
     def logged(snapshot: Any, fragment: Any, fields: Any, meta: Any, rows: Any) -> pa.Table:
         log.extend((field.name, len(rows)) for field in fields)
         return real(snapshot, fragment, fields, meta, rows)
 
-    monkeypatch.setattr(scan_window, "read_rows", logged)
+    monkeypatch.setattr(early, "read_rows", logged)
     return log
 
 

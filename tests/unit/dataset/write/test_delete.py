@@ -22,7 +22,7 @@ from lance_core._pb import table_pb2
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.dataset.read import fragment_run
+from lance_core.dataset.read.windows import join_fragments
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write import discard_on_failure as discarding
@@ -153,7 +153,7 @@ def test_rows_of_many_small_fragments_are_found_at_once(
     expected = dataset.to_table(filter="d = '5' OR d IS NULL OR d = 'x'")["i"].to_pylist()
     assert len(expected) == 30
     for limit in ("FIRST_FRAGMENTS", "MAX_FRAGMENTS"):
-        monkeypatch.setattr(fragment_run, limit, 3)
+        monkeypatch.setattr(join_fragments, limit, 3)
     where = "d = '5' OR d IS NULL OR d = 'x'"
     assert dataset.count_rows(where) == len(expected)
     assert dataset.delete(where) == {"num_deleted_rows": len(expected)}

@@ -13,7 +13,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.maintenance.compaction import reuse
-from lance_core.dataset.read.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
 from lance_core.errors import (
     CommitFileMissingError,
     CommitUnknownError,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lance_core.dataset.read.fragment_reuse import fragment_reuse
+from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
 from lance_core.errors import RetryableCommitConflictError
 from lance_core.optimize import Compaction
 from tests.each_case import each_case

@@ -10,8 +10,8 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.maintenance.compaction import reuse
-from lance_core.dataset.read.prefilter.usable_indices import usable_indices
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices
 from lance_core.dataset.snapshot.snapshot import HasSnapshot
 from lance_core.errors import InvalidInputError, RetryableCommitConflictError
 from lance_core.optimize import Compaction

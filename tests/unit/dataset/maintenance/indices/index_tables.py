@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import lance_core as lance
-from lance_core.dataset.read.stored_indices import indices_of, open_index, spec_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of, open_index, spec_of
 from lance_core.index.queries import IndexQuery, IsIn
 
 KIND = "sorted_hash"

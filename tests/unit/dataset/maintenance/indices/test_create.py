@@ -11,7 +11,7 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.maintenance.indices.create import reported
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
 from lance_core.errors import (
     ColumnNotFoundError,
     CommitConflictError,

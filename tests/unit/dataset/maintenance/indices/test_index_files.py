@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import lance_core as lance
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
 from lance_core.indices import IndexConfig
 
 

@@ -139,7 +139,7 @@ def _without_type(dataset: lance_core.LanceDataset) -> None:
     """Replace the index by one with the details that pylance writes."""
     from dataclasses import replace
 
-    from lance_core.dataset.read.stored_indices import indices_of
+    from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
     from lance_core.dataset.write.commit_change import commit_change
     from lance_core.table.indices.index_metadata import IndexDetails
     from lance_core.table.transactions.operations import CreateIndex

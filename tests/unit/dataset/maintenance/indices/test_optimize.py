@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
 from lance_core.dataset.values.index import Index
 from lance_core.dataset.values.operations import LanceOperation
 from lance_core.errors import IndexWarning, InvalidInputError, InvalidTypeError, LanceError

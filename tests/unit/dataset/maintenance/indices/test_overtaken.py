@@ -17,7 +17,7 @@ import pytest
 import lance_core as lance
 from lance_core.dataset.maintenance.indices import optimize, valid_segments
 from lance_core.dataset.maintenance.indices.segments import SegmentWriter
-from lance_core.dataset.read.stored_indices import indices_of
+from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of
 from lance_core.errors import (
     CommitConflictError,
     IndexWarning,

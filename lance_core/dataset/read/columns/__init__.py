@@ -1,0 +1,1 @@
+"""The columns of a read, and what is known of their bytes."""

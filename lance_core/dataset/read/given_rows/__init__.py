@@ -1,0 +1,1 @@
+"""Rows that the caller names by position, id or address."""

@@ -1,0 +1,89 @@
+"""Read given rows of many fragments as a stream, to write them again with other values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.concurrency.pools import in_order
+from lance_core.dataset.read.fragments.blob_sizes import blob_sizes, described_blobs, size_cuts
+from lance_core.dataset.read.fragments.fragment_reader import read_rows
+from lance_core.dataset.read.steps.early import DENSE
+from lance_core.dataset.read.windows.blob_windows import SIZED_ROWS
+from lance_core.dataset.read.windows.read_ahead import windows_ahead
+from lance_core.dataset.read.windows.window_sizing import STREAM_WINDOW_BYTES, late_sizer
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.take import filter_rows
+from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, packed_rows
+from lance_core.schema import Field
+from lance_core.table.fragments.deletion import RowOffsets
+from lance_core.table.fragments.fragment import Fragment
+
+MAX_ROWS = 1 << 17
+"""Maximum rows of a table of the stream."""
+
+
+class _Piece(NamedTuple):
+    """Ascending physical offsets of a fragment, to be read at once."""
+
+    fragment: Fragment
+    offsets: Int64Array
+
+
+def read_chosen(
+    snapshot: Snapshot, fields: Sequence[Field], rows: Mapping[int, RowOffsets]
+) -> Iterator[pa.Table]:
+    """The ``fields`` of ``rows`` (ascending physical offsets by fragment id), in their order.
+
+    Each table has rows of one fragment. Memory is bounded by a few tables of at most `MAX_ROWS`
+    rows and about `STREAM_WINDOW_BYTES`, or of one larger row.
+    """
+    fields = tuple(fields)
+    described = described_blobs(snapshot, fields)
+    sizer = late_sizer(fields, SIZED_ROWS if described else MAX_ROWS)
+
+    def pieces() -> Iterator[_Piece]:
+        for fragment_id, offsets in rows.items():
+            fragment, start = snapshot.fragment(fragment_id), 0
+            while start < len(offsets):
+                part = offsets[start : start + sizer.rows].astype(np.int64)
+                start += len(part)
+                yield from _cut(snapshot, _Piece(fragment, part), described)
+
+    def read(piece: _Piece) -> pa.Table:
+        table = _read(snapshot, fields, piece, is_sparse=bool(described))
+        sizer.observe(table.num_rows, table.nbytes)
+        return table
+
+    ahead = windows_ahead(snapshot, is_stream=True)
+    return in_order(read, pieces(), ahead, is_io_bound=snapshot.is_io_bound)
+
+
+def _cut(snapshot: Snapshot, piece: _Piece, described: tuple[Field, ...]) -> Iterator[_Piece]:
+    """The rows of ``piece`` in pieces whose blobs are not too large."""
+    if not described:
+        yield piece
+        return
+    sizes = blob_sizes(snapshot, piece.fragment, described, packed_rows(piece.offsets))
+    for first, stop in size_cuts(sizes, STREAM_WINDOW_BYTES):
+        yield _Piece(piece.fragment, piece.offsets[first:stop])
+
+
+def _read(
+    snapshot: Snapshot, fields: tuple[Field, ...], piece: _Piece, is_sparse: bool
+) -> pa.Table:
+    """The rows of ``piece``; for dense rows (`DENSE`), decodes all rows and then filters."""
+    rows = packed_rows(piece.offsets)
+    if is_sparse or not isinstance(rows, RowIndices):
+        return read_rows(snapshot, piece.fragment, fields, (), rows)
+    first, stop = rows.first, rows.last + 1
+    if len(rows) * DENSE < stop - first:
+        return read_rows(snapshot, piece.fragment, fields, (), rows)
+    whole = read_rows(snapshot, piece.fragment, fields, (), RowRange(first, stop))
+    keep = np.zeros(stop - first, bool)
+    keep[rows.values - first] = True
+    return filter_rows(whole, from_numpy(keep))

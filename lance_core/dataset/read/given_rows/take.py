@@ -1,0 +1,134 @@
+"""Random access: rows by position, in the requested order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from lance_core.concurrency.pools import IO_THREADS, in_order
+from lance_core.dataset.expressions.zero_column_tables import zero_column_table
+from lance_core.dataset.read.columns.projection import Columns, Projection, select, select_pruned
+from lance_core.dataset.read.fragments import run_reader
+from lance_core.dataset.read.fragments.fragment_reader import read_rows
+from lance_core.dataset.read.fragments.live_rows import offsets_of
+from lance_core.dataset.read.fragments.span import FragmentOrRun
+from lance_core.dataset.read.sources.row_positions import (
+    FragmentPositions,
+    Indices,
+    Int64Array,
+    as_indices,
+    by_position,
+    check_below,
+    distinct,
+    runs,
+)
+from lance_core.dataset.read.windows.join_fragments import rows_in_runs
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.ordered_rows import OrderedRows
+from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.decoding import RowIndices
+from lance_core.schema.empty_arrays import empty_table
+from lance_core.table.fragments.fragment import Fragment
+
+READ_AHEAD = 8
+"""Fragments that are read concurrently from a local store."""
+
+MANY_ROWS = 1 << 15
+"""Minimum number of rows for which decoding in threads is faster than in one thread."""
+
+
+_all_columns: WeakKeyDictionary[Snapshot, Projection] = WeakKeyDictionary()
+"""A cache: the projection of all columns, by snapshot."""
+
+
+def columns_of(snapshot: Snapshot, columns: Columns) -> Projection:
+    """The projection of a take of ``columns``; see `select_pruned`."""
+    if columns is None:
+        found = _all_columns.get(snapshot)
+        if found is None:
+            found = _all_columns[snapshot] = select(snapshot.schema_with_descriptions, None)
+        return found
+    return select_pruned(snapshot.schema_with_descriptions, columns)
+
+
+def take(snapshot: Snapshot, indices: Indices, projection: Projection) -> pa.Table:
+    """Live rows by their position in the table (from 0); a repeated index repeats the row."""
+    rows, order = distinct(as_indices(indices))
+    check_below(snapshot.num_rows, rows, "the table")
+    return gather(snapshot, list(by_position(snapshot, rows)), order, projection)
+
+
+def take_in_fragment(
+    snapshot: Snapshot, fragment: Fragment, indices: Indices, projection: Projection
+) -> pa.Table:
+    """Live rows by their position in one fragment (from 0)."""
+    rows, order = distinct(as_indices(indices))
+    check_below(snapshot.live_rows(fragment), rows, f"fragment {fragment.id}")
+    picks = [FragmentPositions(fragment, offsets_of(snapshot, fragment, rows))] if len(rows) else []
+    return gather(snapshot, picks, order, projection)
+
+
+def take_addresses(snapshot: Snapshot, addresses: Int64Array, projection: Projection) -> pa.Table:
+    """Rows by row address; the caller guarantees that they exist."""
+    rows, order = distinct(addresses)
+    picks = [
+        FragmentPositions(snapshot.fragment(fragment_id), part & 0xFFFFFFFF)
+        for fragment_id, part in runs(rows >> 32, rows)
+    ]
+    return gather(snapshot, picks, order, projection)
+
+
+def gather(
+    snapshot: Snapshot,
+    picks: Sequence[FragmentPositions],
+    order: Int64Array | None,
+    projection: Projection,
+) -> pa.Table:
+    """The rows of ``picks``, one after another; ``order`` has the index of each returned row."""
+    sequence = order if len(picks) == 1 else None
+    fields, meta = projection.fields, projection.meta
+
+    def read(some: tuple[FragmentOrRun, Int64Array]) -> pa.Table:
+        source, rows = some[0], RowIndices(some[1])
+        if sequence is None or not isinstance(source, Fragment):
+            return run_reader.read_rows(snapshot, source, fields, meta, rows)
+        return read_rows(snapshot, source, fields, meta, OrderedRows(rows, sequence))
+
+    if not projection.outputs:
+        found = sum(len(pick.offsets) for pick in picks)
+        return zero_column_table(found if order is None else len(order), projection.schema)
+    rows = [(pick.fragment, pick.offsets) for pick in picks]
+    parts = rows_in_runs(snapshot, rows, fields)
+    if _waits(snapshot, picks):
+        is_io_bound = snapshot.is_io_bound
+        tables = list(
+            in_order(
+                read, parts, IO_THREADS if is_io_bound else READ_AHEAD, is_io_bound=is_io_bound
+            )
+        )
+    else:
+        tables = list(map(read, parts))
+    if not tables:
+        return empty_table(projection.schema)
+    table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+    if order is not None and sequence is None:
+        some = table.num_columns > 0
+        table = take_rows(table, from_numpy(order)) if some else zero_column_table(len(order))
+    return projection.apply(table)
+
+
+def _waits(snapshot: Snapshot, picks: Sequence[FragmentPositions]) -> bool:
+    """True if reading fragments in threads is faster than one after another.
+
+    A read of few rows from memory mostly consists of planning in Python, which does not scale with
+    threads.
+    """
+    if len(picks) < 2:
+        return False
+    if sum(len(pick.offsets) for pick in picks) >= MANY_ROWS:
+        return True
+    bases = {file.base_id for pick in picks for file in pick.fragment.files}
+    return not all(snapshot.store_of(snapshot.base(base)).has_views for base in bases)

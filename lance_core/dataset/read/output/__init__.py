@@ -1,0 +1,1 @@
+"""What a scan returns: batches, in an order."""

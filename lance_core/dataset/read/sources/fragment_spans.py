@@ -1,0 +1,202 @@
+"""The spans of whole fragments: created on access for a table, which may have many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
+
+import numpy as np
+
+from lance_core.dataset.read.fragments.live_rows import count_live, offsets_of
+from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.snapshot.snapshot import MAX_FRAGMENT_ROWS, Snapshot
+from lance_core.encodings.decoding import RowRange
+from lance_core.lazy_dataclass import dataclass
+from lance_core.table.fragments.fragment import Fragment
+from lance_core.table.fragments.fragment_counts import Count, FragmentCounts
+from lance_core.table.fragments.fragment_list import FEW_FRAGMENTS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FragmentSpans(Sequence[Span]):
+    """The rows of consecutive fragments of ``snapshot``, whose manifest records their rows.
+
+    ``first`` and ``stop``: the positions of the first fragment and after the last one.
+    ``start_row``: the first row in the first fragment. ``stop_row``: the row after the last one in
+    the last fragment, None for all its rows.
+    """
+
+    snapshot: Snapshot
+    first: int
+    stop: int
+    start_row: int = 0
+    stop_row: int | None = None
+
+    def __len__(self) -> int:
+        return self.stop - self.first
+
+    @overload
+    def __getitem__(self, index: int) -> Span: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Span, ...]: ...
+    def __getitem__(self, index: int | slice) -> Span | tuple[Span, ...]:
+        places = range(self.first, self.stop)[index]
+        fragments = self.snapshot.manifest.fragments
+        if isinstance(places, range):
+            return tuple(self._span(place, fragments[place]) for place in places)
+        return self._span(places, fragments[places])
+
+    def __iter__(self) -> Iterator[Span]:
+        fragments = self.snapshot.manifest.fragments.between(self.first, self.stop)
+        return map(self._span, range(self.first, self.stop), fragments)
+
+    def _span(self, place: int, fragment: Fragment) -> Span:
+        stop = self.stop_row if place == self.stop - 1 else None
+        if stop is None:
+            stop = self.snapshot.physical_rows(fragment)
+        return Span(fragment, self.start_row if place == self.first else 0, stop)
+
+    @property
+    def counts(self) -> FragmentCounts:
+        """The counts of the fragments, including rows that are not in the spans."""
+        return self.snapshot.manifest.fragments.counts_between(self.first, self.stop)
+
+    def cut(self, skip: int, limit: int | None, with_deleted: bool) -> Sequence[Span] | None:
+        """The spans without their first ``skip`` rows, and without rows after the next ``limit``.
+
+        Counts live rows, or with ``with_deleted`` all rows. Returns None if the manifest does not
+        record the deleted rows.
+        """
+        rows = self.counts.physical_rows if with_deleted else self.counts.live_rows
+        if rows is None or not len(self):
+            return None
+        rows = rows.copy()
+        if self.start_row:
+            rows[0] = _count(self.snapshot, self[0], with_deleted)
+        if self.stop_row is not None:
+            rows[-1] = _count(self.snapshot, self[-1], with_deleted)
+        ends = np.cumsum(rows)
+        stop = int(ends[-1]) if limit is None else min(int(ends[-1]), skip + limit)
+        if skip >= stop:
+            return ()
+        first = int(np.searchsorted(ends, skip, "right"))
+        last = int(np.searchsorted(ends, stop))
+        skip, stop = skip - int((ends - rows)[first]), stop - int((ends - rows)[last])
+        if first == last:
+            return (_part(self.snapshot, self[first], skip, stop, with_deleted),)
+        start = _part(self.snapshot, self[first], skip, int(rows[first]), with_deleted).start
+        end = _part(self.snapshot, self[last], 0, stop, with_deleted).stop
+        places = self.first + first, self.first + last + 1
+        return FragmentSpans(self.snapshot, *places, start, end)
+
+
+def all_spans(snapshot: Snapshot) -> Sequence[Span]:
+    """The spans of all rows of the table."""
+    fragments = snapshot.manifest.fragments
+    if _are_usual(fragments.counts):
+        return FragmentSpans(snapshot, 0, len(fragments))
+    return tuple(Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment in fragments)
+
+
+def _are_usual(counts: FragmentCounts) -> bool:
+    """True if the manifest records the rows of all fragments, and they are possible."""
+    rows = counts.physical_rows
+    return bool(rows.all() and rows.max(initial=0) <= MAX_FRAGMENT_ROWS)
+
+
+def first_spans(snapshot: Snapshot, num_rows: int, with_deleted: bool) -> FragmentSpans | None:
+    """The spans of the first fragments, which have ``num_rows`` live rows or more.
+
+    With ``with_deleted`` all rows count. None if the table has as few rows, or if it takes more
+    than a few fragments or their deletion files to know.
+    """
+    fragments = snapshot.manifest.fragments
+    if len(fragments) <= FEW_FRAGMENTS:
+        return None
+    counts = fragments.counts_between(0, FEW_FRAGMENTS)
+    rows = counts.physical_rows if with_deleted else counts.live_rows
+    if rows is None or not _are_usual(counts):
+        return None
+    stop = int(np.searchsorted(np.cumsum(rows), num_rows)) + 1
+    return FragmentSpans(snapshot, 0, stop) if stop <= len(rows) else None
+
+
+def num_rows(spans: Sequence[Span]) -> int:
+    """The number of physical rows in ``spans``."""
+    if not isinstance(spans, FragmentSpans):
+        return sum(span.num_rows for span in spans)
+    counts = spans.counts
+    last = int(counts.physical_rows[-1]) if spans.stop_row is not None else 0
+    return counts.totals()[Count.PHYSICAL_ROWS] - spans.start_row - last + (spans.stop_row or 0)
+
+
+def stored_bytes(spans: Sequence[Span]) -> int:
+    """The total bytes of the data files of all fragments in ``spans``."""
+    if isinstance(spans, FragmentSpans):
+        return spans.counts.totals()[Count.DATA_BYTES]
+    return sum(
+        file.file_size_bytes or 0
+        for fragment in {span.fragment.id: span.fragment for span in spans}.values()
+        for file in fragment.files
+    )
+
+
+def ends_of(spans: Sequence[Span]) -> Callable[[Span], bool]:
+    """A function that returns True for a part of a span that has the last rows of the span."""
+    if not isinstance(spans, FragmentSpans):
+        ends = {(span.fragment.id, span.stop) for span in spans}
+        return lambda part: (part.fragment.id, part.stop) in ends
+    if spans.stop_row is None:
+        return lambda part: part.stop == part.fragment.physical_rows
+    last = spans[-1].fragment.id, spans.stop_row
+    return lambda part: (
+        part.stop == part.fragment.physical_rows or (part.fragment.id, part.stop) == last
+    )
+
+
+def cut_spans(
+    snapshot: Snapshot, spans: Sequence[Span], skip: int, limit: int | None, with_deleted: bool
+) -> Sequence[Span]:
+    """``spans`` without their first ``skip`` rows, and without rows after the next ``limit``.
+
+    Counts live rows, or with ``with_deleted`` all rows.
+    """
+    if isinstance(spans, FragmentSpans):
+        cut = spans.cut(skip, limit, with_deleted)
+        if cut is not None:
+            return cut
+    return tuple(_each_cut(snapshot, spans, skip, limit, with_deleted))
+
+
+def _each_cut(
+    snapshot: Snapshot, spans: Sequence[Span], skip: int, left: int | None, with_deleted: bool
+) -> Iterator[Span]:
+    """The parts of the spans, one after the other; see `cut_spans`."""
+    for span in spans:
+        rows = _count(snapshot, span, with_deleted)
+        if skip >= rows:
+            skip -= rows
+            continue
+        if left == 0:
+            return
+        stop = rows if left is None else min(rows, skip + left)
+        yield _part(snapshot, span, skip, stop, with_deleted)
+        left = None if left is None else left - (stop - skip)
+        skip = 0
+
+
+def _count(snapshot: Snapshot, span: Span, with_deleted: bool) -> int:
+    """The number of live rows in ``span``, or of all rows."""
+    if with_deleted:
+        return span.stop - span.start
+    return count_live(snapshot, span.fragment, RowRange(span.start, span.stop))
+
+
+def _part(snapshot: Snapshot, span: Span, first: int, stop: int, with_deleted: bool) -> Span:
+    """``span`` from its row ``first`` to its row ``stop`` (exclusive), counted as by `_count`."""
+    if with_deleted:
+        return Span(span.fragment, span.start + first, span.start + stop)
+    before = count_live(snapshot, span.fragment, RowRange(0, span.start))
+    ends = np.array([before + first, before + stop - 1])
+    start, last = offsets_of(snapshot, span.fragment, ends).tolist()
+    return Span(span.fragment, start, last + 1)

@@ -1,0 +1,151 @@
+"""The places of rows in the table, by address or id; see `RowIdIndex` for places."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.concurrency.lru_cache import LruCache
+from lance_core.concurrency.pools import IO_THREADS, in_order
+from lance_core.dataset.read.fragments.meta_columns import row_ids
+from lance_core.dataset.read.sources.row_positions import (
+    FragmentPositions,
+    Int64Array,
+    distinct,
+    runs,
+)
+from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.errors import InvalidInputError
+from lance_core.table.row_ids.row_id_index import OFFSET_BITS, LayeredIndex
+
+
+class Selector(enum.Enum):
+    """The meaning of a number that selects a row."""
+
+    INDICES = "indices"
+    """The row's position among the live rows of the table."""
+    ADDRESSES = "addresses"
+    """The row address: ``fragment id << 32 | offset in the fragment``."""
+    IDS = "ids"
+    """The row's ``_rowid``: the address, unless the table has stable row ids."""
+
+
+def places_with(
+    snapshot: Snapshot, selector: Selector, numbers: npt.NDArray[np.uint64]
+) -> Int64Array:
+    """The places of all rows with one of these ids or addresses, including deleted rows."""
+    if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
+        candidates = row_id_index(snapshot).candidates(np.sort(numbers))
+        return candidates[candidates >= 0]
+    fragments = (numbers >> np.uint64(OFFSET_BITS)).tolist()
+    positions = np.array([snapshot.fragment_positions.get(id_, -1) for id_ in fragments], np.int64)
+    places = (positions << OFFSET_BITS) + (numbers & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    return places[positions >= 0]
+
+
+def live_places(snapshot: Snapshot, ids: npt.NDArray[np.uint64]) -> Int64Array:
+    """The place (see `RowIdIndex`) of the live row with each of these stable ids, -1 for none."""
+    wanted, order = np.unique(ids, return_inverse=True)
+    found: Int64Array = _live_places(snapshot, row_id_index(snapshot).candidates(wanted))[order]
+    return found
+
+
+def places_of(
+    snapshot: Snapshot, selector: Selector, wanted: Int64Array, ignore_deletions: bool = False
+) -> Int64Array:
+    """The place (see `RowIdIndex`) of each row; -1 for a stable row id that no live row has."""
+    if selector is Selector.IDS and snapshot.manifest.uses_stable_row_ids:
+        ids, order = distinct(wanted)
+        candidates = row_id_index(snapshot).candidates(ids.astype(np.uint64))
+        if ignore_deletions:  # the newest row with an id is the live one
+            found: Int64Array = candidates.max(axis=0, initial=-1)
+        else:
+            found = _live_places(snapshot, candidates)
+        return found if order is None else found[order]
+    fragments, which = np.unique(wanted >> OFFSET_BITS, return_inverse=True)
+    positions = [snapshot.fragment_positions.get(id_, -1) for id_ in fragments.tolist()]
+    places: Int64Array = np.array(positions, np.int64)[which]
+    if (places < 0).any():
+        raise InvalidInputError(f"there is no row at address {wanted[places < 0][0]}")
+    return (places << OFFSET_BITS) + (wanted & 0xFFFFFFFF)
+
+
+def _live_places(snapshot: Snapshot, candidates: npt.NDArray[np.int64]) -> Int64Array:
+    """In each column, the place of a row that is not deleted, -1 for none.
+
+    Looks at newer fragments first. The live row of an id is mostly in the newest one, so deletion
+    files of older ones need not be read.
+    """
+    result = np.full(candidates.shape[1], -1, np.int64)
+    left = np.arange(candidates.shape[1])
+    while len(left):
+        newest = candidates[:, left].max(axis=0, initial=-1)
+        numbers, order = distinct(newest[newest >= 0])
+        masks = are_live(snapshot, list(by_place(snapshot, numbers)))
+        is_live = np.concatenate([np.empty(0, np.bool_), *masks])
+        is_live = is_live if order is None else is_live[order]
+        left, newest = left[newest >= 0], newest[newest >= 0]
+        result[left[is_live]] = newest[is_live]
+        left, newest = left[~is_live], newest[~is_live]
+        deleted = candidates[:, left]
+        deleted[deleted == newest] = -1
+        candidates[:, left] = deleted
+    return result
+
+
+def by_place(snapshot: Snapshot, places: Int64Array) -> Iterator[FragmentPositions]:
+    """The rows at ascending places, by fragment. Raises `InvalidInputError` behind a fragment."""
+    for position, part in runs(places >> OFFSET_BITS, places):
+        fragment = snapshot.manifest.fragments[position]
+        offsets = part & 0xFFFFFFFF
+        count = snapshot.physical_rows(fragment)
+        if offsets[-1] >= count:
+            raise InvalidInputError(
+                f"row {offsets[-1]} does not exist: fragment {fragment.id} has {count} rows"
+            )
+        yield FragmentPositions(fragment, offsets)
+
+
+def are_live(snapshot: Snapshot, picks: Sequence[FragmentPositions]) -> list[npt.NDArray[np.bool_]]:
+    """For each of the ``picks``, which of its rows are not deleted."""
+
+    def is_live(pick: FragmentPositions) -> npt.NDArray[np.bool_]:
+        deleted = snapshot.deleted_offsets(pick.fragment)
+        if deleted is None or not len(deleted):
+            return np.ones(len(pick.offsets), np.bool_)
+        nearest = np.minimum(np.searchsorted(deleted, pick.offsets), len(deleted) - 1)
+        return np.not_equal(deleted[nearest], pick.offsets)
+
+    if not snapshot.is_io_bound:
+        return list(map(is_live, picks))
+    return list(in_order(is_live, picks, IO_THREADS, is_io_bound=True))
+
+
+MAX_INDEX_BYTES = 256 << 20
+"""Maximum bytes of cached indices of row ids in this process."""
+
+_Key = tuple[str, str | None, int, int | None, str]
+row_id_indices: LruCache[_Key, LayeredIndex] = LruCache(
+    MAX_INDEX_BYTES, lambda index: index.nbytes, made_once=True
+)
+"""The indices of the versions in which rows were last taken by id."""
+
+
+def row_id_index(snapshot: Snapshot) -> LayeredIndex:
+    """The index of the stable row ids of this version; tables that are opened again share it."""
+    manifest = snapshot.manifest
+    key = (
+        snapshot.root.base_uri,
+        manifest.branch,
+        manifest.version,
+        manifest.timestamp_ns,
+        manifest.transaction_file,
+    )
+    return row_id_indices.get(key, lambda: _build_index(snapshot))
+
+
+def _build_index(snapshot: Snapshot) -> LayeredIndex:
+    return LayeredIndex.of([row_ids(snapshot, one) for one in snapshot.manifest.fragments])

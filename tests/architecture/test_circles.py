@@ -1,0 +1,79 @@
+"""No module of the library imports, at whatever time, a module that imports it.
+
+Counted are all imports: at the top of a module, in functions, for types only, and on demand by
+`lazy_module`. Modules that import each other can only be read, and tested, as one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tests.architecture.test_modules import ROOT
+
+PACKAGE = ROOT / "lance_core"
+
+FACADES = {
+    "dataset",
+    "delta",
+    "fragment",
+    "history_methods",
+    "read_methods",
+    "scanner",
+    "sql_query",
+}
+CIRCLES = {frozenset(f"lance_core.dataset.{name}" for name in FACADES)}
+"""What is left: the classes that users hold, whose methods return each other."""
+
+
+def modules() -> dict[str, Path]:
+    """All modules by name, without generated code."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if "_pb" not in parts:
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(path: Path, known: Iterable[str]) -> set[str]:
+    """The modules of the library that a module imports in any way."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            found.update(full if full in known else node.module for full in names.values())
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy_module":
+            found.update(str(one.value) for one in node.args if isinstance(one, ast.Constant))
+    return found.intersection(known)
+
+
+def circles(imports: Mapping[str, set[str]]) -> set[frozenset[str]]:
+    """The groups of modules that import each other, directly or through others."""
+    reached: dict[str, set[str]] = {}
+    for name in imports:
+        waiting, seen = [name], set[str]()
+        while waiting:
+            for other in imports[waiting.pop()] - seen:
+                seen.add(other)
+                waiting.append(other)
+        reached[name] = seen
+    return {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in imports
+        if name in reached[name]
+    }
+
+
+def test_circles_of_imports_are_seen() -> None:
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": {"e"}, "e": {"d"}, "f": {"f"}}
+    assert circles(imports) == {frozenset("bc"), frozenset("de"), frozenset("f")}
+
+
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    found = modules()
+    assert len(found) > 500
+    assert circles({name: imported(path, found) for name, path in found.items()}) == CIRCLES
