@@ -1,4 +1,4 @@
-"""The built-in plugin: stores, handlers, encodings, file versions and kernels.
+"""The built-in plugin: stores, handlers, encodings, file versions, kernels, and SQL functions.
 
 They use the same hooks as all other plugins.
 """
@@ -16,6 +16,7 @@ from lance_core.encodings.kernels import NUMPY_KERNELS, KernelSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.v2_1.codecs import builtin as codecs
 from lance_core.encodings.version import FORMAT_VERSIONS, FileVersionSpec
+from lance_core.function_spec import SqlFunctionSpec
 from lance_core.hookspecs.hooks import hookimpl
 from lance_core.store import memory
 from lance_core.store.local import store as local
@@ -85,3 +86,37 @@ def lance_file_versions() -> Iterable[FileVersionSpec]:
 def lance_kernels() -> Iterable[KernelSpec]:
     """Implementations of all inner loops with numpy and Arrow."""
     return [NUMPY_KERNELS]
+
+
+_OPERATORS = "lance_core.dataset.expressions.sql.operators"
+
+
+@hookimpl
+def lance_sql_functions() -> Iterable[SqlFunctionSpec]:
+    """The functions that SQL defines by CASE, and regexp_like, which is the operator ``~``."""
+    return [
+        SqlFunctionSpec(
+            name="coalesce",
+            plan=f"{_OPERATORS}.conditional:coalesce",
+            parameters="any, ...",
+            summary="The first value that is not NULL.",
+            group="any type",
+            infers_nullable=True,
+        ),
+        SqlFunctionSpec(
+            name="nullif",
+            plan=f"{_OPERATORS}.conditional:nullif",
+            parameters="any, any",
+            summary="NULL where both values are equal, else the first.",
+            group="any type",
+        ),
+        SqlFunctionSpec(
+            name="regexp_like",
+            plan=f"{_OPERATORS}.regexp:regexp_like",
+            parameters="text, text*, [text]",
+            summary="True if the text contains a match of the pattern. Flags: `i`, `s`, `m`, `U`,"
+            " `x`.",
+            group="text",
+            infers_nullable=True,
+        ),
+    ]

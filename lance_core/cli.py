@@ -125,6 +125,13 @@ def _check_lines(options: argparse.Namespace) -> Iterator[str]:
             problem = problem_of(spec)
             problems += problem is not None
             yield f"factory of {spec.name} ({plugin.source.name}): {problem or 'can be called'}"
+        answers = {spec.name: problem_of(spec) for spec in plugin.sql_functions}
+        failing = {name: problem for name, problem in answers.items() if problem is not None}
+        problems += len(failing)
+        for name, problem in failing.items():
+            yield f"SQL function {name} ({plugin.source.name}): {problem}"
+        if answers and not failing:
+            yield f"SQL functions ({plugin.source.name}): can be planned"
     storage_options = _storage_options(options)
     for url in map(parse_uri, options.check):
         try:
@@ -148,6 +155,8 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
         yield f"  manifest store {manifest_store.name}: +{manifest_store.url_suffix}://"
     for index_type in plugin.index_types:
         yield f"  index type {index_type.name}"
+    if plugin.sql_functions:
+        yield f"  SQL functions: {', '.join(sorted(spec.name for spec in plugin.sql_functions))}"
     if plugin.file_versions:
         yield f"  file versions: {', '.join(spec.version.value for spec in plugin.file_versions)}"
     if plugin.encodings:

@@ -3,7 +3,7 @@
 A table stands between two comments, ``<!-- sql: NAME -->`` and ``<!-- end -->``; the text around
 the tables is written by hand.
 
-    python scripts/sql_page.py [--check]
+    python -m scripts.sql_page [--check]
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lance_core.dataset.expressions.sql import catalog, differences
-from lance_core.dataset.expressions.sql.functions.function import Function
-from lance_core.dataset.expressions.sql.functions.function_list import GROUPS
+from lance_core.builtin import lance_sql_functions
+from lance_core.hookspecs import SqlFunctionSpec
+from lance_core_functions.plugin import FUNCTIONS as OF_PLUGIN
+from scripts import sql_constructs, sql_differences
+
+FUNCTIONS: Sequence[SqlFunctionSpec] = (*lance_sql_functions(), *OF_PLUGIN)
+"""All functions of this repository, those of the core first."""
 
 PAGE = Path(__file__).parents[1] / "docs/reference/filters.md"
 TABLE = re.compile(r"(<!-- sql: (?P<name>[^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -43,38 +47,38 @@ def with_tables(text: str) -> str:
 
 
 def _functions() -> str:
+    groups: dict[str, list[SqlFunctionSpec]] = {function.group: [] for function in OF_PLUGIN}
+    for function in FUNCTIONS:
+        groups[function.group].append(function)
     return "\n\n".join(
         f"**{group[0].upper()}{group[1:]}**\n\n" + _table(("function", ""), map(_row, functions))
-        for group, functions in GROUPS.items()
+        for group, functions in groups.items()
     )
 
 
-def _row(function: Function) -> tuple[str, str]:
+def _row(function: SqlFunctionSpec) -> tuple[str, str]:
     summary = function.summary
     if function.aliases:
         summary += f" Also {', '.join(map(_code, function.aliases))}."
-    if function.is_engine:
-        summary += " Needs the extra `datafusion`."
-    written = "a || b" if function.name == "||" else function.signature
-    return _code(written), _escaped(summary)
+    return _code(function.signature), _escaped(summary)
 
 
-def _constructs(constructs: Sequence[catalog.Construct]) -> str:
+def _constructs(constructs: Sequence[sql_constructs.Construct]) -> str:
     rows = ((_signs(one), one.operands, _escaped(one.summary)) for one in constructs)
     return _table(("", "operands", ""), rows)
 
 
 def _casts() -> str:
-    rows = ((_signs(one), one.summary) for one in catalog.CASTS)
+    rows = ((_signs(one), one.summary) for one in sql_constructs.CASTS)
     return _table(("type", "result"), rows)
 
 
 def _differences() -> str:
-    rows = ((d.example, d.here, d.pylance, d.reason) for d in differences.DIFFERENCES)
+    rows = ((d.example, d.here, d.pylance, d.reason) for d in sql_differences.DIFFERENCES)
     return _table(("", "here", "pylance 14", "why"), rows)
 
 
-def _signs(construct: catalog.Construct) -> str:
+def _signs(construct: sql_constructs.Construct) -> str:
     return " ".join(map(_code, construct.signs))
 
 
@@ -96,8 +100,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 _TABLES: Mapping[str, Callable[[], str]] = {
     "functions": _functions,
-    "operators": lambda: _constructs(catalog.OPERATORS),
-    "literals": lambda: _constructs(catalog.LITERALS),
+    "operators": lambda: _constructs(sql_constructs.OPERATORS),
+    "literals": lambda: _constructs(sql_constructs.LITERALS),
     "casts": _casts,
     "differences": _differences,
 }

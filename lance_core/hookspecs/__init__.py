@@ -3,7 +3,8 @@
 A plugin imports nothing else of lance-core but `lance_core` and its public modules, such as
 `lance_core.errors`. The hooks, descriptors and most used names are here. Each kind of plugin has a
 module with everything that its author needs: `stores`, `commits`, `encodings`, `indices`,
-`file_versions` and `kernels`. All kinds share `options`, `concurrency`, `arrays` and `json_values`.
+`file_versions`, `kernels` and `functions`. All kinds share `options`, `concurrency`, `arrays` and
+`json_values`.
 A name is imported at its first use, and a module of the package imports what it has.
 
 A plugin is a module (or any object) with functions that have the names below and the decorator
@@ -38,6 +39,7 @@ from lance_core.hookspecs.hooks import (
     lance_kernels,
     lance_manifest_stores,
     lance_object_stores,
+    lance_sql_functions,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.registry import EncodingFamily, EncodingSpec
     from lance_core.encodings.version import FileVersionSpec
     from lance_core.file_version import FileVersion, NullableTypes, StorableTypes, VersionFacts
+    from lance_core.function_spec import SqlFunctionSpec
     from lance_core.index.spec import IndexTypeSpec
     from lance_core.store.base import (
         Buffers,
@@ -108,6 +111,7 @@ __all__ = [
     "PutMode",
     "Secret",
     "SpoolingWriter",
+    "SqlFunctionSpec",
     "StorableTypes",
     "StoreCapabilities",
     "StoreUrl",
@@ -125,6 +129,7 @@ __all__ = [
     "lance_kernels",
     "lance_manifest_stores",
     "lance_object_stores",
+    "lance_sql_functions",
     "plain",
     "slice_ranges",
 ]

@@ -1,14 +1,16 @@
 """Arrow arrays from buffers and numpy arrays, in the memory that a read may use.
 
-For authors of indices, kernels and file versions.
+For authors of indices, kernels, file versions and SQL functions.
 """
 
 from lance_core.encodings.arrow.coalesced_take import (
     MAX_OFFSET,
     Cuts,
     Places,
+    edges_of,
     span_ranges,
     span_take,
+    spans_index,
 )
 from lance_core.encodings.arrow.fixed_width import alignment, bits_from, has_fixed_width
 from lance_core.encodings.arrow.lists import Lists, list_arrays
@@ -25,7 +27,7 @@ from lance_core.encodings.arrow.strings import (
     variable_arrays,
 )
 from lance_core.encodings.arrow.structs import struct_arrays
-from lance_core.schema.empty_arrays import empty_array
+from lance_core.schema.empty_arrays import empty_array, empty_batch
 
 __all__ = [
     "MAX_OFFSET",
@@ -41,8 +43,10 @@ __all__ = [
     "allocate",
     "bits_from",
     "concat_arrays",
+    "edges_of",
     "empty",
     "empty_array",
+    "empty_batch",
     "from_numpy",
     "has_fixed_width",
     "is_text",
@@ -54,6 +58,7 @@ __all__ = [
     "reorder",
     "span_ranges",
     "span_take",
+    "spans_index",
     "struct_arrays",
     "variable_arrays",
 ]

@@ -19,6 +19,7 @@ HOMES = {
     "NullableTypes": "lance_core.file_version",
     "StorableTypes": "lance_core.file_version",
     "VersionFacts": "lance_core.file_version",
+    "SqlFunctionSpec": "lance_core.function_spec",
     "IndexTypeSpec": "lance_core.index.spec",
     "Buffers": "lance_core.store.base",
     "ByteRange": "lance_core.store.base",

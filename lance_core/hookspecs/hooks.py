@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.table import KernelSpec
     from lance_core.encodings.registry import EncodingSpec
     from lance_core.encodings.version import FileVersionSpec
+    from lance_core.function_spec import SqlFunctionSpec
     from lance_core.index.spec import IndexTypeSpec
     from lance_core.store.spec import ObjectStoreSpec
 
@@ -97,5 +98,15 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
 
     The factory returns an `lance_core.index.base.IndexType`, which builds, opens and merges
     indices. `lance_core.index` has what it works with: `queries` and `files`.
+    """
+    return ()
+
+
+@hookspec
+def lance_sql_functions() -> Iterable[SqlFunctionSpec]:
+    """Functions of SQL expressions, by name and by alias; the case does not matter.
+
+    The ``plan`` of a descriptor is imported at the first call of the function in an expression. It
+    is written with `lance_core.sql_functions`.
     """
     return ()

@@ -3,9 +3,28 @@
 For authors of indices and functions of JSON columns.
 """
 
-from lance_core.schema.json_members import CONTAINER, FALSE, NULL, TRUE, Members, members_of
-from lance_core.schema.json_path import field_names, follow, parse_path
-from lance_core.schema.json_values import are_int64, booleans, floats, integers, strings, texts
+from lance_core.schema.json_members import (
+    CONTAINER,
+    FALSE,
+    NULL,
+    TRUE,
+    Members,
+    element,
+    elements,
+    field,
+    lengths,
+    members_of,
+)
+from lance_core.schema.json_path import PathMatches, field_names, follow, parse_path
+from lance_core.schema.json_values import (
+    are_int64,
+    binary,
+    booleans,
+    floats,
+    integers,
+    strings,
+    texts,
+)
 
 __all__ = [
     "CONTAINER",
@@ -13,12 +32,18 @@ __all__ = [
     "NULL",
     "TRUE",
     "Members",
+    "PathMatches",
     "are_int64",
+    "binary",
     "booleans",
+    "element",
+    "elements",
+    "field",
     "field_names",
     "floats",
     "follow",
     "integers",
+    "lengths",
     "members_of",
     "parse_path",
     "strings",

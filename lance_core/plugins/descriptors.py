@@ -13,6 +13,7 @@ from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.encodings.version import FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.file_version import FileVersion, StorableTypes, VersionFacts
+from lance_core.function_spec import PARAMETER_TYPES, SqlFunctionSpec, malformed_parameter
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.plugin_calls import type_of
 from lance_core.store.base import StoreCapabilities
@@ -90,6 +91,13 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
             "an int from 0 on, or None",
             lambda value: value is None or (_is(int)(value) and value >= 0),
         ),
+    },
+    SqlFunctionSpec: {
+        "parameters": _TEXT,
+        "summary": _TEXT,
+        "aliases": ("a tuple of texts", _are_texts),
+        "group": _TEXT,
+        "infers_nullable": _BOOL,
     },
 }
 
@@ -229,6 +237,22 @@ def _check_index_type(spec: IndexTypeSpec) -> None:
     _check_factory(spec.factory, spec.name)
 
 
+def _check_function(spec: SqlFunctionSpec) -> None:
+    for name in spec.names:
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+            raise PluginLoadError(
+                f"{name!r} cannot be the name or one of the aliases of an SQL function: lower-case "
+                "letters, digits and '_'"
+            )
+    wrong = malformed_parameter(spec.parameters)
+    if wrong is not None:
+        raise PluginLoadError(
+            f"parameters of {spec.name!r} have {wrong!r}, which is none of the types "
+            f"{', '.join(PARAMETER_TYPES)}"
+        )
+    _check_factory(spec.plan, spec.name, "plan")
+
+
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
         raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
@@ -239,9 +263,9 @@ def _check_options(options: object, owner: str) -> None:
         raise PluginLoadError(f"options of {owner!r} are not a frozenset of names")
 
 
-def _check_factory(factory: object, owner: str) -> None:
+def _check_factory(factory: object, owner: str, what: str = "factory") -> None:
     if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
-        raise PluginLoadError(f"factory of {owner!r} is neither callable nor 'module:attribute'")
+        raise PluginLoadError(f"{what} of {owner!r} is neither callable nor 'module:attribute'")
 
 
 _CHECKS: dict[type, Callable[[Any], None]] = {
@@ -252,4 +276,5 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     FileVersionSpec: _check_file_version,
     KernelSpec: _check_kernels,
     IndexTypeSpec: _check_index_type,
+    SqlFunctionSpec: _check_function,
 }

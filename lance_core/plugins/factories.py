@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
+from lance_core.function_spec import SqlFunctionSpec
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.on_demand import lazy_module
 from lance_core.store.base import ObjectStore
@@ -65,8 +66,10 @@ def masked(text: str, url: StoreUrl, options: Mapping[str, str | Secret]) -> str
     return redacted(text, [*_secrets(url), *_secrets_of(options)])
 
 
-Spec: TypeAlias = ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec | IndexTypeSpec
-"""A descriptor with a factory."""
+Spec: TypeAlias = (
+    ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec | IndexTypeSpec | SqlFunctionSpec
+)
+"""A descriptor with a factory or, of a function, a planner."""
 
 
 def problem_of(spec: Spec) -> str | None:
@@ -74,20 +77,29 @@ def problem_of(spec: Spec) -> str | None:
 
     The factory is imported and its signature is checked; it is not called.
     """
-    arguments = {CommitHandlerSpec: 4, IndexTypeSpec: 0}.get(type(spec), 2)
+    path = spec.plan if isinstance(spec, SqlFunctionSpec) else spec.factory
     try:
-        factory = resolve_factory(spec.factory, repr(spec.name))
+        factory = resolve_factory(path, repr(spec.name))
     except PluginLoadError as error:
         return str(error)
     except Exception as error:
-        return f"{spec.factory!r} cannot be imported: {_shown(error, ())}"
-    try:
-        signature(factory).bind(*[None] * arguments)
-    except TypeError as error:
-        return f"it is called with {arguments} arguments: {error}"
-    except ValueError:
-        return None  # compiled code has no signature
+        return f"{path!r} cannot be imported: {_shown(error, ())}"
+    for count in _numbers_of_arguments(spec):
+        try:
+            signature(factory).bind(*[None] * count)
+        except TypeError as error:
+            return f"it is called with {count} arguments: {error}"
+        except ValueError:
+            return None  # compiled code has no signature
     return None
+
+
+def _numbers_of_arguments(spec: Spec) -> tuple[int, ...]:
+    """The numbers of arguments with which a factory is called; of those that vary, the extremes."""
+    if isinstance(spec, SqlFunctionSpec):
+        least, most, _ = spec.shape
+        return (least, least + 1 if most is None else most)
+    return ({CommitHandlerSpec: 4, IndexTypeSpec: 0}.get(type(spec), 2),)
 
 
 def _shown(error: Exception, secrets: Iterable[str]) -> str:

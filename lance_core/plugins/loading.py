@@ -12,6 +12,7 @@ from lance_core.encodings.kernels import KernelSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.version import FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.function_spec import SqlFunctionSpec
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugin_calls import type_of
@@ -78,6 +79,7 @@ class Contribution:
     file_versions: tuple[FileVersionSpec, ...]
     kernels: tuple[KernelSpec, ...]
     index_types: tuple[IndexTypeSpec, ...]
+    sql_functions: tuple[SqlFunctionSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_file_versions, FileVersionSpec)),
         tuple(_checked(hook.lance_kernels, KernelSpec)),
         tuple(_checked(hook.lance_index_types, IndexTypeSpec)),
+        tuple(_checked(hook.lance_sql_functions, SqlFunctionSpec)),
     )
 
 

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
@@ -15,6 +15,7 @@ from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion, FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
+from lance_core.function_spec import SqlFunctionSpec
 from lance_core.index.spec import IndexTypeSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import import_module, without_collections
@@ -35,7 +36,13 @@ from lance_core.plugins.loading import (
     load,
 )
 from lance_core.plugins.manifest_stores import as_commit_handler
-from lance_core.plugins.missing_plugin import LeftOut, PluginLookup, not_found, remedy
+from lance_core.plugins.missing_plugin import (
+    LeftOut,
+    PluginLookup,
+    no_function,
+    not_found,
+    remedy,
+)
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.table.indices.index_metadata import details_key
 
@@ -43,6 +50,9 @@ BUILTIN = "lance_core.builtin"
 """The module of the built-in plugin; it is imported by name, like other plugins."""
 
 T = TypeVar("T")
+
+Descriptor: TypeAlias = ObjectStoreSpec | CommitHandlerSpec | IndexTypeSpec | SqlFunctionSpec
+"""Descriptors whose provider is named in errors."""
 
 Offers = dict[str, list[tuple[PluginSource, T]]]
 """All providers of each key."""
@@ -63,6 +73,7 @@ class _Collected:
     file_versions: Offers[FileVersionSpec]
     index_types: Offers[IndexTypeSpec]
     index_details: Offers[IndexTypeSpec]
+    sql_functions: Offers[SqlFunctionSpec]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +86,7 @@ class _Installed:
 
 
 class PluginManager:
-    """Finds stores, commit handlers, encodings, file versions and index types by key.
+    """Finds stores, handlers, encodings, file versions, index types and SQL functions by key.
 
     Plugins are the built-in plugin, entry points (unless ``entry_points`` is False or the
     environment variables `LANCE_CORE_PLUGINS` and `LANCE_CORE_DISABLE_PLUGINS` exclude them), and
@@ -206,6 +217,18 @@ class PluginManager:
             raise not_found(look, _left_out(every))
         return _only(what, version.value, every.file_versions[version.value])
 
+    def sql_function(self, name: str) -> SqlFunctionSpec:
+        """The SQL function with this name or alias; the case does not matter.
+
+        Raises `UnsupportedFeatureError` for a name that no plugin is known to provide, and
+        `PluginNotFoundError` for one that a plugin of this project provides which is not used.
+        Raises `PluginConflictError`.
+        """
+        every, key = self._all(), name.lower()
+        if key not in every.sql_functions:
+            raise no_function(name, every.sql_functions, _left_out(every))
+        return _only("the SQL function", key, every.sql_functions[key])
+
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.
 
@@ -215,7 +238,7 @@ class PluginManager:
         extra = None if key in every.index_details else extra_of_details(key)
         return None if extra is None else remedy(extra, _left_out(every))
 
-    def provider_of(self, spec: ObjectStoreSpec | CommitHandlerSpec | IndexTypeSpec) -> str:
+    def provider_of(self, spec: Descriptor) -> str:
         """The name of the plugin that provides ``spec``, for error messages."""
         source = self._source_of(spec)
         return "no plugin" if source is None else f"plugin {source}"
@@ -225,13 +248,11 @@ class PluginManager:
         source = self._source_of(spec)
         return source is not None and is_of_this_project(source)
 
-    def _source_of(
-        self, spec: ObjectStoreSpec | CommitHandlerSpec | IndexTypeSpec
-    ) -> PluginSource | None:
+    def _source_of(self, spec: Descriptor) -> PluginSource | None:
         every = self._all()
-        tables = (every.schemes.values(), every.handlers.values(), every.index_types.values())
+        tables = (every.schemes, every.handlers, every.index_types, every.sql_functions)
         for offers in tables:
-            for offer in offers:
+            for offer in offers.values():
                 for source, offered in offer:
                     if offered is spec:
                         return source
@@ -295,6 +316,12 @@ class PluginManager:
                 (c.source, spec, details_key(spec.details_url))
                 for c in every
                 for spec in c.index_types
+            ),
+            sql_functions=_offers(
+                (c.source, spec, name)
+                for c in every
+                for spec in c.sql_functions
+                for name in spec.names
             ),
         )
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from lance_core.errors import PluginNotFoundError
+from lance_core.errors import LanceError, PluginNotFoundError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
+from lance_core.plugins.known_plugins import EXTRA_OF_FUNCTION
 from lance_core.plugins.loading import (
     DISABLE_VARIABLE,
     ONLY_VARIABLE,
     PluginLoadFailure,
     PluginSource,
 )
-from lance_core.suggestions import nearest, shortened
+from lance_core.suggestions import did_you_mean, nearest, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,30 @@ def not_found(look: PluginLookup, left_out: LeftOut) -> PluginNotFoundError:
     elif extra is not None and f"lance-core-{extra}" not in present:
         text.append(f'pip install "lance-core[{extra}]"')
     text.append(f"known: {', '.join(sorted(known)) or 'none'}")
+    text += [*_described(left_out), f"in {this_process()}"]
+    return PluginNotFoundError(". ".join(text))
+
+
+def no_function(name: str, known: Collection[str], left_out: LeftOut) -> LanceError:
+    """The error for an SQL function that no plugin provides; ``known``: names in lower case."""
+    extra = EXTRA_OF_FUNCTION.get(name.lower())
+    if extra is not None:
+        text = [f"no plugin provides the SQL function {shortened(name)}", remedy(extra, left_out)]
+        return PluginNotFoundError(". ".join([*text, f"in {this_process()}"]))
+    near = did_you_mean(name, {*known, *EXTRA_OF_FUNCTION})
+    unknown = f"the function {name} is not supported in an expression{near}"
+    return UnsupportedFeatureError("; ".join([unknown, *_described(left_out)]))
+
+
+def _described(left_out: LeftOut) -> list[str]:
+    """The plugins that may have provided a key, if there are any."""
+    text = []
     if left_out.disabled:
         names = "; ".join(map(str, left_out.disabled))
         text.append(f"disabled by {ONLY_VARIABLE} or {DISABLE_VARIABLE}: {names}")
     if left_out.failures:
         text.append("failed to load: " + "; ".join(map(str, left_out.failures)))
-    text.append(f"in {this_process()}")
-    return PluginNotFoundError(". ".join(text))
+    return text
 
 
 def remedy(extra: str, left_out: LeftOut) -> str:

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import re
 
-from lance_core.dataset.expressions.sql import catalog, differences
-from lance_core.dataset.expressions.sql.functions.function_list import FUNCTIONS, GROUPS
-from scripts.sql_page import PAGE, with_tables
+from lance_core.function_spec import PARAMETER_TYPES
+from lance_core.plugins.known_plugins import EXTRA_OF_FUNCTION
+from lance_core_functions import plugin
+from scripts import sql_constructs, sql_differences
+from scripts.sql_page import FUNCTIONS, PAGE, with_tables
 
 
 def test_the_tables_of_the_sql_page_are_those_of_the_lists() -> None:
-    """`python scripts/sql_page.py` writes them."""
+    """`python -m scripts.sql_page` writes them."""
     text = PAGE.read_text("utf-8")
     assert with_tables(text) == text
 
 
 def test_no_name_of_a_function_is_listed_twice() -> None:
-    names = [
-        name
-        for group in GROUPS.values()
-        for function in group
-        for name in (function.name, *function.aliases)
-    ]
-    assert len(names) == len(set(names)) == len(FUNCTIONS)
-    assert all(re.fullmatch(r"[a-z][a-z0-9_]*|\|\|", name) for name in names)
+    names = [name for function in FUNCTIONS for name in function.names]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in names)
+
+
+def test_the_core_knows_the_functions_of_the_plugin() -> None:
+    """It names the extra to install if one is called without the plugin."""
+    names = {name for function in plugin.FUNCTIONS for name in function.names}
+    assert {name for name, extra in EXTRA_OF_FUNCTION.items() if extra == "functions"} == names
 
 
 def test_every_function_has_a_summary_and_known_types() -> None:
-    types = {
-        *("any", "boolean", "bytes", "integer", "interval", "json", "list", "number", "struct"),
-        *("text", "time"),
-    }
-    for function in FUNCTIONS.values():
+    for function in FUNCTIONS:
         assert function.summary.endswith("."), function.name
         words = re.findall(r"[a-z]+", function.parameters)
-        assert types.issuperset(words), function.name
+        assert set(PARAMETER_TYPES).issuperset(words), function.name
 
 
 def test_a_difference_names_functions_and_operators_of_the_lists() -> None:
-    known = {*FUNCTIONS, *(sign for one in catalog.OPERATORS for sign in one.signs)}
-    for difference in differences.DIFFERENCES:
+    known = {name for function in FUNCTIONS for name in function.names}
+    known |= {sign for one in sql_constructs.OPERATORS for sign in one.signs}
+    for difference in sql_differences.DIFFERENCES:
         assert known.issuperset(difference.constructs), difference.example
         assert difference.reason

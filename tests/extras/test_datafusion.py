@@ -13,8 +13,8 @@ from lance_core.dataset.expressions import datafusion
 from lance_core.dataset.expressions.filters import as_filter, as_value
 from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from tests.each_case import each_case
+from tests.functions import test_list_search as lists
 from tests.unit.dataset.expressions import interrupted
-from tests.unit.dataset.expressions.sql.functions import test_list_search as lists
 from tests.unit.dataset.expressions.sql.nodes.test_interruption import (
     check_growth,
     check_interrupts,

@@ -1,7 +1,7 @@
 """Why an expression is something else here than in pylance: rules for the listed differences.
 
-Each rule names the row of `differences.DIFFERENCES`, from which the reference page is made, by the
-beginning of its example.
+Each rule names the row of `sql_differences.DIFFERENCES`, from which the reference page is made, by
+the beginning of its example.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.sql import differences
+from scripts import sql_differences
 from tests.interop.sql.evaluate import Refusal
 from tests.interop.sql.findings import Finding
 from tests.interop.sql.reference import UNKNOWN, agrees, expected, moments_compared
@@ -306,5 +306,5 @@ RULES: tuple[Rule, ...] = (
 
 def unknown_rows() -> set[str]:
     """The rows of rules that the list of differences does not have."""
-    examples = [one.example for one in differences.DIFFERENCES]
+    examples = [one.example for one in sql_differences.DIFFERENCES]
     return {rule.row for rule in RULES if not any(e.startswith(rule.row) for e in examples)}

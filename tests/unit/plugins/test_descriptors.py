@@ -16,6 +16,7 @@ from lance_core.hookspecs import (
     KernelSpec,
     ManifestStoreSpec,
     ObjectStoreSpec,
+    SqlFunctionSpec,
     hookimpl,
 )
 from lance_core.plugins.loading import Contribution, PluginLoadFailure, PluginSource, load
@@ -51,6 +52,10 @@ MAKERS: dict[str, tuple[type, dict[str, Any]]] = {
     "lance_index_types": (
         IndexTypeSpec,
         {"name": "v", "label": "V", "details_url": "/example.V", "factory": nothing},
+    ),
+    "lance_sql_functions": (
+        SqlFunctionSpec,
+        {"name": "v", "plan": nothing, "parameters": "any, [text*], ...", "summary": "V."},
     ),
 }
 
@@ -125,6 +130,15 @@ WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
         "factory": [None],
         "version": [None, "1", -1, True],
         "stable_row_id_version": ["1", -1],
+    },
+    "lance_sql_functions": {
+        "name": [None, 3, "", "Upper", "with space", "a.b", "||"],
+        "plan": [None, "module", 3],
+        "parameters": [None, 3, "string", "text,", "...", "[text", "text**", "any, ..., text"],
+        "summary": [None, 3],
+        "aliases": [None, "v", ("Upper",), (3,)],
+        "group": [None, 3],
+        "infers_nullable": [None, 1],
     },
 }
 

@@ -28,21 +28,26 @@ from lance_core.errors import InvalidInputError
 from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
-    from lance_core.dataset.expressions.sql.functions import (
+    from lance_core.dataset.expressions.sql import functions
+    from lance_core.dataset.expressions.sql.operators import (
+        concatenation,
         conditional,
-        function_list,
+        like,
         lists,
+        regexp,
+        similar,
         structs,
     )
-    from lance_core.dataset.expressions.sql.operators import like, similar
 else:
     # Most filters need none of these.
-    conditional = lazy_module("lance_core.dataset.expressions.sql.functions.conditional")
-    function_list = lazy_module("lance_core.dataset.expressions.sql.functions.function_list")
+    functions = lazy_module("lance_core.dataset.expressions.sql.functions")
+    concatenation = lazy_module("lance_core.dataset.expressions.sql.operators.concatenation")
+    conditional = lazy_module("lance_core.dataset.expressions.sql.operators.conditional")
     like = lazy_module("lance_core.dataset.expressions.sql.operators.like")
-    lists = lazy_module("lance_core.dataset.expressions.sql.functions.lists")
+    lists = lazy_module("lance_core.dataset.expressions.sql.operators.lists")
+    regexp = lazy_module("lance_core.dataset.expressions.sql.operators.regexp")
     similar = lazy_module("lance_core.dataset.expressions.sql.operators.similar")
-    structs = lazy_module("lance_core.dataset.expressions.sql.functions.structs")
+    structs = lazy_module("lance_core.dataset.expressions.sql.operators.structs")
 
 
 def plan_filter(text: str, schema: pa.Schema) -> Node:
@@ -177,6 +182,10 @@ class _Planner:
         subject, pattern = self.plan(tree.subject), self.plan(tree.pattern)
         return _negated_if(tree.negated, similar.similar_to(subject, pattern, tree.escape))
 
+    def regexp(self, tree: syntax.Regexp) -> Node:
+        subject, pattern = self.plan(tree.subject), self.plan(tree.pattern)
+        return _negated_if(tree.negated, regexp.matches(subject, pattern, tree.ignore_case))
+
     def arithmetic(self, tree: syntax.Arithmetic, outermost: bool = False) -> Node:
         """The node of a chain of operators.
 
@@ -188,7 +197,7 @@ class _Planner:
         for number, (operator, operands) in enumerate(runs, start=1):
             if operator == "||":
                 # One call for the whole chain of ||: a call for each would copy all previous text.
-                left = function_list.call_function(operator, [left, *operands])
+                left = concatenation.joined([left, *operands])
                 continue
             for right in operands[:-1]:
                 left = arithmetic.binary(operator, left, right)
@@ -217,9 +226,8 @@ class _Planner:
         return conditional.case(branches, default)
 
     def function(self, tree: syntax.FunctionCall) -> Node:
-        return function_list.call_function(
-            tree.name, [self.plan(argument) for argument in tree.arguments]
-        )
+        arguments = [self.plan(argument) for argument in tree.arguments]
+        return functions.call_function(tree.name, arguments)
 
 
 def _negated_if(negated: bool, node: Node) -> Node:
@@ -245,6 +253,7 @@ _RULES: Mapping[type, Callable[[_Planner, Any], Node]] = {
     syntax.Distinct: _Planner.distinct,
     syntax.Like: _Planner.like,
     syntax.SimilarTo: _Planner.similar_to,
+    syntax.Regexp: _Planner.regexp,
     syntax.Arithmetic: _Planner.arithmetic,
     syntax.Negative: _Planner.negative,
     syntax.Cast: _Planner.cast,

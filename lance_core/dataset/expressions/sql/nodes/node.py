@@ -8,6 +8,7 @@ data of its columns' types.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -264,6 +265,10 @@ class JsonField:
     name: str
 
 
+JSON_POSITION = re.compile(r"\+?\d{1,9}")
+"""Keys of `JsonField` that are the number of an element of a list."""
+
+
 @dataclass(frozen=True, slots=True)
 class Apply:
     """Another function.
@@ -328,6 +333,19 @@ Operator = (
     | Opaque
 )
 """What a call means. `Apply` is enough for a function that no index and no statistics answer."""
+
+
+def json_key(node: CallNode) -> str | None:
+    """The constant key of a call of `JsonField`, which reads a field of its first argument.
+
+    None for other calls, and for a key that is the number of an element.
+    """
+    if not isinstance(node.operator, JsonField):
+        return None
+    argument = node.arguments[1]
+    key = argument.value.as_py() if isinstance(argument, Constant) else None
+    return key if isinstance(key, str) and not JSON_POSITION.fullmatch(key) else None
+
 
 _named = functools.lru_cache(maxsize=1024)(Apply)
 """Operators of functions without options, which have no state of their own."""

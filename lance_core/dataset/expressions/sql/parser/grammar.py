@@ -38,8 +38,8 @@ _MAX_KEPT = 1 << 14
 _OR, _AND, _NOT, _IS, _LIKE, _COMPARES, _BIT_OR, _SHIFT, _BIT_AND, _SUM, _PRODUCT = range(1, 12)
 
 _COMPARISONS = {"==": "=", "!=": "<>", **{sign: sign for sign in ("=", "<>", "<", "<=", ">", ">=")}}
-_REGEXPS = {"~": (), "~*": ("i",), "!~": (), "!~*": ("i",)}
-"""Operators of regular expressions, with the flags of `regexp_like`; ! negates."""
+_REGEXPS = frozenset({"~", "~*", "!~", "!~*"})
+"""Operators of regular expressions: * ignores case, ! negates."""
 
 _STRENGTHS = {
     "OR": _OR,
@@ -271,9 +271,7 @@ class _Parser:
         return syntax.Like(tree, pattern, self._escape(), ignore_case, negated)
 
     def _regexp(self, tree: syntax.Tree, sign: str) -> syntax.Tree:
-        flags = map(syntax.Text, _REGEXPS[sign])
-        matched = syntax.FunctionCall("regexp_like", (tree, self.expression(_COMPARES), *flags))
-        return syntax.Not(matched) if sign[0] == "!" else matched
+        return syntax.Regexp(tree, self.expression(_COMPARES), sign[-1] == "*", sign[0] == "!")
 
     def _escape(self) -> str:
         """Parse ESCAPE and its character, which is a backslash by default; "" means none."""

@@ -176,6 +176,16 @@ class SimilarTo:
 
 
 @dataclass(frozen=True, slots=True)
+class Regexp:
+    """``~``, or ``~*`` if ``ignore_case``; with ``!`` before it if ``negated``."""
+
+    subject: Tree
+    pattern: Tree
+    ignore_case: bool
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TypeName:
     """A type in CAST: the name in upper case, and the numbers in parentheses after it."""
 
@@ -247,6 +257,7 @@ Tree = (
     | Between
     | Like
     | SimilarTo
+    | Regexp
     | Cast
     | Case
     | FunctionCall

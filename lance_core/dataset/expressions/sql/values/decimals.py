@@ -1,4 +1,4 @@
-"""Decimals: the types of results, exact arithmetic, and rounding.
+"""Decimals: the types of results, and exact arithmetic.
 
 The precision and scale of a result are those of DataFusion: a sum has the larger scale and one
 digit more than the longer operand, a product the sum of the scales and of the precisions (plus
@@ -16,9 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql.nodes.chunks import by_chunk
 from lance_core.dataset.expressions.sql.nodes.node import (
-    Apply,
     Coerce,
     Constant,
     Datum,
@@ -29,7 +27,6 @@ from lance_core.dataset.expressions.sql.nodes.node import (
 from lance_core.dataset.expressions.sql.values import wide_integers
 from lance_core.dataset.expressions.sql.values.exact import exact_decimal
 from lance_core.dataset.expressions.sql.values.wide_integers import Integers
-from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
 
 MAX_DIGITS = 76
@@ -118,7 +115,7 @@ def exactly(left: Datum, right: Datum, operator: str, kind: pa.DataType) -> Datu
     """The kernel of arithmetic that may need more than 128 bits."""
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
         return exactly(pa.repeat(left, 1), right, operator, kind)[0]
-    missing = _missing(left, right)
+    missing = missing_rows(left, right)
     scales = left.type.scale, right.type.scale
     a, b = (wide_integers.stored_integers(_array(side)) for side in (left, right))
     if missing is not None:
@@ -158,7 +155,7 @@ def _array(value: Datum) -> pa.Array:
     return pa.repeat(value, 1) if isinstance(value, pa.Scalar) else value
 
 
-def _missing(*values: Datum) -> pa.Array | None:
+def missing_rows(*values: Datum) -> pa.Array | None:
     """True for rows in which a value is NULL; None if there are none."""
     masks = [pc.is_null(value) for value in values if not _is_complete(value)]
     if not masks:
@@ -186,49 +183,6 @@ def number_text(integer: int, scale: int) -> str:
         return f"{integer}{'0' * -scale}" if integer else "0"
     digits = str(abs(integer)).rjust(scale + 1, "0")
     return f"{'-' if integer < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
-
-
-def rounded(node: Node, digits: int, mode: str) -> Node:
-    """A decimal with at most ``digits`` digits after the point; see `without_digits` for ``mode``.
-
-    ``digits`` may be negative: the digits before the point become zero. The result has the
-    precision of the node and at most its scale; a scale below 0 becomes 0.
-    """
-    own = node.type
-    if digits >= own.scale:
-        return node
-    make = pa.decimal128 if own.bit_width == 128 else pa.decimal256
-    kind = make(own.precision, max(digits, min(own.scale, 0)))
-    kernel = functools.partial(_rounded, digits=digits, mode=mode, kind=kind)
-    return call(Apply("round", (digits,)), by_chunk(kernel), node, kind=kind)
-
-
-def _rounded(values: pa.Array, digits: int, mode: str, kind: pa.DataType) -> pa.Array:
-    # A decimal has no more than 77 digits to drop.
-    drop = min(values.type.scale - digits, MAX_DIGITS + 1)
-    integers = wide_integers.without_digits(wide_integers.stored_integers(values), drop, mode)
-    integers = wide_integers.scaled(integers, kind.scale - (values.type.scale - drop))
-    check_digits(integers, kind)
-    return wide_integers.stored_decimals(integers, _missing(values), kind)
-
-
-def rounded_by_rows(node: Node, digits: Node, mode: str) -> Node:
-    """`rounded` to numbers of digits that are not the same for all rows, in the node's type."""
-    kernel = functools.partial(_rounded_by_rows, mode=mode)
-    return call("round", kernel, node, digits, kind=node.type)
-
-
-def _rounded_by_rows(values: Datum, digits: Datum, mode: str) -> Datum:
-    if isinstance(values, pa.Scalar):
-        values = pa.repeat(values, len(digits))
-    counts = np.asarray(pc.fill_null(digits, 0)).astype(np.int64)
-    counts = np.clip(counts, -MAX_DIGITS, values.type.scale)
-    result = values
-    for count in np.unique(counts):
-        rows = from_numpy(counts == count)
-        some = _rounded(values.filter(rows), int(count), mode, values.type)
-        result = pc.replace_with_mask(result, rows, some)
-    return pc.if_else(pc.is_null(digits), pa.scalar(None, values.type), result)
 
 
 def with_exact_literals(nodes: Sequence[Node]) -> list[Node]:

@@ -1,4 +1,4 @@
-"""Intervals: their literals, dates and timestamps shifted by them, and date_bin.
+"""Intervals: their literals, and dates and timestamps shifted by them.
 
 An interval has months, days and nanoseconds. Months and days are added on the calendar (of the zone
 of a timestamp): a day that its month does not have becomes the last day of the month.
@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from lance_core.dataset.expressions.sql.nodes.node import Apply, Constant, Datum, Node, call, null
 from lance_core.dataset.expressions.sql.parser.syntax import INTERVAL_UNITS
-from lance_core.dataset.expressions.sql.values import literals
 from lance_core.dataset.expressions.sql.values.coerce import as_local, converted, is_text
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
@@ -27,9 +26,8 @@ Integers = npt.NDArray[np.int64]
 Months = npt.NDArray[Any]
 """numpy's datetime64 in months."""
 
-_DAY = 86_400 * 10**9
-_UNIT_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-_LIMIT = 2**62
+DAY_NANOSECONDS = 86_400 * 10**9
+UNIT_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d*)?|[+-]?\.\d+)\s*([a-zA-Z]+)\s*,?")
 _MAX_DIGITS = 20
@@ -66,7 +64,7 @@ def literal(text: str) -> Constant:
     if not position:
         raise InvalidInputError("an interval needs a number and a unit, as in '1 day'")
     days += (months - int(months)) * 30
-    nanoseconds += (days - int(days)) * _DAY
+    nanoseconds += (days - int(days)) * DAY_NANOSECONDS
     parts = int(months), int(days), int(nanoseconds)
     if max(abs(parts[0]), abs(parts[1])) >= 2**31 or abs(parts[2]) >= 2**63:
         raise InvalidInputError(f"the interval {text!r} is too long")
@@ -84,7 +82,7 @@ def interval_of(what: str, node: Node) -> Interval:
         if pa.types.is_interval(node.type):
             return Interval(*node.value.as_py())
         if pa.types.is_duration(node.type):
-            return Interval(0, 0, node.value.value * _UNIT_NANOSECONDS[node.type.unit])
+            return Interval(0, 0, node.value.value * UNIT_NANOSECONDS[node.type.unit])
     raise UnsupportedFeatureError(f"{what} with an interval that is not a literal")
 
 
@@ -93,9 +91,9 @@ def as_duration(constant: Constant) -> Constant:
     interval = interval_of("a comparison", constant)
     if interval.months:
         raise InvalidInputError("an interval of months has no fixed duration")
-    total = interval.days * _DAY + interval.nanoseconds
-    unit = next(unit for unit, size in _UNIT_NANOSECONDS.items() if total % size == 0)
-    count = total // _UNIT_NANOSECONDS[unit]
+    total = interval.days * DAY_NANOSECONDS + interval.nanoseconds
+    unit = next(unit for unit, size in UNIT_NANOSECONDS.items() if total % size == 0)
+    count = total // UNIT_NANOSECONDS[unit]
     if abs(count) >= 2**63:
         raise InvalidInputError("the interval is too long")
     return Constant(pa.scalar(count, pa.int64()).cast(pa.duration(unit)), Fraction(total))
@@ -128,8 +126,8 @@ def shifted(operator: str, left: Node, right: Node) -> Node:
 
 def _fine_enough(kind: pa.DataType, nanoseconds: int) -> pa.DataType:
     """The timestamp type with the coarsest unit, at least as fine, that holds ``nanoseconds``."""
-    units = [unit for unit in _UNIT_NANOSECONDS if nanoseconds % _UNIT_NANOSECONDS[unit] == 0]
-    return pa.timestamp(min(kind.unit, units[0], key=_UNIT_NANOSECONDS.__getitem__), kind.tz)
+    units = [unit for unit in UNIT_NANOSECONDS if nanoseconds % UNIT_NANOSECONDS[unit] == 0]
+    return pa.timestamp(min(kind.unit, units[0], key=UNIT_NANOSECONDS.__getitem__), kind.tz)
 
 
 def _shift(value: Datum, interval: Interval) -> Datum:
@@ -137,18 +135,18 @@ def _shift(value: Datum, interval: Interval) -> Datum:
         return _shift(pa.repeat(value, 1), interval)[0]
     kind = value.type
     if pa.types.is_date32(kind):
-        days = _filled(value.view(pa.int32())).astype(np.int64)
+        days = filled(value.view(pa.int32())).astype(np.int64)
         days = _months_later(days, interval.months) + interval.days
-        return _with_nulls(pc.cast(from_numpy(days), pa.int32()), value).view(kind)
-    step = interval.nanoseconds // _UNIT_NANOSECONDS[kind.unit]
+        return with_nulls(pc.cast(from_numpy(days), pa.int32()), value).view(kind)
+    step = interval.nanoseconds // UNIT_NANOSECONDS[kind.unit]
     moments = value
     if interval.months or interval.days:
         local = moments if kind.tz is None else pc.local_timestamp(moments)
-        per_day = _DAY // _UNIT_NANOSECONDS[kind.unit]
-        days, rest = np.divmod(_filled(local.view(pa.int64())), per_day)
+        per_day = DAY_NANOSECONDS // UNIT_NANOSECONDS[kind.unit]
+        days, rest = np.divmod(filled(local.view(pa.int64())), per_day)
         days = _months_later(days, interval.months) + interval.days
         counts = pc.add_checked(pc.multiply_checked(from_numpy(days), per_day), from_numpy(rest))
-        moments = _with_nulls(counts, value).view(local.type)
+        moments = with_nulls(counts, value).view(local.type)
         moments = moments if kind.tz is None else as_local(moments, kind.tz)
     return pc.add_checked(moments.view(pa.int64()), step).view(kind)
 
@@ -159,10 +157,10 @@ def _months_later(days: Integers, months: int) -> Integers:
         return days
     month = days.astype("M8[D]").astype("M8[M]")
     day = days - _first_day(month)
-    return _day_in_month(month + months, day)
+    return day_in_month(month + months, day)
 
 
-def _day_in_month(month: Months, day: Integers | int) -> Integers:
+def day_in_month(month: Months, day: Integers | int) -> Integers:
     """The days since 1970 of day ``day`` (from 0) of each month, at most its last day."""
     first = _first_day(month)
     return np.asarray(first + np.minimum(day, _first_day(month + 1) - first - 1))
@@ -172,87 +170,13 @@ def _first_day(months: Months) -> Integers:
     return months.astype("M8[D]").astype(np.int64)
 
 
-def _filled(counts: pa.Array) -> npt.NDArray[Any]:
+def filled(counts: pa.Array) -> npt.NDArray[Any]:
+    """The numbers, with 0 for NULL."""
     return np.asarray(pc.fill_null(counts, 0) if counts.null_count else counts)
 
 
-def _with_nulls(counts: pa.Array, value: pa.Array) -> pa.Array:
+def with_nulls(counts: pa.Array, value: pa.Array) -> pa.Array:
+    """``counts``, with NULL where ``value`` is NULL."""
     if not value.null_count:
         return counts
     return pc.if_else(pc.is_null(value), pa.scalar(None, counts.type), counts)
-
-
-def date_bin(stride: Node, node: Node, origin: Node | None = None) -> Node:
-    """The start of the bin of length ``stride`` that contains a moment; a bin starts at ``origin``.
-
-    ``stride``: more than zero, of months only or without months. ``origin``: a date or timestamp
-    without a zone (1970-01-01).
-    """
-    interval = interval_of("date_bin", stride)
-    length = interval.days * _DAY + interval.nanoseconds
-    if length and interval.months:
-        raise UnsupportedFeatureError("date_bin with months and a part of months")
-    if length + interval.months <= 0:
-        raise InvalidInputError("date_bin needs an interval that is longer than zero")
-    if is_text(node.type) or pa.types.is_date(node.type):
-        node = converted(node, pa.timestamp("us"))
-    start = 0 if origin is None else _nanoseconds(origin)
-    kind = node.type
-    if pa.types.is_time(kind) and length:
-        kernel = functools.partial(_bins, length=length, start=start % _DAY)
-    elif pa.types.is_timestamp(kind) and length:
-        kernel = functools.partial(_bins, length=length, start=start)
-    elif pa.types.is_timestamp(kind):
-        kernel = functools.partial(_month_bins, months=interval.months, start=start)
-    else:
-        raise InvalidInputError(f"date_bin does not work on {kind}")
-    return call(Apply("date_bin", leading=(interval,)), kernel, node, kind=kind)
-
-
-def _nanoseconds(origin: Node) -> int:
-    if isinstance(origin, Constant) and is_text(origin.type) and not origin.is_null:
-        origin = literals.timestamp(origin.value.as_py())
-    if isinstance(origin, Constant) and not origin.is_null and pa.types.is_date32(origin.type):
-        return int(origin.value.value) * _DAY
-    if isinstance(origin, Constant) and not origin.is_null and pa.types.is_timestamp(origin.type):
-        return int(origin.value.value) * _UNIT_NANOSECONDS[origin.type.unit]
-    raise UnsupportedFeatureError("date_bin with an origin that is not a literal")
-
-
-def _bins(value: Datum, length: int, start: int) -> Datum:
-    if isinstance(value, pa.Scalar):
-        return _bins(pa.repeat(value, 1), length, start)[0]
-    kind = value.type
-    size = _UNIT_NANOSECONDS[kind.unit]
-    counts = pc.cast(value.view(pa.int32() if kind.bit_width == 32 else pa.int64()), pa.int64())
-    moments = _filled(counts)
-    if length % size or start % size or abs(start // size) > _LIMIT:
-        # Parts of the unit: exact with Python's integers, which numpy computes with as well.
-        moments = moments.astype(object) * size
-    else:
-        length, start = length // size, start // size
-        size = 1
-    bins = (moments - start) // length * length + start
-    result = from_numpy((bins // size).astype(np.int64))
-    narrow = pc.cast(result, pa.int32()) if kind.bit_width == 32 else result
-    return _with_nulls(narrow, value).view(kind)
-
-
-def _month_bins(value: Datum, months: int, start: int) -> Datum:
-    if isinstance(value, pa.Scalar):
-        return _month_bins(pa.repeat(value, 1), months, start)[0]
-    kind = value.type
-    per_day = _DAY // _UNIT_NANOSECONDS[kind.unit]
-    moments = _filled(value.view(pa.int64()))
-    first_day, rest = start // _DAY, start % _DAY // _UNIT_NANOSECONDS[kind.unit]
-    first_month = np.datetime64(first_day, "D").astype("M8[M]")
-    day = first_day - int(first_month.astype("M8[D]").astype(np.int64))
-    passed = np.floor_divide(moments, per_day).astype("M8[D]").astype("M8[M]") - first_month
-    bins = passed.astype(np.int64) // months
-
-    def starts(bins: Integers) -> Integers:
-        return _day_in_month(first_month + bins * months, day) * per_day + rest
-
-    # A moment before the day and time of the origin in its month is in the bin before.
-    result = starts(bins - (starts(bins) > moments))
-    return _with_nulls(from_numpy(result), value).view(kind)

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql.functions import json_functions
 from lance_core.dataset.expressions.sql.nodes.node import (
     And,
     AnswerUnlessNull,
@@ -40,6 +39,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     Or,
     RegexMatch,
     TruthTest,
+    json_key,
 )
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.index.queries import (
@@ -338,7 +338,7 @@ def _value(node: Node) -> _Value | None:
         is_extension = isinstance(inner.type, pa.BaseExtensionType)
         is_storage = is_extension and node.type == inner.type.storage_type
         return _Value(inner.path, node.type) if is_storage else None
-    key = json_functions.field_key(node)
+    key = json_key(node)
     outer = None if key is None else _value(inner)
     if key is None or outer is None or not pa.types.is_large_binary(outer.type):
         return None

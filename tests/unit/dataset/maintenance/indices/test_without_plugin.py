@@ -17,6 +17,7 @@ from lance_core.plugins import manager as managers
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.plugins.loading import InstalledPlugins, PluginLoadFailure
 from lance_core.plugins.manager import PluginManager
+from lance_core_functions import plugin as functions
 from lance_core_indices.plugin import SCALAR_TYPES
 from tests.each_case import each_case
 
@@ -60,9 +61,11 @@ def rows(start: int, count: int) -> pa.Table:
 
 @contextmanager
 def no_plugins() -> Iterator[None]:
-    """As in an environment with nothing but the core."""
+    """As in an environment with nothing but the core and the functions that filters call."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(managers, "_manager", PluginManager(entry_points=False))
+        manager = PluginManager(entry_points=False)
+        manager.register(functions)
+        patch.setattr(managers, "_manager", manager)
         yield
 
 

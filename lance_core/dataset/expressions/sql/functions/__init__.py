@@ -1,1 +1,0 @@
-"""SQL functions, each module with its list; `function_list` joins the lists."""

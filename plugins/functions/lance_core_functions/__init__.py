@@ -1,0 +1,1 @@
+"""The functions of lance-core's SQL; `plugin` lists them, and `descriptors` describes them."""

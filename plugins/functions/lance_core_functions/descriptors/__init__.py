@@ -1,0 +1,1 @@
+"""The descriptors of the functions, a module for each group of the reference page."""

@@ -1,0 +1,111 @@
+"""`lpad` and `rpad`: texts of a given number of characters. A character is a code point."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import edges_of
+from lance_core.sql_functions import (
+    Datum,
+    Node,
+    as_texts,
+    call,
+    check_added,
+    constant,
+    null,
+)
+
+MAX_LENGTH = (1 << 31) - 1
+"""Maximum characters of a padded text; pylance has the same limit."""
+
+_Int64Array = npt.NDArray[np.int64]
+
+
+def lpad(node: Node, length: Node, fill: Node | None = None) -> Node:
+    """The text with ``fill`` (default: spaces) repeated before it up to ``length`` characters.
+
+    A longer text is cut at its end. Each argument may be a column; the result is NULL if one is.
+    Evaluation raises `ResultTooLargeError` above a limit of `size_limit` or `MAX_LENGTH`.
+    """
+    return _padding("lpad", node, length, fill)
+
+
+def rpad(node: Node, length: Node, fill: Node | None = None) -> Node:
+    """`lpad` with ``fill`` after the text."""
+    return _padding("rpad", node, length, fill)
+
+
+def _padding(what: str, node: Node, length: Node, fill: Node | None) -> Node:
+    if pa.types.is_null(length.type):
+        length = null(pa.int64())
+    if not pa.types.is_integer(length.type):
+        raise InvalidInputError(f"{what} needs an integer as length, not {length.type}")
+    (text,), (fill,) = as_texts([node]), as_texts([constant(" ") if fill is None else fill])
+    return call(what, functools.partial(padded, what=what), text, length, fill, kind=text.type)
+
+
+def padded(text: Datum, length: Datum, fill: Datum, what: str) -> Datum:
+    """The kernel of `lpad` and `rpad`; ``what`` is the function's name."""
+    arguments = [text, length, fill]
+    sizes = [len(value) for value in arguments if not isinstance(value, pa.Scalar)]
+    num_rows = sizes[0] if sizes else 1
+    texts, lengths, fills = (
+        pa.repeat(value, num_rows) if isinstance(value, pa.Scalar) else value for value in arguments
+    )
+    result = _padded(texts, lengths, fills, what)
+    return result if sizes else result[0]
+
+
+def _padded(texts: pa.Array, lengths: pa.Array, fills: pa.Array, what: str) -> pa.Array:
+    kind = texts.type
+    is_valid = pc.and_(pc.is_valid(lengths), pc.and_(pc.is_valid(texts), pc.is_valid(fills)))
+    texts, fills = (pc.fill_null(side.cast(pa.large_string()), "") for side in (texts, fills))
+    count = np.where(np.asarray(is_valid), _lengths(lengths), 0)
+    if (count > MAX_LENGTH).any():
+        check_added(what, int(count.max()))
+    fill_count = np.asarray(pc.utf8_length(fills))
+    missing = np.maximum(count - np.asarray(pc.utf8_length(texts)), 0) * (fill_count > 0)
+    whole, part = np.divmod(missing, np.maximum(fill_count, 1))
+    # In floats: the product of both may exceed 64 bits.
+    added = (whole + (part > 0)).astype(np.float64) @ np.asarray(pc.binary_length(fills))
+    check_added(what, int(added))
+    heads = prefixes(texts, count)
+    padding = pc.binary_repeat(fills, pa.array(whole))
+    parts = [padding, prefixes(fills, part)]
+    parts = [*parts, heads] if what == "lpad" else [heads, *parts]
+    result = pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string()))
+    return pc.if_else(is_valid, result, pa.scalar(None, result.type)).cast(kind)
+
+
+def _lengths(lengths: pa.Array) -> _Int64Array:
+    """The values as integers from 0 to 2 ** 63 - 1; NULL as 0."""
+    values = np.asarray(pc.fill_null(lengths, 0))
+    if values.dtype == np.uint64:
+        values = np.minimum(values, np.uint64(MAX_LENGTH + 1))
+    return np.maximum(values.astype(np.int64), 0)
+
+
+def prefixes(texts: pa.LargeStringArray, counts: _Int64Array) -> pa.LargeStringArray:
+    """The first ``counts[i]`` (>= 0) characters of each text; ``texts`` has no nulls."""
+    if (counts >= np.asarray(pc.utf8_length(texts))).all():
+        return texts
+    _, offsets, data = texts.buffers()
+    edges = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1]
+    values = np.frombuffer(data, np.uint8)[edges[0] : edges[-1]]
+    edges = edges - edges[0]
+    # Bytes 10xxxxxx continue a character of UTF-8; each other byte begins one.
+    begins = np.append(np.flatnonzero((values & 0xC0) != 0x80), len(values))
+    first, stop = np.searchsorted(begins, edges[:-1]), np.searchsorted(begins, edges[1:])
+    ends = begins[np.minimum(first + counts, stop)]
+    lengths = ends - edges[:-1]
+    # The bytes of each text are kept up to `ends`, and dropped from there.
+    spans = np.stack([lengths, np.diff(edges) - lengths], axis=1).ravel()
+    is_kept = np.repeat(np.tile([True, False], len(texts)), spans)
+    starts, buffer = pa.py_buffer(edges_of(lengths)), pa.py_buffer(values[is_kept])
+    return pa.LargeStringArray.from_buffers(len(texts), starts, buffer)
