@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+from lance_core.fast_paths import VARIABLE, FastPaths
 from tests.worker_memory import WorkerMemory
 
 # By default an example fails that takes 200 ms, and a test whose examples take long to make. Both
@@ -22,6 +26,15 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if isinstance(val, bytes | str) and len(val) > _LONGEST_NAME:
         return f"{val[:_LONGEST_NAME]!r}...{len(val)}"
     return None
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """In the plain mode, tests of what fast paths save are skipped."""
+    if FastPaths.is_plain:
+        skip = pytest.mark.skip(reason=f"{VARIABLE}=1: there are no fast paths")
+        for item in items:
+            if item.get_closest_marker("fast_path"):
+                item.add_marker(skip)
 
 
 def pytest_collection_finish() -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
-from operator import is_
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from lance_core.datafile.column_groups import ColumnGroup, are_many, column_groups
 from lance_core.datafile.content import FileContent, read_content
+from lance_core.datafile.fast.column_groups import COLUMN_GROUPS, Groups, GroupsOfFile
+from lance_core.datafile.fast.small_files import WHOLE_FILES, SmallFile, SmallFiles
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.datafile.page_statistics import PageStatistics
 from lance_core.datafile.read_ahead import FileReadAhead, Kept
-from lance_core.datafile.small_files import SmallFile, SmallFiles
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.arrow.ordered_rows import AnyRows, halves
 from lance_core.encodings.context import DecodeContext
@@ -25,7 +24,7 @@ from lance_core.encodings.decoding import (
     run_decoding,
     run_interleaved,
 )
-from lance_core.encodings.dispatch import find_integers
+from lance_core.encodings.fast.version_paths import KEY_SEARCHES
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import (
@@ -50,11 +49,6 @@ MAX_INTERLEAVED = 64
 MAX_INTERLEAVED_ROWS = 1 << 13
 """Maximum decodings, and rows of each, that run concurrently if their bytes are in memory."""
 
-_Groups: TypeAlias = tuple[
-    tuple[Field, ...], Mapping[int, int], Sequence[ColumnGroup], Sequence[int]
-]
-"""The fields and columns of a read, and the result of `column_groups` for them."""
-
 
 class FileReader:
     """An open data file. Thread-safe; holds no system resource and need not be closed.
@@ -78,8 +72,9 @@ class FileReader:
         self._store = store
         self._source = source or store
         self._whole: pa.Buffer | None = None
-        self._groups: _Groups | None = None
         self._context = DecodeContext(store.coalesce_gap, content.size, content.version, registry)
+        parses_all = store.read_ahead > 0
+        self._groups = GroupsOfFile(content, self._context, parses_all=parses_all)
 
     @classmethod
     def open(
@@ -100,13 +95,9 @@ class FileReader:
         load(Part.FILES)
         if size is None:
             size = store.head(path).size
-        source = None
         try:
-            if small_files is not None and small_files.takes(store, size):
-                tail = Tail(store, path, size, size)
-                source = small_files.add(store, path, tail.buffer)
-            else:
-                tail = Tail(store, path, size)
+            whole = WHOLE_FILES.first(small_files, store, path, size)
+            tail, source = whole or (Tail(store, path, size), None)
             content = read_content(tail, registry)
             reader = cls(store, path, content, registry, source)
         except CorruptFileError as error:
@@ -229,15 +220,19 @@ class FileReader:
     def find_integers(
         self, field: Field, column_of: Mapping[int, int], rows: RowRange, index: IntegerIndex
     ) -> ValueMatches | None:
-        """See `lance_core.encodings.dispatch.find_integers`; raises as `read` does."""
+        """See `lance_core.encodings.fast.version_paths.KeySearch`; raises as `read` does.
+
+        None if there is no faster way than to decode all values.
+        """
         content = self._content
         if not isinstance(content, FileMetadata):
             return None
         try:
             self._check_rows(rows)
             content.check_field(field, column_of)
-            decoding = find_integers(field, column_of, content.columns, rows, index, self._context)
-            return run_decoding(decoding, self._get)
+            columns, context = content.columns, self._context
+            search = KEY_SEARCHES.first(field, column_of, columns, rows, index, context)
+            return None if search is None else run_decoding(search, self._get)
         except (CorruptFileError, PluginError) as error:
             raise error.at(path=self.path) from error
 
@@ -279,28 +274,14 @@ class FileReader:
         (buffer,) = self._get([buffers[index]])
         return buffer
 
-    def _grouped(
-        self, fields: Sequence[Field], column_of: Mapping[int, int]
-    ) -> tuple[Sequence[ColumnGroup], Sequence[int]]:
-        """The columns to decode together, and the indices of the other fields.
-
-        Checks all ``fields``. Caches the result of the last read with many fields.
-        """
-        content = self._content
-        if not isinstance(content, FileMetadata) or not are_many(fields, self.version):
-            for field in fields:
-                content.check_field(field, column_of)
-            return (), range(len(fields))
-        if self._groups is not None:
-            known_fields, known_columns, groups, rest = self._groups
-            if known_columns is column_of and _are_same(known_fields, fields):
-                return groups, rest
-        groups, rest = column_groups(fields, column_of, content, self._context)
-        # Columns in groups are checked; to read ahead, all must be parsed.
-        for place in range(len(fields)) if self._store.read_ahead else rest:
-            content.check_field(fields[place], column_of)
-        self._groups = tuple(fields), column_of, groups, rest
-        return groups, rest
+    def _grouped(self, fields: Sequence[Field], column_of: Mapping[int, int]) -> Groups:
+        """The fields to decode together, and the indices of the others; all are checked."""
+        groups = COLUMN_GROUPS.first(self._groups, fields, column_of)
+        if groups is not None:
+            return groups
+        for field in fields:
+            self._content.check_field(field, column_of)
+        return (), range(len(fields))
 
     def _alone(
         self, field: Field, column_of: Mapping[int, int], rows: AnyRows
@@ -366,7 +347,3 @@ def _chunked(field: Field, chunks: list[pa.Array], num_rows: int) -> pa.ChunkedA
             f"{len(result)} rows were decoded instead of {num_rows}", field=field.name
         )
     return result
-
-
-def _are_same(known: Sequence[Field], fields: Sequence[Field]) -> bool:
-    return len(known) == len(fields) and all(map(is_, known, fields))

@@ -6,12 +6,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
 from lance_core.datafile.column_metadata import serialize_column
+from lance_core.datafile.fast.waiting_columns import WAITING_ROWS
 from lance_core.datafile.file_output import (
     DEFAULT_FILE_OPTIONS,
     FileOptions,
@@ -20,18 +21,16 @@ from lance_core.datafile.file_output import (
 )
 from lance_core.datafile.page_limits import page_limits
 from lance_core.datafile.parallel import in_order
+from lance_core.datafile.waiting_rows import WaitingRows
 from lance_core.encodings.arrow.memory_pool import low_retention_pool
-from lance_core.encodings.context import BlobPlaces, FieldEncoder
-from lance_core.encodings.dispatch import field_encoder, flush_together, small_columns
+from lance_core.encodings.context import BlobPlaces, EncodeContext, FieldEncoder
+from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.on_demand import Part, load
 from lance_core.schema import Schema, described_in_file, has_blobs, has_blobs_v2
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
-
-if TYPE_CHECKING:
-    from lance_core.encodings.v2_1.write.column_group import SmallColumns
 
 _PARALLEL_BYTES = 1 << 20
 _PARALLEL_FIELD_BYTES = 128 << 10
@@ -40,9 +39,6 @@ than handed over."""
 
 _BATCH_BYTES = 1 << 20
 """Bytes of pages to write at once; larger pages are written one by one."""
-
-_MIN_SHARED = 3
-"""Minimum number of small columns, less the number of their types, to encode them together."""
 
 
 class FieldGroup(NamedTuple):
@@ -92,10 +88,8 @@ class FileWriter(FileOutput):
         context = self._output.encode_context(registry, limits, blobs)
         self._context = context = replace(context, arrays_stay=options.batches_stay)
         self._blobs = [n for n, field in enumerate(schema.complex_fields) if has_blobs(field)]
-        self._small: SmallColumns | None = None
-        if not self._blobs:
-            self._small = small_columns(schema, context, _MIN_SHARED)
-        waiting = set() if self._small is None else set(self._small.numbers.tolist())
+        self._waiting = _waiting_rows(schema, context)
+        waiting = set(self._waiting.numbers)
         self._encoders: dict[int, FieldEncoder] = {}
         self._first_columns: list[int] = []
         self._pages: list[bytearray] = []
@@ -123,7 +117,7 @@ class FileWriter(FileOutput):
         self._check_columns(batch.schema)
         if batch.num_rows == 0:
             return
-        self._guarded(lambda: self._write_arrays(_without_small(self._small, batch)))
+        self._guarded(lambda: self._write_arrays(self._waiting.add(batch)))
         self.num_rows += batch.num_rows
 
     def finish_groups(self, groups: Sequence[FieldGroup]) -> FileWriteResult:
@@ -135,7 +129,6 @@ class FileWriter(FileOutput):
         in their number of rows, and the errors of ``batches`` and of the store.
         """
         self._check_open()
-        self._small = None
 
         def write() -> FileWriteResult:
             rows = [0] * len(groups)
@@ -160,36 +153,28 @@ class FileWriter(FileOutput):
         """The pages of a group, with the numbers of their fields; counts ``rows[place]``."""
         numbers = group.numbers
         schema = Schema(tuple([self.schema.fields[number] for number in numbers]))
-        small = small_columns(schema, self._context, _MIN_SHARED)
+        waiting = _waiting_rows(schema, self._context)
 
         def encoded(batch: pa.RecordBatch) -> list[tuple[int, EncodedPage]]:
             rows[place] += batch.num_rows
             with low_retention_pool():
                 return [
                     (numbers[i], page)
-                    for i, parts in _without_small(small, batch).items()
+                    for i, parts in waiting.add(batch).items()
                     for array in parts
                     for page in self._encoder(numbers[i]).write(array)
                 ]
 
         # While a page waits for the writer, nothing else of its batch is in memory.
         yield from filter(None, map(encoded, group.batches()))
-        if small is None:
-            yield from filter(None, map(self._flushed, numbers))
-            return
-        for pages in flush_together(small, lambda i: self._encoder(numbers[i]), self._context):
+        for pages in waiting.flush(lambda i: self._encoder(numbers[i])):
             yield [(numbers[i], page) for i, page in pages]
-
-    def _flushed(self, number: int) -> Sequence[tuple[int, EncodedPage]]:
-        """The pages of the rows of a field that still wait."""
-        with low_retention_pool():
-            return [(number, page) for page in self._encoder(number).flush()]
 
     def _write_arrays(self, arrays: Mapping[int, Sequence[pa.Array]]) -> None:
         """Append arrays to fields, and write the pages that are full."""
 
         def pages_of(number: int) -> Iterable[EncodedPage]:
-            for array in arrays[number]:
+            for array in arrays.get(number, ()):
                 yield from self._encoder(number).write(array)
 
         size = sum(array.nbytes for parts in arrays.values() for array in parts)
@@ -239,14 +224,14 @@ class FileWriter(FileOutput):
 
     def _flush(self) -> None:
         """Write the pages of all waiting rows."""
-        numbers = range(len(self._first_columns))
-        if self._small is not None and self._has_large_fields(self._num_bytes):
-            self._write_arrays(self._small.parts())
-            self._small = None
-        if self._small is None:
-            self._write_pages(numbers, lambda one: self._encoder(one).flush(), self._num_bytes)
+        if not self._waiting.numbers or self._has_large_fields(self._num_bytes):
+            self._write_arrays(self._waiting.parts())
+            numbers = range(len(self._first_columns))
+            self._write_pages(
+                numbers, lambda number: self._encoder(number).flush(), self._num_bytes
+            )
             return
-        for pages in flush_together(self._small, self._encoder, self._context):
+        for pages in self._waiting.flush(self._encoder):
             self._write(pages)
 
     def _has_large_fields(self, size: int) -> bool:
@@ -296,10 +281,5 @@ def _batched(pages: Iterable[tuple[int, EncodedPage]]) -> Iterator[list[tuple[in
         yield batch
 
 
-def _without_small(
-    small: SmallColumns | None, batch: pa.RecordBatch
-) -> Mapping[int, Sequence[pa.Array]]:
-    """The arrays of a batch to encode now, by position; those of small columns wait."""
-    if small is None or not len(small.numbers):  # all columns became large
-        return {number: (array,) for number, array in enumerate(batch.columns)}
-    return small.add(batch)
+def _waiting_rows(schema: Schema, context: EncodeContext) -> WaitingRows:
+    return WAITING_ROWS.first(schema, context) or WaitingRows(schema.num_fields)

@@ -68,7 +68,8 @@ class FileVersionSpec:
     The others are for files with the container of 2.x, whose ``read_content`` and ``writer`` are
     those of the core: ``decode_field`` and ``field_encoder``, and optional fast paths to many small
     columns (``group_key`` with ``decode_columns``, ``small_columns`` with ``flush_together``) and
-    to keys (``find_integers``). `lance_core.encodings.dispatch` describes each.
+    to keys (``find_integers``). `lance_core.encodings.dispatch` and
+    `lance_core.encodings.fast.version_paths` describe them.
     """
 
     version: VersionFacts
@@ -132,13 +133,13 @@ def _with_page_layouts(version: FileVersion) -> FileVersionSpec:
     """The descriptor of 2.1 or 2.2, which share their code."""
     return FileVersionSpec(
         version=version,
-        decode_field=f"{_V2_1}.read.fields:decode_field",
-        group_key=f"{_V2_1}.read.column_group:group_key",
-        decode_columns=f"{_V2_1}.read.column_group:decode_columns",
-        find_integers=f"{_V2_1}.read.fields:find_integers",
+        decode_field=f"{_V2_1}.fields:decode_field",
+        group_key=f"{_V2_1}.fast.column_group:group_key",
+        decode_columns=f"{_V2_1}.fast.column_group:decode_columns",
+        find_integers=f"{_V2_1}.fast.key_search:find_integers",
         field_encoder=f"{_V2_1}.write.field_encoder:field_encoder",
-        small_columns=f"{_V2_1}.write.column_group:SmallColumns",
-        flush_together=f"{_V2_1}.write.column_group:flush_together",
+        small_columns=f"{_V2_1}.fast.small_columns:SmallColumns",
+        flush_together=f"{_V2_1}.fast.small_columns:flush_together",
     )
 
 
@@ -146,8 +147,8 @@ FORMAT_VERSIONS = (
     FileVersionSpec(
         version=FileVersion("2.0"),
         decode_field=f"{_V2_0}.fields:decode_field",
-        group_key=f"{_V2_0}.column_group:group_key",
-        decode_columns=f"{_V2_0}.column_group:decode_columns",
+        group_key=f"{_V2_0}.fast.column_group:group_key",
+        decode_columns=f"{_V2_0}.fast.column_group:decode_columns",
         field_encoder=f"{_V2_0}.field_encoder:field_encoder",
     ),
     _with_page_layouts(FileVersion("2.1")),

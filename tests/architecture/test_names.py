@@ -33,6 +33,7 @@ SMALL = {
     "lance_core.encodings.nullable_structs": "a workaround, until pylance reads such pages",
     "lance_core.encodings.v2_0.builtin": "the list of the format's encodings",
     "lance_core.encodings.v2_0.compressed_flat": "an encoding of the format",
+    "lance_core.encodings.v2_1.fast.tables": "the list of the fast paths of reads",
     "lance_core.encodings.v2_1.pages.builtin": "the list of the format's layouts",
     "lance_core.schema.keys": "primary and clustering keys, which merges will read as well",
     "lance_core.table.transactions.operations.unknown": "an operation, as its siblings",

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core.concurrency.lru_cache import LruCache
+from lance_core.datafile.fast.small_files import CAPACITY, SmallFiles
 from lance_core.datafile.reader import FileReader
-from lance_core.datafile.small_files import CAPACITY, SmallFiles
 from lance_core.errors import InvalidInputError, InvalidTypeError
 from lance_core.store.base import ObjectStore
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
 
 if TYPE_CHECKING:
-    from lance_core.datafile.joined_files import JoinedFiles
+    from lance_core.datafile.fast.joined_files import JoinedFiles
     from lance_core.index.base import OpenIndex
 
 MAX_READER_BYTES = 256 << 20

@@ -344,6 +344,7 @@ SEARCHED = pa.table(
 PACKED = ("sorted", "shuffled", "repeated", "time")
 
 
+@pytest.mark.fast_path
 @each_case("version", [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2])
 def test_integers_are_found_in_packed_columns(version: FileVersion) -> None:
     reader = written(MemoryStore(), SEARCHED, version)
@@ -365,6 +366,7 @@ def test_integers_are_found_in_packed_columns(version: FileVersion) -> None:
             assert members[found[1]].tolist() == values[expected].tolist()
 
 
+@pytest.mark.fast_path
 def test_a_search_in_many_pages_is_left_to_the_caller() -> None:
     reader = written(MemoryStore(), SEARCHED, FileVersion.V2_1, data_cache_bytes=1)
     (field,) = (field for field in reader.schema.fields if field.name == "sorted")
@@ -377,6 +379,7 @@ def test_a_search_in_many_pages_is_left_to_the_caller() -> None:
     assert found[1].tolist() == [1, 2, 3]
 
 
+@pytest.mark.fast_path
 def test_a_search_refuses_rows_outside_of_the_file_and_damaged_chunks() -> None:
     store = MemoryStore(Objects())
     reader = written(store, SEARCHED.select(["sorted"]), FileVersion.V2_1)

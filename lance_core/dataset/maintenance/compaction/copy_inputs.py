@@ -15,7 +15,7 @@ from lance_core.datafile.binary_copy.file_bytes import SourceFile
 from lance_core.datafile.binary_copy.file_copy import STANDARD_ENCODING, CopyInput
 from lance_core.datafile.binary_copy.pieces import NO_COPY, SourceRows
 from lance_core.datafile.binary_copy.source_pages import RawColumns, SourcePages, source_pages
-from lance_core.datafile.joined_files import FilePart, read_columns
+from lance_core.datafile.fast.joined_files import FilePart, read_columns
 from lance_core.datafile.reader import FileReader
 from lance_core.datafile.varints import Ints
 from lance_core.dataset.snapshot.snapshot import Snapshot

@@ -27,14 +27,14 @@ from lance_core.schema import wrap_chunks
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
 
 if TYPE_CHECKING:
-    from lance_core.datafile import joined_files as joining
+    from lance_core.datafile.fast import joined_files as joining
     from lance_core.dataset.read.fragments.meta_columns import Uint64s
     from lance_core.dataset.read.fragments.span import FragmentOrRun
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.schema import Field
     from lance_core.table.fragments.deletion import RowOffsets
 else:
-    joining = lazy_module("lance_core.datafile.joined_files")
+    joining = lazy_module("lance_core.datafile.fast.joined_files")
 
 FEW = 32
 """If at most one fragment in `FEW` of a run has requested rows, each of them is read alone."""

@@ -19,8 +19,7 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
-    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
+    from lance_core.encodings.decoding import Decoding, Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,34 +52,10 @@ class LayoutPlan(ABC):
         Raises `CorruptFileError` without the field's path; the caller adds offset and field.
         """
 
-    def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
-        """The value of one row, possibly null, of a page without structs and lists around values.
-
-        None if the page does not support it or if `decode` is as fast.
-        """
-        yield from ()
-        return None
-
     def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
         """``rows`` of the page in the requested order; None if `decode` is as fast."""
         yield from ()
         return None
-
-    def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """One row, equal to that of `decode`, by a faster path; None if there is no faster path."""
-        yield from ()
-        return None
-
-    @property
-    def is_searchable(self) -> bool:
-        """True if the page supports `find`; then no row is null."""
-        return False
-
-    def find(
-        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
-    ) -> Decoding[ValueMatches]:
-        """The ``rows`` with a value in ``index``, counted from the first of ``rows``."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Decode the fields of 2.1 and 2.2 files from leaf columns to Arrow arrays.
+"""Read the fields of 2.1 and 2.2 files: each leaf column page by page, then the arrays above them.
 
 Only leaves have columns. Their levels encode the structs, lists and maps around them. So a field is
-read by decoding all its leaves and assembling them, a few pages at a time.
+read by decoding all its leaves and assembling them, one page at a time.
 """
 
 from __future__ import annotations
@@ -13,149 +13,42 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
-from lance_core.encodings.decoding import RowIndices, RowRange, packed_rows, run_interleaved
+from lance_core.encodings.decoding import RowIndices, RowRange, run_interleaved
 from lance_core.encodings.page_rows import check_within
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot
 from lance_core.encodings.v2_1.read.assemble import DecodedLeaf, aligned, assemble
 from lance_core.encodings.v2_1.read.leaf_column import ColumnCache, LeafColumn
-from lance_core.encodings.v2_1.read.page_classes import decode_by_class
-from lance_core.errors import CorruptFileError, PluginError
+from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.field import MAX_NESTING
 
 if TYPE_CHECKING:
-    from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
-    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column
     from lance_core.schema import Field
 
 
-_FEW = 8
-"""Maximum rows of a leaf to read one by one, each by its fastest path."""
-
-
-def decode_field(
-    field: Field,
-    column_of: Mapping[int, int],
-    columns: Sequence[Column],
-    rows: AnyRows,
-    context: DecodeContext,
-) -> Decoding[list[pa.Array]]:
-    """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.decode_field`."""
-    if isinstance(rows, RowIndices):
-        rows = packed_rows(rows.values)
-    num_rows = len(rows)
-    if not num_rows:
-        return []
-    number = column_of.get(field.id, -1)
-    if 0 <= number < len(columns):  # the field is a leaf, as nearly all are
-        leaf = LeafColumn.of(columns[number], field.storage_type, field.name)
-        node = leaf.as_field()
-        if num_rows <= _FEW:
-            values = yield from _scalars(leaf, rows, context)
-            if values is not None:
-                return values
-        array = yield from _leaf(leaf, node, rows, context)
-        if array is not None:
-            return [array]
-    if isinstance(rows, OrderedRows):
-        distinct = decode_field(field, column_of, columns, rows.distinct, context)
-        return (yield from reorder(distinct, rows))
-    return (yield from _assembled(_tree(field, column_of, columns), rows, context))
-
-
-def find_integers(
-    field: Field,
-    column_of: Mapping[int, int],
-    columns: Sequence[Column],
-    rows: RowRange,
-    index: IntegerIndex,
-    context: DecodeContext,
-) -> Decoding[ValueMatches | None]:
-    """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.find_integers`."""
-    number = column_of.get(field.id, -1)
-    if not 0 <= number < len(columns):
-        return None
-    leaf = LeafColumn.of(columns[number], field.storage_type, field.name)
-    leaf.as_field()
-    return (yield from leaf.find(rows, index, context))
-
-
-def _leaf(
-    leaf: LeafColumn, root: Node, rows: AnyRows, context: DecodeContext
-) -> Decoding[pa.Array | None]:
-    """The rows of a column that is the whole field ``root``; None if there is no fast path."""
-    array = yield from leaf.in_page(root, rows, context)
-    if array is not None or isinstance(rows, OrderedRows):
-        return array
-    return (yield from decode_by_class([leaf], root, rows, context))
-
-
-def _assembled(tree: _Tree, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
-    """The rows of a field from all its leaves."""
-    root, plan = tree.root, tree.plan
-    if len(plan) > 1:
-        context = replace(context, memo={})
-    try:
-        array = None
-        if len(rows) == 1 and tree.has_only_lists and isinstance(rows, RowRange):
-            array = yield from _list_at(tree, rows.start, context)
-        elif not root.is_leaf and max(tree.scales) == 1:  # all leaves have the rows of the field
-            array = yield from decode_by_class([leaf.column for leaf in plan], root, rows, context)
-        if array is not None:
-            return [array]
-        decoded = yield from run_interleaved([leaf.decode(rows, context) for leaf in plan])
-        return [assemble(root, parts, tree.scales, context.kernels) for parts in aligned(decoded)]
-    except (CorruptFileError, PluginError) as error:
-        raise error.at(field=tree.field.name) from error
-
-
-def _scalars(
-    leaf: LeafColumn, rows: AnyRows, context: DecodeContext
-) -> Decoding[list[pa.Array] | None]:
-    """Read a few rows one by one; None if this field has no fast path for it."""
-    numbers = range(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.numbers.tolist()
-    found = yield from run_interleaved([leaf.scalar_at(number, context) for number in numbers])
-    values = [value for value in found if value is not None]
-    return values if len(values) == len(numbers) else None
-
-
-def _list_at(tree: _Tree, row: int, context: DecodeContext) -> Decoding[pa.Array | None]:
-    """One row of a field all of whose leaves are in lists; None if a leaf has no fast path."""
-    found = yield from run_interleaved([leaf.column.list_at(row, context) for leaf in tree.plan])
-    parts = [part for part in found if part is not None]
-    if len(parts) < len(tree.plan):
-        return None
-    return assemble(tree.root, parts, tree.scales, context.kernels)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Leaf:
+class FieldLeaf:
     """A leaf of a field: its column, and the rows of the column per row of the field."""
 
     column: LeafColumn
     scale: int
 
-    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[DecodedLeaf]:
-        """The parts of ``rows``, one per group of pages, and the row edges of the parts."""
-        wanted = rows if self.scale == 1 else _scaled(rows, self.scale)
-        check_within(self.column.column, wanted, self.column.path)
-        stretches = self.column.stretches(wanted)
-        if any(len(stretch.rows) % self.scale for stretch in stretches):
-            raise CorruptFileError(
-                "a page ends within a list of fixed size", field=self.column.path
-            )
-        return (yield from self.column.decode_stretches(stretches, context, self.scale))
+    def rows_of(self, rows: Rows) -> Rows:
+        """The rows of the column for ``rows`` of the field; `CorruptFileError` if it has fewer."""
+        found = rows if self.scale == 1 else _scaled(rows, self.scale)
+        check_within(self.column.column, found, self.column.path)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tree:
+class FieldTree:
     """The cached structure of a field: its root and leaves, and the columns of all ``ids``.
 
-    ``has_only_lists``: all leaves are in lists, and none is in a fixed-size list.
+    ``paths`` are the nodes above each leaf, outermost first. ``has_only_lists``: all leaves are in
+    lists, and none is in a fixed-size list.
     """
 
     field: Field
@@ -163,7 +56,7 @@ class _Tree:
     numbers: tuple[int, ...]
     root: Node
     paths: tuple[tuple[Node, ...], ...]
-    plan: tuple[_Leaf, ...]
+    leaves: tuple[FieldLeaf, ...]
     scales: tuple[int, ...]
     has_only_lists: bool
 
@@ -175,11 +68,38 @@ class _Tree:
 
     def expect(self) -> None:
         """Set the enclosing fields of all leaves; another field may have used the same columns."""
-        for path, leaf in zip(self.paths, self.plan, strict=True):
+        for path, leaf in zip(self.paths, self.leaves, strict=True):
             leaf.column.expect(path)
 
+    def shared(self, context: DecodeContext) -> DecodeContext:
+        """``context`` with a memo, if several leaves may share levels."""
+        return replace(context, memo={}) if len(self.leaves) > 1 else context
 
-def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column]) -> _Tree:
+    def arrays(self, decoded: Sequence[DecodedLeaf], context: DecodeContext) -> list[pa.Array]:
+        """The arrays of the field from the same rows of all leaves."""
+        kernels = context.kernels
+        return [assemble(self.root, parts, self.scales, kernels) for parts in aligned(decoded)]
+
+
+def decode_rows(tree: FieldTree, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
+    """Some ``rows`` of a field, at least one; an array for the rows of each page."""
+    leaves = [leaf.column.decode(leaf.rows_of(rows), context, leaf.scale) for leaf in tree.leaves]
+    return tree.arrays((yield from run_interleaved(leaves)), context)
+
+
+def column_of_leaf(
+    field: Field, column_of: Mapping[int, int], columns: Sequence[Column]
+) -> LeafColumn | None:
+    """The column of a field that is a leaf, as nearly all are; None for other fields."""
+    number = column_of.get(field.id, -1)
+    if not 0 <= number < len(columns):
+        return None
+    leaf = LeafColumn.of(columns[number], field.storage_type, field.name)
+    leaf.as_field()
+    return leaf
+
+
+def field_tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column]) -> FieldTree:
     """The tree of a field. The first column of a field caches the last tree.
 
     Raises `CorruptFileError` if the leaves have different numbers of rows of the field.
@@ -190,28 +110,21 @@ def _tree(field: Field, column_of: Mapping[int, int], columns: Sequence[Column])
     number = column_of.get(first.id, -1)
     kept = columns[number].decoder_cache if 0 <= number < len(columns) else None
     known = kept.tree if isinstance(kept, ColumnCache) else None
-    if isinstance(known, _Tree) and known.is_of(field, column_of):
+    if isinstance(known, FieldTree) and known.is_of(field, column_of):
         known.expect()
         return known
-    if first is field and 0 <= number < len(columns):  # nearly all fields: needs no walk
-        column = LeafColumn.of(columns[number], field.storage_type, field.name)
-        root = Node(field.storage_type, is_leaf=True)
-        leaf = _Leaf(column, 1)
-        tree = _Tree(field, (field.id,), (number,), root, ((root,),), (leaf,), (1,), False)
-        tree.expect()
-        columns[number].decoder_cache.tree = tree
-        return tree
-    leaves: list[LeafColumn] = []
-    root = _node(field, column_of, columns, field.name, leaves, 0)
+    columns_of_leaves: list[LeafColumn] = []
+    root = _node(field, column_of, columns, field.name, columns_of_leaves, 0)
     paths = tuple(root.paths())
     scales = tuple(map(rows_per_slot, paths))
-    plan = tuple(map(_Leaf, leaves, scales))
-    if len({leaf.column.column.num_rows / leaf.scale for leaf in plan}) > 1:
+    leaves = tuple(map(FieldLeaf, columns_of_leaves, scales))
+    if len({leaf.column.column.num_rows / leaf.scale for leaf in leaves}) > 1:
         raise CorruptFileError("the columns of a field differ in their rows", field=field.name)
     ids = tuple(part.id for part in field.walk())
     numbers = tuple(column_of.get(id_, -1) for id_ in ids)
     in_lists = all(any(node.is_list for node in path) for path in paths)
-    tree = _Tree(field, ids, numbers, root, paths, plan, scales, in_lists and set(scales) == {1})
+    has_only_lists = in_lists and set(scales) == {1}
+    tree = FieldTree(field, ids, numbers, root, paths, leaves, scales, has_only_lists)
     tree.expect()
     columns[number].decoder_cache.tree = tree
     return tree

@@ -15,7 +15,7 @@ from lance_core.encodings import v2_0
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.v2_0 import column
+from lance_core.encodings.v2_0.fast import page_run
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
@@ -214,6 +214,7 @@ def test_a_page_that_ends_past_the_file_is_corruption(store: Store) -> None:
         stored.read(RowRange(0, 10))
 
 
+@pytest.mark.fast_path
 @each_case("limit", ["MAX_PAGE_ROWS", "MAX_PAGE_BYTES"])
 @each_case("kind", [pa.int64(), pa.string()])
 def test_small_pages_are_joined_and_larger_ones_are_not_copied(
@@ -226,7 +227,7 @@ def test_small_pages_are_joined_and_larger_ones_are_not_copied(
     )
     for rows in (RowRange(0, 400), RowRange(30, 395), RowIndices(np.arange(0, 400, 3))):
         joined = stored.read(rows)
-        with mock.patch.object(column, limit, 39):
+        with mock.patch.object(page_run, limit, 39):
             alone = stored.read(rows)
         assert (len(joined), len(alone)) == (1, 10)
         assert joined[0].equals(pa.concat_arrays(alone))

@@ -20,11 +20,9 @@ from lance_core.encodings.arrow.coalesced_take import (
     span_places,
 )
 from lance_core.encodings.arrow.decode_budget import spend
-from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.kernels.numpy.full_zip_offsets import windows
 from lance_core.encodings.v2_1.codecs.base import (
-    Chunk,
     PerValue,
     Place,
     ScalarAt,
@@ -39,7 +37,7 @@ from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
 from lance_core.encodings.v2_1.levels.control_words import ControlWords, ZippedLevels
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
-from lance_core.encodings.v2_1.pages.leaf_values import array_of, present_values, zipped_values
+from lance_core.encodings.v2_1.pages.leaf_values import present_values, zipped_values
 from lance_core.errors import CorruptFileError
 from lance_core.store.base import ByteRange
 from lance_core.store.range_arrays import BufferSlices
@@ -94,36 +92,6 @@ class FullZipPlan(LayoutPlan):
             payload = windows(spans.data, zipped.starts, self.width)
             return self._fixed(zipped.levels, payload, context)
         return self._variable(zipped, spans.data, context)
-
-    def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
-        """See `LayoutPlan`."""
-        value_at = self._value_at(context)
-        scope = self.scope
-        if self.kinds.max_rep or pa.types.is_struct(scope.type) or value_at is None:
-            return None
-        first, last = yield from self._span_of(number)
-        (buffer,) = yield [ByteRange(scope.buffers[0].start + first, scope.buffers[0].start + last)]
-        octets, is_null = self.words.value_of_row(memoryview(buffer))
-        if is_null:
-            return all_null(scope.type, 1)
-        found = value_at(Chunk(octets, (0,), (len(octets),), 1), 0)
-        return array_of(scope.type, found, context.validate_utf8)
-
-    def _span_of(self, row: int) -> Decoding[tuple[int, int]]:
-        """The start and stop of a row in the values of a page without lists."""
-        if self.width:
-            stride = self.words.width + self.width
-            return row * stride, (row + 1) * stride
-        index = self.scope.buffers[1]
-        width = index.length // (self.scope.num_rows + 1)
-        at = index.start + row * width
-        (edges,) = yield [ByteRange(at, at + 2 * width)]
-        stored = edges.to_pybytes()
-        first = int.from_bytes(stored[:width], "little")
-        last = int.from_bytes(stored[width:], "little")
-        if not first + self.words.width <= last <= self.scope.buffers[0].length:
-            raise CorruptFileError("the repetition index does not match the values")
-        return first, last
 
     def _value_at(self, context: DecodeContext) -> ScalarAt | None:
         if self._scalar is None:

@@ -13,10 +13,9 @@ from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.arrow.coalesced_take import span_places
 from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
-from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, ValuePositions
+from lance_core.encodings.decoding import Int64Array, RowIndices, ValuePositions
 from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.base import ChunkPositions, decode, take
-from lance_core.encodings.v2_1.codecs.bitpacking import find_inline
 from lance_core.encodings.v2_1.codecs.values import as_variable
 from lance_core.encodings.v2_1.codecs.values_take import take_values
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, check_levels
@@ -42,9 +41,8 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
-    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.v2_1.codecs.values import Values
     from lance_core.store.base import ByteRange
 
@@ -98,7 +96,7 @@ class ChunkedPages:
         if isinstance(rows, RowIndices) and not self.kinds.max_rep:
             return (yield from self._single_rows(rows, context))
         chunks = self.table.chunks_of(rows, context.kernels)
-        read = yield from self._read(chunks, context)
+        read = yield from self.read(chunks, context)
         return self.part(rows, chunks, read, context)
 
     def part(
@@ -107,7 +105,7 @@ class ChunkedPages:
         """The rows from the bytes of the chunks that hold them."""
         table = self.table
         counts = table.counts[chunks]
-        parts = self._parts(chunks, read, context)
+        parts = self.parts(chunks, read, context)
         wanted = WantedRows(rows, chunks, counts, table)
         chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
         if not isinstance(where, slice) and _is_sparse(where, counts):
@@ -117,33 +115,8 @@ class ChunkedPages:
         runs = None if self.owners is None else self.owners.runs(chunks, counts, where)
         return LeafPart(chosen, self._array(values, where, chosen, runs, context))
 
-    def find(
-        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
-    ) -> Decoding[ValueMatches]:
-        """See `LayoutPlan`. Only for pages that `MiniBlockPlan.is_searchable` allows."""
-        chunks = self.table.chunks_of(rows, context.kernels)
-        read = yield from self._read(chunks, context)
-        return self.find_in(rows, chunks, read, index, context)
-
-    def find_in(
-        self,
-        rows: RowRange,
-        chunks: Int64Array,
-        read: ChunkBytes,
-        index: IntegerIndex,
-        context: DecodeContext,
-    ) -> ValueMatches:
-        """The result of `find` from the bytes of the chunks that hold ``rows``."""
-        table = self.table
-        parts = self._parts(chunks, read, context)
-        stored = parts.values(table.counts[chunks])
-        message = self.message.value_compression.inline_bitpacking
-        positions, members = find_inline(message, stored, index, context)
-        skipped = rows.start - int(table.values[chunks[0]])
-        first, stop = positions.searchsorted([skipped, skipped + len(rows)])
-        return positions[first:stop] - skipped, members[first:stop]
-
-    def _read(self, chunks: Int64Array, context: DecodeContext) -> Decoding[ChunkBytes]:
+    def read(self, chunks: Int64Array, context: DecodeContext) -> Decoding[ChunkBytes]:
+        """Fetch the bytes of ``chunks``."""
         ranges, positions = self._places(chunks, context.coalesce_gap)
         buffers = yield ranges
         return ChunkBytes.of(buffers, positions, context)
@@ -159,7 +132,8 @@ class ChunkedPages:
             self._whole[:] = [(gap, ranges, positions)]
         return ranges, positions
 
-    def _parts(self, chunks: Int64Array, read: ChunkBytes, context: DecodeContext) -> ChunkParts:
+    def parts(self, chunks: Int64Array, read: ChunkBytes, context: DecodeContext) -> ChunkParts:
+        """The levels and value buffers of ``chunks``."""
         sizes = self.table.stops[chunks] - self.table.starts[chunks]
         spend(int(sizes.sum()))
         return chunk_parts(self.form, read.data, read.positions, sizes, context.kernels)
@@ -171,14 +145,14 @@ class ChunkedPages:
         counts = self.table.counts[chunks]
         if not _is_sparse(distinct, counts):
             return None
-        read = yield from self._read(chunks, context)
+        read = yield from self.read(chunks, context)
         at = ChunkPositions(counts, chunk, position)
         return self._few(chunks, at, read, rows.places, context)
 
     def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
         """Rows of a page without lists; decodes only these rows if there are few in each chunk."""
         chunks, chunk, position = self.table.locate(rows.values, context.kernels)
-        read = yield from self._read(chunks, context)
+        read = yield from self.read(chunks, context)
         counts = self.table.counts[chunks]
         if not _is_sparse(rows.values, counts):
             return self.part(rows, chunks, read, context)
@@ -193,7 +167,7 @@ class ChunkedPages:
         context: DecodeContext,
     ) -> LeafPart:
         """The rows at the positions ``at``, reordered by ``places`` if that is given."""
-        parts = self._parts(chunks, read, context)
+        parts = self.parts(chunks, read, context)
         found = definition_at(self.message, parts, at, context)
         levels = Levels(self.kinds, None, found, len(at.chunk))
         check_levels(levels, context.kernels)

@@ -14,14 +14,11 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_1.codecs.base import Block, decode
-from lance_core.encodings.v2_1.codecs.bitpacking import can_search
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import chunk_table, row_table
-from lance_core.encodings.v2_1.pages.mini_block.list_at import ChunkLists
-from lance_core.encodings.v2_1.pages.mini_block.scalar_at import ChunkScalars
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
 
@@ -30,8 +27,7 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows, ValueMatches
-    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
+    from lance_core.encodings.decoding import Decoding, Rows
 
 _MAX_BUFFERS = 64
 
@@ -39,15 +35,7 @@ _MAX_BUFFERS = 64
 class MiniBlockPlan(LayoutPlan):
     """Decodes a mini-block page. ``known`` has its cached descriptions; it is None until then."""
 
-    __slots__ = (
-        "_lists",
-        "_scalars",
-        "form",
-        "kinds",
-        "known",
-        "message",
-        "scope",
-    )
+    __slots__ = ("form", "kinds", "known", "message", "scope")
 
     def __init__(self, message: MiniBlockLayout, scope: PageScope) -> None:
         self.message = message
@@ -60,36 +48,18 @@ class MiniBlockPlan(LayoutPlan):
             message.has_large_chunk,
         )
         self.known: ChunkedPages | None = None
-        self._scalars: tuple[ChunkScalars | None] | None = None
-        self._lists: ChunkLists | None = None
 
     def decode(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """See `LayoutPlan`."""
-        known, read = yield from self._opened(rows, context)
+        known, read = yield from self.open(rows, context)
         if read is not None:
             return known.part(rows, np.arange(known.num_chunks), read, context)
         return (yield from known.decode(rows, context))
 
-    @property
-    def is_searchable(self) -> bool:
-        """See `LayoutPlan`. True for packed integers without levels."""
-        packed = self.message.value_compression.inline_bitpacking
-        has_levels = self.has_lists or self.form.has_rep or self.form.has_def
-        return not (has_levels or self.has_dictionary) and can_search(packed, self.scope.type)
-
-    def find(
-        self, rows: RowRange, index: IntegerIndex, context: DecodeContext
-    ) -> Decoding[ValueMatches]:
-        """See `LayoutPlan`."""
-        known, read = yield from self._opened(rows, context)
-        if read is not None:
-            return known.find_in(rows, np.arange(known.num_chunks), read, index, context)
-        return (yield from known.find(rows, index, context))
-
-    def _opened(
+    def open(
         self, rows: Rows, context: DecodeContext
     ) -> Decoding[tuple[ChunkedPages, ChunkBytes | None]]:
-        """The cached descriptions; and the chunks, if they were requested in the same round."""
+        """The cached descriptions; and the chunks, if they are requested in the same round."""
         if self.known is not None:
             return self.known, None
         asked = self.descriptions()
@@ -105,50 +75,6 @@ class MiniBlockPlan(LayoutPlan):
         if self.known is None or self.has_lists:
             return None
         return (yield from self.known.take(rows, context))
-
-    def scalar_at(self, number: int, context: DecodeContext) -> Decoding[pa.Array | None]:
-        """See `LayoutPlan`."""
-        if self.has_lists:
-            return None
-        known = self.known
-        if known is None:
-            buffers = yield self.descriptions()
-            # Concurrent reads of several rows request the same buffers: the first one stores the
-            # result.
-            known = self.known or self.describe(buffers, context)
-        if self._scalars is None:  # created on first use, as scans do not need it
-            max_def, type_ = self.kinds.max_def, self.scope.type
-            self._scalars = (
-                ChunkScalars.of(self.message, self.form, max_def, type_, known.items, context),
-            )
-        table, (single,) = known.table, self._scalars
-        if single is None:
-            return None
-        chunk = int(table.values.searchsorted(number, "right")) - 1
-        first, stop = table.values[chunk : chunk + 2].tolist()
-        begin, end = int(table.starts[chunk]), int(table.stops[chunk])
-        (buffer,) = yield [ByteRange(known.base + begin, known.base + end)]
-        return single.decode(
-            memoryview(buffer), number - first, stop - first, context.validate_utf8
-        )
-
-    def list_at(self, number: int, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`."""
-        if not self.has_lists:
-            return None
-        known = self.known
-        if known is None:
-            known = self.describe((yield self.descriptions()), context)
-        single, table = self._lists, known.table
-        if single is None:
-            assert table.rows is not None
-            single = self._lists = ChunkLists(known, table.rows, context)
-        chunk = single.chunk_of(number)
-        if chunk is None:
-            return None
-        begin, end = int(table.starts[chunk]), int(table.stops[chunk])
-        (buffer,) = yield [ByteRange(known.base + begin, known.base + end)]
-        return single.decode(memoryview(buffer).cast("B"), chunk, number, context)
 
     def descriptions(self) -> list[ByteRange]:
         """The ranges of the chunk words and, if present, the dictionary and repetition index."""

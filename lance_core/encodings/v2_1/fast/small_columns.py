@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.strings import is_plain, is_variable
+from lance_core.encodings.v2_1.fast.group_encoder import pages_together
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS, FieldOptions
 from lance_core.encodings.v2_1.selection.structure import NARROW
-from lance_core.encodings.v2_1.write.group_encoder import pages_together
 from lance_core.errors import PluginError
 from lance_core.schema.blob import has_blobs
 

@@ -17,8 +17,8 @@ from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.strings import Spans, offset_dtype, value_sizes, variable_arrays
 from lance_core.encodings.decoding import Int64Array
+from lance_core.encodings.v2_0.fast.page_shapes import ShapedPages, Wanted, plain_place
 from lance_core.encodings.v2_0.offsets import not_ascending
-from lance_core.encodings.v2_0.page_shapes import ShapedPages, Wanted, plain_place
 from lance_core.errors import CorruptFileError, ResultTooLargeError
 from lance_core.store.range_arrays import BufferSlices
 

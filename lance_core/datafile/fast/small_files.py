@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from lance_core.concurrency.lru_cache import LruCache
-from lance_core.datafile.tail import TAIL_LENGTH
+from lance_core.datafile.tail import TAIL_LENGTH, Tail
+from lance_core.fast_paths import FastPath, FastPaths
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.ranges import slice_ranges
 
@@ -61,3 +63,30 @@ class SmallFile:
     def _read(self, path: str) -> pa.Buffer:
         (whole,) = self._store.get_ranges(path, [ByteRange(0, self._size)])
         return whole
+
+
+class _SmallFileRead(NamedTuple):
+    """A file of the cache ``files`` that is opened."""
+
+    files: SmallFiles
+    store: ObjectStore
+    path: str
+    size: int
+
+    @classmethod
+    def of(
+        cls, files: SmallFiles | None, store: ObjectStore, path: str, size: int
+    ) -> _SmallFileRead | None:
+        """None without a cache, and for a file that is cheaper to read in parts."""
+        if files is None or not files.takes(store, size):
+            return None
+        return cls(files, store, path, size)
+
+    def read(self) -> tuple[Tail, SmallFile]:
+        """The whole file, and the source of further reads."""
+        tail = Tail(self.store, self.path, self.size, self.size)
+        return tail, self.files.add(self.store, self.path, tail.buffer)
+
+
+WHOLE_FILES = FastPaths(FastPath(_SmallFileRead.of, _SmallFileRead.read))
+"""How a file is opened: the tail to parse, and the source of what is read later."""

@@ -18,14 +18,7 @@ from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.values import as_fixed, as_variable
-from lance_core.encodings.v2_1.levels.repdef import ItemLayer, ravel
-from lance_core.encodings.v2_1.pages.constant.writer import (
-    constant_of,
-    constant_page,
-    null_page,
-    texts_are_same,
-)
-from lance_core.encodings.v2_1.selection.columns import (
+from lance_core.encodings.v2_1.fast.column_selection import (
     CODECS,
     ColumnValues,
     column_dictionaries,
@@ -33,8 +26,7 @@ from lance_core.encodings.v2_1.selection.columns import (
     number_codecs,
     texts_are_short,
 )
-from lance_core.encodings.v2_1.selection.structure import NARROW
-from lance_core.encodings.v2_1.write.group_pages import (
+from lance_core.encodings.v2_1.fast.group_pages import (
     GroupValues,
     flat_values,
     group_pages,
@@ -43,13 +35,21 @@ from lance_core.encodings.v2_1.write.group_pages import (
     stored_dictionaries,
     text_values,
 )
+from lance_core.encodings.v2_1.levels.repdef import ItemLayer, ravel
+from lance_core.encodings.v2_1.pages.constant.writer import (
+    constant_of,
+    constant_page,
+    null_page,
+    texts_are_same,
+)
+from lance_core.encodings.v2_1.selection.structure import NARROW
 from lance_core.encodings.version import FileVersion
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
+    from lance_core.encodings.v2_1.fast.column_selection import Rows
     from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
     from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
-    from lance_core.encodings.v2_1.selection.columns import Rows
 
 _DICTIONARY_BITS = 128
 """Bits of wide values that may have a dictionary."""

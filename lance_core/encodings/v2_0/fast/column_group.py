@@ -24,8 +24,7 @@ from lance_core.encodings.arrow.strings import Spans, variable_arrays
 from lance_core.encodings.decoding import Int64Array, RowRange, run_interleaved
 from lance_core.encodings.page import GroupKey
 from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.v2_0.offsets import not_ascending
-from lance_core.encodings.v2_0.page_shapes import (
+from lance_core.encodings.v2_0.fast.page_shapes import (
     Shape,
     ShapedPages,
     Wanted,
@@ -34,7 +33,12 @@ from lance_core.encodings.v2_0.page_shapes import (
     validity_place,
     values_place,
 )
-from lance_core.encodings.v2_0.page_strings import joined_strings, looked_up_items, strings_wanted
+from lance_core.encodings.v2_0.fast.page_strings import (
+    joined_strings,
+    looked_up_items,
+    strings_wanted,
+)
+from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.store.range_arrays import BufferSlices, RangeArrays
 
 if TYPE_CHECKING:

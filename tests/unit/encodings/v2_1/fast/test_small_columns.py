@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.datafile import FileWriter, writer
+from lance_core.datafile import FileWriter
+from lance_core.datafile.fast import waiting_columns
 from lance_core.datafile.file_output import FileOptions
 from lance_core.encodings.page import EncodedPage
+from lance_core.encodings.v2_1.fast import group_encoder, small_columns
 from lance_core.encodings.v2_1.levels.shred import Leaf
-from lance_core.encodings.v2_1.write import column_group, group_encoder
 from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder
 from lance_core.encodings.version import FileVersion
 from lance_core.plugins import get_manager
@@ -155,7 +156,7 @@ def test_bytes_do_not_depend_on_the_group(
 ) -> None:
     table = _table(rows)
     together = _written(table, version)
-    monkeypatch.setattr(writer, "_MIN_SHARED", 1 << 30)
+    monkeypatch.setattr(waiting_columns, "MIN_SHARED", 1 << 30)
     assert together == _written(table, version)
 
 
@@ -177,10 +178,11 @@ def test_arrays_that_stay_in_memory_are_not_copied(
 def test_limits_of_pages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _table(300)
     together = _written(table, FileVersion.V2_1, max_page_bytes=900)
-    monkeypatch.setattr(writer, "_MIN_SHARED", 1 << 30)
+    monkeypatch.setattr(waiting_columns, "MIN_SHARED", 1 << 30)
     assert together == _written(table, FileVersion.V2_1, max_page_bytes=900)
 
 
+@pytest.mark.fast_path
 def test_numbers_of_one_type_are_encoded_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(1)
     table = pa.table({f"c{n}": pa.array(random.integers(0, 99, 900)) for n in range(200)})
@@ -199,12 +201,13 @@ def test_numbers_of_one_type_are_encoded_in_one_pass(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(LeafEncoder, "flush", flushed)
     _written(table, FileVersion.V2_1)
     assert len(passes) == 1
-    monkeypatch.setattr(column_group, "WINDOW_BYTES", 100 * 8 * 900)
+    monkeypatch.setattr(small_columns, "WINDOW_BYTES", 100 * 8 * 900)
     _written(table, FileVersion.V2_1)
     assert len(passes) == 1 + 3
     assert not alone
 
 
+@pytest.mark.fast_path
 def test_columns_that_become_large_leave_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = {f"c{n}": pa.array(np.arange(9000) % (n + 2), pa.int32()) for n in range(40)}
     columns["c3"] = pa.array([str(n) * (n // 500) for n in range(9000)])
@@ -220,7 +223,7 @@ def test_columns_that_become_large_leave_the_group(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(LeafEncoder, "write", written)
     together = _written(table, FileVersion.V2_2)
     assert len(set(alone)) == 2
-    monkeypatch.setattr(writer, "_MIN_SHARED", 1 << 30)
+    monkeypatch.setattr(waiting_columns, "MIN_SHARED", 1 << 30)
     assert together == _written(table, FileVersion.V2_2)
 
 
@@ -233,6 +236,7 @@ def test_columns_of_different_texts_are_not_searched_for_items(
     assert _written(pa.table(columns).slice(0, min(rows, 4000)), FileVersion.V2_2)
 
 
+@pytest.mark.fast_path
 def test_all_kinds_of_small_columns_are_encoded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(2)
     columns = {}

@@ -13,27 +13,36 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.fixed_width import joined_bits
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import Int64Array, RowRange
-from lance_core.encodings.v2_0.page_shapes import (
+from lance_core.encodings.page_arrays import PageArrays
+from lance_core.encodings.page_rows import pages_of, rows_in_pages
+from lance_core.encodings.v2_0.fast.page_shapes import (
     NONE,
     Shape,
     ShapedPages,
     Wanted,
     plain_place,
+    shape_of,
     validity_place,
     values_place,
 )
-from lance_core.encodings.v2_0.page_strings import joined_strings, looked_up_items, strings_wanted
+from lance_core.encodings.v2_0.fast.page_strings import (
+    joined_strings,
+    looked_up_items,
+    strings_wanted,
+)
+from lance_core.fast_paths import FastPath, FastPaths
 from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
-    from lance_core.encodings.page_arrays import PageArrays
+    from lance_core.encodings.page import Column
 
 MIN_PAGES = 8
 """Minimum pages of a run; fewer are read one by one."""
@@ -45,24 +54,64 @@ MAX_PAGE_ROWS = 1 << 14
 Octets = npt.NDArray[np.uint8]
 
 
-class ArrayRun(NamedTuple):
-    """The pages ``numbers`` of ``table``, all of one shape."""
+class ColumnRuns:
+    """The pages of a column that is read as ``type_``, and what is known of their encodings."""
 
-    table: PageArrays
-    numbers: Int64Array
+    __slots__ = ("_shapes", "_tables", "column", "type")
+
+    def __init__(self, column: Column, type_: pa.DataType) -> None:
+        self.column = column
+        self.type = type_
+        self._tables: tuple[PageArrays, Int64Array] | None = None
+        self._shapes: dict[int, Shape | None] = {}
+
+    def run(self, rows: Rows, context: DecodeContext) -> ArrayRun | None:
+        """The pages of ``rows`` as a run; None if they must be read one by one."""
+        if len(self.column.starts) <= MIN_PAGES:
+            return None
+        if self._tables is None:
+            starts = np.array(self.column.starts, np.int64)
+            self._tables = PageArrays.of(self.column.pages), starts
+        table, starts = self._tables
+        pages, _ = pages_of(starts, rows)
+        buffers = spans_index(table.edges[pages], table.edges[pages + 1])
+        stored = int((table.stops[buffers] - table.starts[buffers]).sum())
+        num_rows = int(table.num_rows[pages].sum())
+        if len(pages) < MIN_PAGES or num_rows > MAX_PAGE_ROWS * len(pages):
+            return None
+        if stored > MAX_PAGE_BYTES * len(pages):
+            return None
+        shapes = {self._shape(kind, table) for kind in np.unique(table.kinds[pages]).tolist()}
+        shape = shapes.pop()
+        if shapes or shape is None:
+            return None
+        own = rows_in_pages(self.column, pages, rows)
+        return ArrayRun(ShapedPages.of(table, pages), shape, self.type, own, context)
+
+    def _shape(self, kind: int, table: PageArrays) -> Shape | None:
+        if kind not in self._shapes:
+            self._shapes[kind] = shape_of(table.encodings[kind], self.type)
+        return self._shapes[kind]
+
+
+class ArrayRun(NamedTuple):
+    """Pages of one shape, and the requested rows, counted from the start of the first page."""
+
+    pages: ShapedPages
     shape: Shape
     type: pa.DataType
+    rows: Rows
+    context: DecodeContext
 
-    def decode(self, rows: Rows, context: DecodeContext) -> Decoding[list[pa.Array]]:
-        """The ``rows`` of the pages, counted from the start of the first page of the run."""
-        kind, bits = self.shape
-        pages = ShapedPages.of(self.table, self.numbers)
+    def decode(self) -> Decoding[list[pa.Array]]:
+        """The rows in order. Raises errors that do not tell the page."""
+        pages, (kind, bits), type_, rows, context = self
         if kind == "flat":
-            arrays = yield from _flat_arrays(pages, self.type, bits, context)
+            arrays = yield from _flat_arrays(pages, type_, bits, context)
         elif kind == "binary":
-            arrays = yield from _binary_arrays(pages, self.type, context)
+            arrays = yield from _binary_arrays(pages, type_, context)
         else:
-            arrays = yield from _dictionary_arrays(pages, self.type, bits, context)
+            arrays = yield from _dictionary_arrays(pages, type_, bits, context)
         if isinstance(rows, RowRange):
             if len(arrays) == 1:
                 return [arrays[0].slice(rows.start, len(rows))]
@@ -70,6 +119,10 @@ class ArrayRun(NamedTuple):
             return [chunk for chunk in chunked.chunks if len(chunk)]
         whole = concat_arrays(arrays)
         return [take_rows(whole, from_numpy(rows.values))]
+
+
+COLUMN_READS = FastPaths(FastPath(ColumnRuns.run, ArrayRun.decode))
+"""Rows of a column, each page of which has one encoded array."""
 
 
 def _flat_arrays(

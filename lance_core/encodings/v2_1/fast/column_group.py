@@ -11,21 +11,22 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.ordered_rows import OrderedRows, reordered
+from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.split import can_split, split_array, split_columns
 from lance_core.encodings.arrow.strings import is_plain
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.decoding import RowRange, packed_rows
 from lance_core.encodings.page import ForeignEncoding, GroupKey
 from lance_core.encodings.page_arrays import PageArrays
-from lance_core.encodings.v2_1.pages.constant.reader import (
+from lance_core.encodings.v2_1.fast.constant_pages import (
     NULLS,
     VALUE,
     constant_kind,
     decode_constants,
 )
-from lance_core.encodings.v2_1.pages.mini_block.page_run import encoding_fingerprint
-from lance_core.encodings.v2_1.read.fields import decode_field
+from lance_core.encodings.v2_1.fast.mini_block_run import encoding_fingerprint
+from lance_core.encodings.v2_1.fast.page_runs import SimilarPages
+from lance_core.encodings.v2_1.read.fields import field_tree
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows
@@ -50,7 +51,7 @@ longer than a plan of its own."""
 def group_key(
     field: Field, parts: Sequence[tuple[Field, Page]], context: DecodeContext
 ) -> GroupKey | None:
-    """See `lance_core.encodings.dispatch.group_key`."""
+    """See `lance_core.encodings.fast.version_paths.group_key`."""
     type_ = field.storage_type
     if not field.children:
         page = parts[0][1]
@@ -80,7 +81,7 @@ def decode_columns(
     rows: AnyRows,
     context: DecodeContext,
 ) -> Decoding[list[list[pa.Array]]]:
-    """See `lance_core.encodings.dispatch.decode_columns`."""
+    """See `lance_core.encodings.fast.version_paths.decode_columns`."""
     count = len(joined[0].pages)
     if key == NULLS:
         return [[all_null(field.storage_type, len(rows))] for _ in range(count)]
@@ -96,11 +97,9 @@ def decode_columns(
         return [_rows_of(arrays, rows) for arrays in found]
     distinct = rows.distinct if isinstance(rows, OrderedRows) else rows
     wanted = _rows_of_all(distinct, length, count)
-    arrays = yield from decode_field(field, column_of, joined, wanted, context)
+    tree = field_tree(field, column_of, joined)
+    arrays = yield from SimilarPages(tree, wanted, tree.shared(context)).decode()
     if isinstance(rows, OrderedRows):
-        length = len(distinct)
-        if any(len(array) % length for array in arrays):  # few rows are read one by one
-            return [reordered(column, rows) for column in split_columns(arrays, count, length)]
         arrays = [_reordered(array, rows) for array in arrays]
     return split_columns(arrays, count, len(rows))
 
@@ -123,7 +122,7 @@ def _rows_of_all(rows: Rows, length: int, count: int) -> Rows:
     """``rows`` of each of ``count`` columns of ``length`` rows, as rows of all columns joined."""
     if isinstance(rows, RowRange) and len(rows) == length:
         return RowRange(0, length * count)
-    return RowIndices(np.add.outer(length * np.arange(count), rows.numbers).ravel())
+    return packed_rows(np.add.outer(length * np.arange(count), rows.numbers).ravel())
 
 
 def _reordered(array: pa.Array, rows: OrderedRows) -> pa.Array:

@@ -52,7 +52,7 @@ from lance_core.encodings.version import FileVersion
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.decoding import Int64Array
-    from lance_core.encodings.v2_1.selection.columns import ColumnItems, ColumnValues
+    from lance_core.encodings.v2_1.fast.column_selection import ColumnItems, ColumnValues
     from lance_core.store.base import BytesLike
 
 _Block = tuple[CompressiveEncoding, pa.Buffer]

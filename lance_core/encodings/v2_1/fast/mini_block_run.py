@@ -18,13 +18,13 @@ from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_1.codecs import fsst
 from lance_core.encodings.v2_1.codecs.blocks import Blocks, block_array
-from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
-from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
-from lance_core.encodings.v2_1.pages.mini_block.chunk_table import PageWords, tables_of_pages
-from lance_core.encodings.v2_1.pages.mini_block.page_descriptions import (
+from lance_core.encodings.v2_1.fast.page_descriptions import (
     DescribedPages,
     PageCache,
 )
+from lance_core.encodings.v2_1.pages.leaf_values import dictionary_items
+from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
+from lance_core.encodings.v2_1.pages.mini_block.chunk_table import PageWords, tables_of_pages
 from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
 from lance_core.encodings.v2_1.pages.validation import BUFFER_ALIGNMENT
 from lance_core.errors import CorruptFileError

@@ -1,13 +1,14 @@
-"""Decode one row of a mini-block page with lists from the chunk that holds it."""
+"""Read one row of a field all of whose leaves are in lists, from the chunks that hold it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings.arrow.strings import is_variable
+from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.v2_1.codecs.base import (
     Chunk,
     MiniBlockChunks,
@@ -17,27 +18,88 @@ from lance_core.encodings.v2_1.codecs.base import (
     scalar_at,
 )
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
+from lance_core.encodings.v2_1.fast.chunk_header import ChunkHeader, Parts
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart
 from lance_core.encodings.v2_1.pages.leaf_values import Dictionary, dictionary_values, leaf_values
 from lance_core.encodings.v2_1.pages.level_codecs import ChunkLevelDecoder
-from lance_core.encodings.v2_1.pages.mini_block.chunk_header import ChunkHeader, Parts
+from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
+from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.errors import CorruptFileError
 from lance_core.schema.empty_arrays import empty_array
+from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
     from lance_core.encodings.v2_1.pages.mini_block.chunk_table import RowTable
+    from lance_core.encodings.v2_1.read.fields import FieldTree
+    from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
 
 _LONG = frozenset({"variable", "fsst"})
 _MAX_SCALARS = 8
 """Maximum values of a row to decode one by one; for more, decoding the chunk is faster."""
 
 
-class ChunkLists:
+class SingleList(NamedTuple):
+    """Row ``row`` of a field; ``pages`` and ``plans``: the page of each leaf that has the row."""
+
+    tree: FieldTree
+    row: int
+    pages: Sequence[int]
+    plans: Sequence[MiniBlockPlan]
+    context: DecodeContext
+
+    @classmethod
+    def of(cls, tree: FieldTree, rows: Rows, context: DecodeContext) -> SingleList | None:
+        """None for several rows, and if a leaf is not in lists or not in a mini-block page."""
+        if len(rows) > 1 or not tree.has_only_lists:
+            return None
+        pages, plans = [], []
+        for leaf in tree.leaves:
+            page = leaf.column.page_of(rows.first)
+            if page is None:
+                return None
+            plan = leaf.column.plan(page, context)
+            if not isinstance(plan, MiniBlockPlan):
+                return None
+            pages.append(page)
+            plans.append(plan)
+        return cls(tree, rows.first, pages, plans, context)
+
+    def decode(self) -> Decoding[list[pa.Array]]:
+        """The row, as one array."""
+        leaves = zip(self.tree.leaves, self.pages, self.plans, strict=True)
+        parts = yield from run_interleaved(
+            [
+                leaf.column.located(page, self._part(leaf.column, page, plan))
+                for leaf, page, plan in leaves
+            ]
+        )
+        return [assemble(self.tree.root, parts, self.tree.scales, self.context.kernels)]
+
+    def _part(self, leaf: LeafColumn, page: int, plan: MiniBlockPlan) -> Decoding[LeafPart]:
+        context, row = self.context, self.row - leaf.column.starts[page]
+        known = plan.known
+        if known is None:
+            known = plan.describe((yield plan.descriptions()), context)
+        key = SingleList, page
+        lists, table = leaf.memo.get(key), known.table
+        if lists is None:
+            assert table.rows is not None
+            lists = leaf.memo[key] = _ChunkLists(known, table.rows, context)
+        chunk = lists.chunk_of(row)
+        if chunk is None:
+            return (yield from plan.decode(RowRange(row, row + 1), context))
+        begin, end = int(table.starts[chunk]), int(table.stops[chunk])
+        (buffer,) = yield [ByteRange(known.base + begin, known.base + end)]
+        return lists.decode(memoryview(buffer).cast("B"), chunk, row, context)
+
+
+class _ChunkLists:
     """Decodes single rows of a page that lie within one chunk."""
 
     __slots__ = ("_definition", "_header", "_items", "_key", "_pages", "_rep", "_rows", "_value")

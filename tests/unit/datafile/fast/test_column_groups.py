@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.datafile import FileReader, FileWriter, column_groups
+from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
+from lance_core.datafile.fast import column_groups
 from lance_core.datafile.file_output import FileOptions
 from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
@@ -215,6 +216,7 @@ def test_few_rows_of_few_alike_columns_have_any_order(
         assert _read(reader, sequence(numbers)).equals(table.take(numbers))
 
 
+@pytest.mark.fast_path
 @pytest.mark.parametrize("version", VERSIONS)
 def test_equal_encodings_are_decoded_in_one_pass(
     version: FileVersion, monkeypatch: pytest.MonkeyPatch

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lance_core.encodings.decoding import RowIndices, RowRange
+from lance_core.encodings.v2_1.fast import page_runs
 from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
-from lance_core.encodings.v2_1.read import leaf_column
 from lance_core.encodings.v2_1.selection import dictionary
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
@@ -116,6 +116,7 @@ def test_rows_of_many_pages_are_those_that_were_written(
         assert pa.concat_arrays(found).to_pylist() == expected.to_pylist()
 
 
+@pytest.mark.fast_path
 @each_case("name", ["integers", "lists", "lists of structs", *DICTIONARIES])
 def test_pages_that_are_alike_give_one_array_in_one_round(name: str) -> None:
     field = stored(ARRAYS[name])
@@ -123,16 +124,18 @@ def test_pages_that_are_alike_give_one_array_in_one_round(name: str) -> None:
     assert field.asked == 1
 
 
+@pytest.mark.fast_path
 @pytest.mark.parametrize("name", ["integers", "lists"])
 def test_pages_are_read_apart_if_together_they_are_large(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaf_column, "MAX_RUN_ITEMS", 150)
+    monkeypatch.setattr(page_runs, "MAX_RUN_ITEMS", 150)
     found = stored(ARRAYS[name]).read(RowRange(0, ROWS))
     assert 1 < len(found) < PAGES
     assert pa.concat_arrays(found).to_pylist() == ARRAYS[name].to_pylist()
 
 
+@pytest.mark.fast_path
 def test_pages_that_differ_in_their_encoding_are_read_apart() -> None:
     field, other = stored(ARRAYS["integers"]), stored(pa.array([5] * ROWS, pa.int32()))
     (column,), (constant,) = field.columns, other.columns

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import NUMPY
-from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
-from lance_core.encodings.v2_1.pages.mini_block.page_descriptions import (
+from lance_core.encodings.v2_1.fast.page_descriptions import (
     MAX_KEPT,
     DescribedPages,
     PageCache,
     PageDescriptions,
 )
+from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
 from tests.each_case import each_case
 
 

@@ -10,25 +10,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from operator import is_
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from lance_core.datafile.column_map import column_fields
-from lance_core.datafile.single_pages import column_pages
+from lance_core.datafile.content import FileContent
+from lance_core.datafile.fast.single_pages import column_pages
+from lance_core.datafile.metadata import FileMetadata
 from lance_core.encodings.arrow.coalesced_take import edges_of
 from lance_core.encodings.decoding import RowRange, run_interleaved
-from lance_core.encodings.dispatch import decode_columns, decode_field, group_key
+from lance_core.encodings.dispatch import decode_field
+from lance_core.encodings.fast.version_paths import decode_columns, group_key
 from lance_core.encodings.page import Column, GroupKey
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError
+from lance_core.fast_paths import FastPath, FastPaths
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_core.datafile.column_metadata import PageEncoding
-    from lance_core.datafile.metadata import FileMetadata
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
@@ -47,6 +51,10 @@ _MAX_BYTES = 4 << 20
 
 _MAX_PART_ROWS = 1024
 """Maximum rows of a range within nested fields: the rows of all fields are not consecutive."""
+
+
+Groups: TypeAlias = "tuple[Sequence[ColumnGroup], Sequence[int]]"
+"""Groups of fields, and the indices of the fields in no group."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +97,46 @@ class ColumnGroup:
         return _MAX_PART_ROWS < len(rows) < self.joined[0].num_rows // len(self.fields)
 
 
-def are_many(fields: Sequence[Field], version: FileVersion) -> bool:
+class GroupsOfFile:
+    """The groups of the fields that are read of one file; keeps those of the last read.
+
+    ``parses_all``: True if the columns of groups are parsed, too, so that they can be read ahead.
+    """
+
+    __slots__ = ("_content", "_context", "_last", "_parses_all")
+
+    def __init__(self, content: FileContent, context: DecodeContext, *, parses_all: bool) -> None:
+        self._content = content
+        self._context = context
+        self._parses_all = parses_all
+        self._last: tuple[Sequence[Field], Mapping[int, int], Groups] | None = None
+
+    def groups(self, fields: Sequence[Field], column_of: Mapping[int, int]) -> Groups | None:
+        """The groups of ``fields``, all of which are checked; None for fields that are few."""
+        content = self._content
+        if not isinstance(content, FileMetadata) or not _are_many(fields, content.version):
+            return None
+        if self._last is not None:
+            last, columns, found = self._last
+            if columns is column_of and _are_same(last, fields):
+                return found
+        found = column_groups(fields, column_of, content, self._context)
+        for place in range(len(fields)) if self._parses_all else found[1]:
+            content.check_field(fields[place], column_of)
+        self._last = tuple(fields), column_of, found
+        return found
+
+
+COLUMN_GROUPS = FastPaths(FastPath(GroupsOfFile.groups, lambda groups: groups))
+"""The fields of a read that are decoded together, and the indices of the others."""
+
+
+def _are_same(some: Sequence[Field], others: Sequence[Field]) -> bool:
+    """True if both have the same objects."""
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _are_many(fields: Sequence[Field], version: FileVersion) -> bool:
     """True if `column_groups` may find groups of ``fields`` in a file of ``version``."""
     if len(fields) >= MIN_FIELDS:
         return True

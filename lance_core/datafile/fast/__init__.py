@@ -1,0 +1,1 @@
+"""Fast paths of reads and writes of data files."""

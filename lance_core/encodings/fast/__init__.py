@@ -1,0 +1,1 @@
+"""Fast paths that a file version may offer."""

@@ -1,0 +1,61 @@
+"""Read rows of a top-level leaf that are in one page: its values are the array of the field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from lance_core.encodings.arrow.nulls import all_null
+from lance_core.encodings.arrow.ordered_rows import OrderedRows
+from lance_core.encodings.decoding import packed_rows
+from lance_core.encodings.v2_1.read.assemble import assemble
+
+if TYPE_CHECKING:
+    from lance_core.encodings.arrow.ordered_rows import AnyRows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding
+    from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart
+    from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
+
+
+class OnePage(NamedTuple):
+    """Rows of a column, at least one, all in the page number ``page``."""
+
+    leaf: LeafColumn
+    page: int
+    rows: AnyRows
+    context: DecodeContext
+
+    @classmethod
+    def of(cls, leaf: LeafColumn, rows: AnyRows, context: DecodeContext) -> OnePage | None:
+        """None if the rows are in several pages."""
+        page = leaf.page_of(rows.last)
+        if page is None or rows.first < leaf.column.starts[page]:
+            return None
+        return cls(leaf, page, rows, context)
+
+    def decode(self) -> Decoding[list[pa.Array]]:
+        """The rows in their order, as one array."""
+        leaf, page, rows, context = self
+        plan = leaf.plan(page, context)
+        if plan.is_all_null:
+            return [all_null(leaf.type, len(rows))]
+        return [(yield from leaf.located(page, self._array(plan)))]
+
+    def _array(self, plan: LayoutPlan) -> Decoding[pa.Array]:
+        rows, context = self.rows.moved(-self.leaf.column.starts[self.page]), self.context
+        if not isinstance(rows, OrderedRows):
+            return self._assembled((yield from plan.decode(rows, context)))
+        taken = yield from plan.take(rows, context)
+        if taken is not None:
+            return self._assembled(taken)
+        part = yield from plan.decode(packed_rows(rows.distinct.values), context)
+        return rows.taken_from(self._assembled(part))
+
+    def _assembled(self, part: LeafPart) -> pa.Array:
+        levels = part.levels
+        has_levels = levels.rep is not None or levels.definition is not None
+        if not has_levels and len(part.values) == levels.count:
+            return part.values
+        return assemble(self.leaf.as_field(), [part], (1,), self.context.kernels)

@@ -1,0 +1,51 @@
+"""Decode the fields of 2.1 and 2.2 files: by the first fast path that applies, or plainly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
+from lance_core.encodings.decoding import RowIndices, packed_rows
+from lance_core.encodings.v2_1.fast.tables import COLUMN_READS, FIELD_READS
+from lance_core.encodings.v2_1.read.fields import column_of_leaf, decode_rows, field_tree
+from lance_core.errors import CorruptFileError, PluginError
+
+if TYPE_CHECKING:
+    from lance_core.encodings.arrow.ordered_rows import AnyRows
+    from lance_core.encodings.context import DecodeContext
+    from lance_core.encodings.decoding import Decoding
+    from lance_core.encodings.page import Column
+    from lance_core.schema import Field
+
+
+def decode_field(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: AnyRows,
+    context: DecodeContext,
+) -> Decoding[list[pa.Array]]:
+    """The 2.1 and 2.2 implementation of `lance_core.encodings.dispatch.decode_field`."""
+    if isinstance(rows, RowIndices):
+        rows = packed_rows(rows.values)
+    if not len(rows):
+        return []
+    leaf = column_of_leaf(field, column_of, columns)
+    if leaf is not None:
+        fast = COLUMN_READS.first(leaf, rows, context)
+        if fast is not None:
+            return (yield from fast)
+    if isinstance(rows, OrderedRows):
+        distinct = decode_field(field, column_of, columns, rows.distinct, context)
+        return (yield from reorder(distinct, rows))
+    tree = field_tree(field, column_of, columns)
+    context = tree.shared(context)
+    try:
+        return (
+            yield from FIELD_READS.first(tree, rows, context) or decode_rows(tree, rows, context)
+        )
+    except (CorruptFileError, PluginError) as error:
+        raise error.at(field=field.name) from error
