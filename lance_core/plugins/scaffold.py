@@ -34,6 +34,10 @@ KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "An index type of lance-core for integers",
         {"index.py.in": "@module@/index.py", "test_index.py.in": "tests/test_index.py"},
     ),
+    "function": (
+        "An SQL function of lance-core that counts words",
+        {"function.py.in": "@module@/function.py", "test_function.py.in": "tests/test_function.py"},
+    ),
 }
 """Description and templates of each kind of package, with the path of the created file."""
 
@@ -54,6 +58,7 @@ def render(name: str, kind: str) -> dict[str, str]:
     meant = {
         "@name@": name,
         "@module@": f"lance_core_{name.replace('-', '_')}",
+        "@function@": name.replace("-", "_"),
         "@Class@": "".join(part.capitalize() for part in name.split("-")),
         "@what@": what,
     }

@@ -33,6 +33,7 @@ NAMES = {
     "manifest-store": "folder-rows",
     "encoding": "rising",
     "index": "hashed",
+    "function": "word-count",
 }
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 WRITTEN = Path(tempfile.mkdtemp(prefix="new-plugins-"))
@@ -58,7 +59,7 @@ def module_of(kind: str) -> types.ModuleType:
 
 STORE, HANDLER = written("store"), written("handler")
 ROWS, ENCODING = written("manifest-store"), written("encoding")
-INDEX = written("index")
+INDEX, FUNCTION = written("index"), written("function")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,6 +111,11 @@ class TestIndex(INDEX.TestHashed):  # type: ignore[misc, name-defined]
     """The index type of a new package."""
 
 
+class TestFunction(FUNCTION.TestWordCount):  # type: ignore[misc, name-defined]
+    """The SQL function of a new package."""
+
+
+test_filters_call_the_function = FUNCTION.test_filters_call_it
 test_filters_use_the_index = INDEX.test_filters_use_it
 test_tables_live_on_the_store = STORE.test_tables_live_on_it
 test_tables_are_committed_by_the_handler = HANDLER.test_tables_are_committed_by_it
@@ -132,9 +138,10 @@ def test_new_packages_offer_what_can_be_used() -> None:
             *plugin.commit_handlers,
             *plugin.manifest_stores,
             *plugin.index_types,
+            *plugin.sql_functions,
         )
     ]
-    assert [problem_of(spec) for spec in specs] == [None] * 4
+    assert [problem_of(spec) for spec in specs] == [None] * 5
 
 
 def test_new_packages_have_no_gaps() -> None:

@@ -13,10 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.memory import MemoryStore
 from lance_core_testing import CommitHandlerTests, ExternalManifestStoreTests, ObjectStoreTests
-from tests.conformance.planted import encodings, handlers, index_types, rows, stores
+from tests.conformance.planted import (
+    encodings,
+    handlers,
+    index_types,
+    rows,
+    sql_functions,
+    stores,
+)
 from tests.conformance.planted.runner import Defect, failure_of
 
 Fixtures = Callable[[Any], Mapping[str, object]]
@@ -94,6 +103,16 @@ def test_every_planted_defect_of_an_index_type_is_caught() -> None:
     assert missed == []
 
 
+def test_every_planted_defect_of_an_sql_function_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fixtures = partial(dict, monkeypatch=monkeypatch)
+    for one in sql_functions.ALL:
+        for test in one.tests:
+            assert failure_of(sql_functions.Good(), test, fixtures) is None, test
+            assert failure_of(sql_functions.tested(one.make()), test, fixtures), one.name
+
+
 def test_the_catalogue_has_150_kinds_of_defects() -> None:
     kinds = [one.name for defects in ALL for one in defects]
     assert len(kinds) + len(encodings.OF_VALUES) >= 150
@@ -101,5 +120,5 @@ def test_the_catalogue_has_150_kinds_of_defects() -> None:
 
 ALL = (
     *(stores.IN_MEMORY, stores.ON_DISK, handlers.IN_MEMORY, handlers.OF_LOG, handlers.ON_DISK),
-    *(rows.ALL, encodings.OF_ARRAYS, index_types.ALL),
+    *(rows.ALL, encodings.OF_ARRAYS, index_types.ALL, sql_functions.ALL),
 )

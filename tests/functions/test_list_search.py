@@ -27,6 +27,23 @@ DATA = pa.table(
 ).slice(1)
 
 
+def test_elements_of_null_lists_do_not_count() -> None:
+    """As Arrow converts a list of a fixed size that is NULL."""
+    fixed = pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int64(), 2))
+    data = pa.table({"l": fixed.cast(pa.large_list(pa.int64())), "f": fixed, "y": [2, 0, 4]})
+    for text, expected in {
+        "array_has(l, 3)": [False, None, True],
+        "array_has(l, y)": [True, None, True],
+        "array_has_any(l, [3, 1])": [True, None, True],
+        "array_has_all(f, f)": [True, None, True],
+        "array_positions(l, y)": [[2], None, [2]],
+        "array_distinct(l)": [[1, 2], None, [3, 4]],
+        "array_max(l)": [2, None, 4],
+    }.items():
+        assert values(text, data) == expected, text
+        assert values(text, data.slice(1)) == expected[1:], text
+
+
 @each_case(
     "sql, expected",
     [

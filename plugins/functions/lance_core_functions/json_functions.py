@@ -71,7 +71,7 @@ def _each_text(value: Datum, *texts: Datum, of_text: OfText) -> Datum:
         for group, picked in zip(groups, order, strict=True)
     ]
     if not parts:
-        return _of_one(values, [None], of_text)
+        return _of_one(values, [None for _ in texts], of_text)
     return pa.concat_arrays(parts).take(from_numpy(np.argsort(np.concatenate(order))))
 
 

@@ -18,6 +18,7 @@ from lance_core.sql_functions import (
     null,
     with_nullable,
 )
+from lance_core_functions.lists import parents_of
 
 
 def largest(node: Node) -> Node:
@@ -45,7 +46,7 @@ def _extreme(name: str, node: Node, is_last: bool) -> Node:
 def _of_lists(value: Datum, is_last: bool) -> Datum:
     if isinstance(value, pa.Scalar):
         return _of_lists(pa.repeat(value, 1), is_last)[0]
-    elements, parents = pc.list_flatten(value), pc.list_parent_indices(value)
+    elements, parents = pc.list_flatten(value), parents_of(value)
     is_present = elements.is_valid()
     elements, parents = elements.filter(is_present), parents.filter(is_present)
     keys = elements.cast(pa.float32()) if pa.types.is_float16(elements.type) else elements

@@ -105,11 +105,11 @@ def _compare_lists(*values: Datum, is_all: bool) -> Datum:
     num_rows, first, second = _repeated(values)
     elements = [first.flatten(), second.flatten()]
     codes = _element_codes(pa.concat_arrays(elements))
-    keys = np.concatenate([np.asarray(pc.list_parent_indices(side)) for side in (first, second)])
+    keys = np.concatenate([np.asarray(lists.parents_of(side)) for side in (first, second)])
     keys = keys * (int(codes.max(initial=0)) + 1) + codes
     count = len(elements[0])
     hits = np.isin(keys[count:], keys[:count])
-    owners = np.asarray(pc.list_parent_indices(second))
+    owners = np.asarray(lists.parents_of(second))
     if is_all:
         answers = np.bincount(owners[~hits], minlength=num_rows) == 0
     else:
@@ -135,7 +135,7 @@ def _is_constant(values: Sequence[Datum]) -> bool:
 
 def _contains(*values: Datum, test: Node) -> Datum:
     num_rows, arrays, items = _repeated(values)
-    parents = pc.list_parent_indices(arrays)
+    parents = lists.parents_of(arrays)
     table = pa.table({"element": arrays.flatten(), "item": items.take(parents)})
     hits = np.asarray(pc.fill_null(combine_chunks(evaluate(test, table)), False))
     answers = np.bincount(np.asarray(parents)[hits], minlength=num_rows) > 0
@@ -151,7 +151,7 @@ def _need_list(what: str, node: Node) -> None:
 
 def _positions(*values: Datum, same: Node) -> Datum:
     num_rows, arrays, items = _repeated(values)
-    parents = pc.list_parent_indices(arrays)
+    parents = lists.parents_of(arrays)
     table = pa.table({"element": arrays.flatten(), "item": items.take(parents)})
     hits = np.asarray(combine_chunks(evaluate(same, table)))
     owners = np.asarray(parents)[hits]
@@ -165,7 +165,7 @@ def _positions(*values: Datum, same: Node) -> Datum:
 def _distinct(arrays: pa.Array) -> pa.Array:
     values = arrays.flatten()
     codes = _element_codes(values)
-    parents = np.asarray(pc.list_parent_indices(arrays)).astype(np.int64)
+    parents = np.asarray(lists.parents_of(arrays)).astype(np.int64)
     keys = parents * (int(codes.max(initial=0)) + 1) + codes
     first = np.sort(np.unique(keys, return_index=True)[1])
     counts = np.bincount(parents[first], minlength=len(arrays))

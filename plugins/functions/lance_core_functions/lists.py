@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
+from lance_core.hookspecs.arrays import from_numpy
 from lance_core.sql_functions import (
     ColumnNode,
     Constant,
@@ -59,11 +60,22 @@ def _need_list(what: str, node: Node) -> None:
         raise InvalidInputError(f"{what} needs a list, not {node.type}")
 
 
+def parents_of(lists: pa.Array) -> pa.Array:
+    """The position of the list of each element that ``lists.flatten()`` returns.
+
+    A NULL list may have elements, which ``flatten`` leaves out and Arrow's own kernel does not.
+    """
+    if not lists.null_count:
+        return pc.list_parent_indices(lists)
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    return from_numpy(np.repeat(np.arange(len(lists)), lengths))
+
+
 def has_item(lists: pa.Array, test: Node) -> pa.Array:
     """The kernel of `has`: true where ``test`` is true for some item."""
     hits = combine_chunks(evaluate(test, pa.table({"": lists.flatten()})))
     has_hit = np.zeros(len(lists), bool)
-    has_hit[np.asarray(pc.list_parent_indices(lists).filter(hits))] = True
+    has_hit[np.asarray(parents_of(lists).filter(hits))] = True
     return pa.array(has_hit, mask=np.asarray(lists.is_null()))
 
 

@@ -9,6 +9,7 @@ from lance_core_testing.memory_client import MemoryClient
 from lance_core_testing.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.network import FaultProxy
 from lance_core_testing.object_store import ObjectStoreTests
+from lance_core_testing.sql_function import SqlFunctionTests
 from lance_core_testing.value_encoding import ValueEncodingTests
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "MemoryClient",
     "MemoryManifestStore",
     "ObjectStoreTests",
+    "SqlFunctionTests",
     "ValueEncodingTests",
     "check_bytes",
     "must_raise",
