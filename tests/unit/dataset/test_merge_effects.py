@@ -10,7 +10,8 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.merge_insert import MergeInsertBuilder
-from lance_core.dataset.write.merge_insert import report, target
+from lance_core.dataset.write.merge_insert import report
+from tests.scan_numbers import tune
 
 
 def test_columns_of_many_rows_are_rewritten_in_place(uri: str) -> None:
@@ -55,7 +56,7 @@ def test_a_merge_names_the_fields_that_it_may_change(
 def test_rows_with_blobs_are_moved_in_parts_of_limited_size(
     uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "STREAM_WINDOW_BYTES", 1500)
+    tune(monkeypatch, stream={"max_bytes": 1500})
     rows = pa.table({"k": range(8), "v": [0] * 8})
     blobs = lance.blob_array([bytes([number]) * 1000 for number in range(8)])
     table = rows.append_column(lance.blob_field("b"), blobs)

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.schema.logical_type import storage_type_of
 
 if TYPE_CHECKING:
     from lance_core.schema import Field
-
-_PROBABLE_BYTES = 16
-"""Assumed bytes of a string or list; many are longer."""
 
 
 def num_columns(fields: Iterable[Field]) -> int:
@@ -24,8 +22,13 @@ def num_columns(fields: Iterable[Field]) -> int:
     )
 
 
-def probable_bytes(fields: Sequence[Field], others: int = _PROBABLE_BYTES) -> int:
-    """Estimated bytes of a row in memory; ``others``: of each field of variable width."""
+def probable_bytes(fields: Sequence[Field], others: int | None = None) -> int:
+    """Estimated bytes of a row in memory.
+
+    ``others``: of each field of variable width; None for the usual number.
+    """
+    if others is None:
+        others = tuning().stream.probable_bytes
     widths = list(map(_field_bits, fields))
     return sum(8 * others if width is None else width for width in widths) // 8
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.dataset.read.fragments.fragment_reader import read_fields
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.decoding import Rows
 from lance_core.schema import UNASSIGNED, BlobKind, Field
 from lance_core.schema.blob import has_given_blobs
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.table.fragments.fragment import Fragment
 
-_UNKNOWN_BYTES = 8 << 20
-"""Assumed bytes of an external blob without a recorded size."""
 
 Sizes = npt.NDArray[np.float64]
 
@@ -99,5 +98,5 @@ def _described_sizes(array: pa.StructArray) -> Sizes:
     sizes = np.asarray(members["size"].fill_null(0)).astype(np.float64)
     if "kind" in members:
         kinds = np.asarray(members["kind"].fill_null(0))
-        sizes[(kinds == BlobKind.EXTERNAL) & (sizes == 0)] = _UNKNOWN_BYTES
+        sizes[(kinds == BlobKind.EXTERNAL) & (sizes == 0)] = tuning().blobs.unknown_bytes
     return sizes

@@ -20,6 +20,7 @@ from lance_core.dataset.read.fragments import fragment_reader
 from lance_core.dataset.read.fragments.live_rows import without_deleted
 from lance_core.dataset.read.fragments.meta_columns import meta_column
 from lance_core.dataset.read.fragments.span import FragmentRun
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.decoding import RowRange, Rows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.on_demand import lazy_module
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from lance_core.table.fragments.deletion import RowOffsets
 else:
     joining = lazy_module("lance_core.datafile.fast.joined_files")
-
-FEW = 32
-"""If at most one fragment in `FEW` of a run has requested rows, each of them is read alone."""
 
 
 def live(snapshot: Snapshot, source: FragmentOrRun, rows: RowRange) -> Rows:
@@ -84,7 +82,7 @@ def read_rows(
     if isinstance(source, Fragment):
         return fragment_reader.read_rows(snapshot, source, fields, meta, rows)
     one_by_one = partial(_one_by_one, snapshot, source, fields, meta, rows)
-    few = np.count_nonzero(source.counts(rows)) * FEW <= len(source.fragments)
+    few = np.count_nonzero(source.counts(rows)) * tuning().runs.alone <= len(source.fragments)
     if not fields or not len(rows) or few:
         return one_by_one()
     columns = None

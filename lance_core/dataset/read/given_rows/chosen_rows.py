@@ -11,10 +11,9 @@ import pyarrow as pa
 from lance_core.concurrency.pools import in_order
 from lance_core.dataset.read.fragments.blob_sizes import blob_sizes, described_blobs, size_cuts
 from lance_core.dataset.read.fragments.fragment_reader import read_rows
-from lance_core.dataset.read.steps.early import DENSE
-from lance_core.dataset.read.windows.blob_windows import SIZED_ROWS
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.windows.read_ahead import windows_ahead
-from lance_core.dataset.read.windows.window_sizing import STREAM_WINDOW_BYTES, late_sizer
+from lance_core.dataset.read.windows.window_sizing import late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows
@@ -22,9 +21,6 @@ from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, pack
 from lance_core.schema import Field
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
-
-MAX_ROWS = 1 << 17
-"""Maximum rows of a table of the stream."""
 
 
 class _Piece(NamedTuple):
@@ -39,12 +35,13 @@ def read_chosen(
 ) -> Iterator[pa.Table]:
     """The ``fields`` of ``rows`` (ascending physical offsets by fragment id), in their order.
 
-    Each table has rows of one fragment. Memory is bounded by a few tables of at most `MAX_ROWS`
-    rows and about `STREAM_WINDOW_BYTES`, or of one larger row.
+    Each table has rows of one fragment. Memory is bounded by a few tables of at most
+    `GivenRows.rewritten_rows` rows and about `StreamWindows.max_bytes`, or of one larger row.
     """
     fields = tuple(fields)
     described = described_blobs(snapshot, fields)
-    sizer = late_sizer(fields, SIZED_ROWS if described else MAX_ROWS)
+    most = tuning().blobs.sized_rows if described else tuning().rows.rewritten_rows
+    sizer = late_sizer(fields, most)
 
     def pieces() -> Iterator[_Piece]:
         for fragment_id, offsets in rows.items():
@@ -69,19 +66,19 @@ def _cut(snapshot: Snapshot, piece: _Piece, described: tuple[Field, ...]) -> Ite
         yield piece
         return
     sizes = blob_sizes(snapshot, piece.fragment, described, packed_rows(piece.offsets))
-    for first, stop in size_cuts(sizes, STREAM_WINDOW_BYTES):
+    for first, stop in size_cuts(sizes, tuning().stream.max_bytes):
         yield _Piece(piece.fragment, piece.offsets[first:stop])
 
 
 def _read(
     snapshot: Snapshot, fields: tuple[Field, ...], piece: _Piece, is_sparse: bool
 ) -> pa.Table:
-    """The rows of ``piece``; for dense rows (`DENSE`), decodes all rows and then filters."""
+    """The rows of ``piece``; for dense rows (`dense`), decodes all rows and then filters."""
     rows = packed_rows(piece.offsets)
     if is_sparse or not isinstance(rows, RowIndices):
         return read_rows(snapshot, piece.fragment, fields, (), rows)
     first, stop = rows.first, rows.last + 1
-    if len(rows) * DENSE < stop - first:
+    if len(rows) * tuning().columns.dense < stop - first:
         return read_rows(snapshot, piece.fragment, fields, (), rows)
     whole = read_rows(snapshot, piece.fragment, fields, (), RowRange(first, stop))
     keep = np.zeros(stop - first, bool)

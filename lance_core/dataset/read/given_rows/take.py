@@ -14,6 +14,7 @@ from lance_core.dataset.read.fragments import run_reader
 from lance_core.dataset.read.fragments.fragment_reader import read_rows
 from lance_core.dataset.read.fragments.live_rows import offsets_of
 from lance_core.dataset.read.fragments.span import FragmentOrRun
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.row_positions import (
     FragmentPositions,
     Indices,
@@ -32,13 +33,6 @@ from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.fragment import Fragment
-
-READ_AHEAD = 8
-"""Fragments that are read concurrently from a local store."""
-
-MANY_ROWS = 1 << 15
-"""Minimum number of rows for which decoding in threads is faster than in one thread."""
-
 
 _all_columns: WeakKeyDictionary[Snapshot, Projection] = WeakKeyDictionary()
 """A cache: the projection of all columns, by snapshot."""
@@ -106,7 +100,10 @@ def gather(
         is_io_bound = snapshot.is_io_bound
         tables = list(
             in_order(
-                read, parts, IO_THREADS if is_io_bound else READ_AHEAD, is_io_bound=is_io_bound
+                read,
+                parts,
+                IO_THREADS if is_io_bound else tuning().ahead.local_fragments,
+                is_io_bound=is_io_bound,
             )
         )
     else:
@@ -128,7 +125,7 @@ def _waits(snapshot: Snapshot, picks: Sequence[FragmentPositions]) -> bool:
     """
     if len(picks) < 2:
         return False
-    if sum(len(pick.offsets) for pick in picks) >= MANY_ROWS:
+    if sum(len(pick.offsets) for pick in picks) >= tuning().rows.threads_from:
         return True
     bases = {file.base_id for pick in picks for file in pick.fragment.files}
     return not all(snapshot.store_of(snapshot.base(base)).has_views for base in bases)

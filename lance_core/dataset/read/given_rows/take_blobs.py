@@ -13,6 +13,7 @@ from lance_core.dataset.blobs.file import BlobFile, check_range, checked_buffer_
 from lance_core.dataset.blobs.source import BlobSource, read_ranges, sources_v1, sources_v2
 from lance_core.dataset.read.fragments.fragment_reader import read_fields
 from lance_core.dataset.read.given_rows.row_addresses import picks_of
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.row_places import Selector
 from lance_core.dataset.read.sources.row_positions import FragmentPositions, Indices, Int64Array
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -22,8 +23,6 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, format_path, is_blob_v2
 from lance_core.schema.project import project_lineages
 from lance_core.store.base import ByteRange, ObjectStore
-
-READ_AHEAD = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +123,9 @@ def _selected_blobs(snapshot: Snapshot, column: str, selection: BlobSelection) -
     def sources(pick: FragmentPositions) -> list[BlobSource | None]:
         return list(_sources(snapshot, pick, lineage))
 
-    found = in_order(sources, picks, READ_AHEAD, is_io_bound=snapshot.is_io_bound)
+    found = in_order(
+        sources, picks, tuning().ahead.local_fragments, is_io_bound=snapshot.is_io_bound
+    )
     every = [one for part in found for one in part]
     parts = [(pick.fragment.id << 32) + pick.offsets for pick in picks]
     addresses = np.concatenate(parts) if parts else np.empty(0, np.int64)
@@ -193,7 +194,9 @@ def _read(wanted: Sequence[tuple[BlobSource, ByteRange] | None]) -> list[bytes |
         return [data.to_pybytes() for data in read_ranges(stores[store], path, ranges)]
 
     items = list(numbers_of.items())
-    for (_, numbers), data in zip(items, in_order(read, items, READ_AHEAD), strict=True):
+    for (_, numbers), data in zip(
+        items, in_order(read, items, tuning().ahead.local_fragments), strict=True
+    ):
         for number, one_bytes in zip(numbers, data, strict=True):
             results[number] = one_bytes
     return results

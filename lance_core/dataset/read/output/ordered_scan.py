@@ -25,6 +25,7 @@ from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Output, Proj
 from lance_core.dataset.read.given_rows.take import take_addresses
 from lance_core.dataset.read.output.sort_keys import may_precede, row_bytes, sort_order
 from lance_core.dataset.read.scan_metrics import UNMEASURED, ScanMetrics
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.fragment_spans import num_rows, stored_bytes
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows, take_rows
@@ -37,28 +38,10 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.snapshot.snapshot import Snapshot
 
-FIRST_ROWS = 1 << 14
-"""Rows that are sorted before the first comparison with the best rows so far."""
-
-ROWS_PER_WINNER = 32
-"""Minimum rows of a scan for each row of its result at which the columns are read in two steps."""
-
-MEMORY_BUDGET = 512 << 20
-"""Bytes of memory for a sort of all rows; more rows are sorted on disk."""
-
-_MAX_UNSORTED_BYTES = 1 << 30
-"""Maximum bytes of rows that are sorted in memory: their keys must fit one array."""
 
 MEMORY_VARIABLE = "LANCE_CORE_SORT_MEMORY_BYTES"
-"""The environment variable that replaces `MEMORY_BUDGET`."""
+"""The environment variable that replaces `Sorting.memory`."""
 
-_SORT_SHARE = 4 / 5
-"""The share of the budget for `ExternalSort`; the rest is for rows that the scan hands over."""
-
-_SMALL_BUDGET = 64 << 20
-"""Below so many bytes, the windows of a scan would take most of the budget."""
-
-_MIN_PART_ROWS = 1 << 10
 
 Scan: TypeAlias = "Callable[[ScanPlan], Iterator[pa.Table]]"
 """A function that runs a plan without order, and returns the result in parts."""
@@ -83,11 +66,11 @@ def _sorted_rows(plan: ScanPlan, scan: Scan, metrics: ScanMetrics) -> Iterator[p
     """Sort all rows: in memory, or on disk if they need more than the memory budget."""
     columns = Projection.of(plan.schema, [*plan.projection.outputs, *_key_outputs(plan)])
     inner = None if plan.metrics is None else metrics.before_order(metrics.late)
-    budget = memory_budget(MEMORY_VARIABLE, MEMORY_BUDGET)
+    budget = memory_budget(MEMORY_VARIABLE, tuning().sort.memory)
     whole_scan = _without_order(plan, columns, inner)
     tables = (table for part in _parts(whole_scan, budget) for table in scan(part))
-    memory = int(budget * _SORT_SHARE)
-    run_bytes = min(MemoryShares(memory).run, _MAX_UNSORTED_BYTES)
+    memory = int(budget * tuning().sort.memory_share)
+    run_bytes = min(MemoryShares(memory).run, tuning().sort.max_run_bytes)
     some, size = [], 0
     for table in tables:
         some.append(table)
@@ -150,13 +133,13 @@ def _sorted_on_disk(
 def _parts(plan: ScanPlan, budget: int) -> Iterator[ScanPlan]:
     """``plan`` in parts, so that the windows of a scan fit into a small budget; else as a whole.
 
-    A scan has several windows in memory, each of up to `STREAM_WINDOW_BYTES`.
+    A scan has several windows in memory, each of up to `StreamWindows.max_bytes`.
     """
-    if budget >= _SMALL_BUDGET or plan.filter is not None or not plan.spans:
+    if budget >= tuning().sort.small_memory or plan.filter is not None or not plan.spans:
         yield plan
         return
     width = -(-stored_bytes(plan.spans) // max(1, num_rows(plan.spans)))
-    most = max(_MIN_PART_ROWS, budget // 4 // max(1, width))
+    most = max(tuning().sort.min_part_rows, budget // 4 // max(1, width))
     spans: list[Span] = []
     rows = 0
     for span in plan.spans:
@@ -187,7 +170,7 @@ def is_two_step(plan: ScanPlan) -> bool:
     """True if the plan reads the columns to sort by before all others."""
     if plan.limit is None or plan.includes_deleted:
         return False
-    return (plan.offset + plan.limit) * ROWS_PER_WINNER <= num_rows(plan.spans)
+    return (plan.offset + plan.limit) * tuning().sort.rows_per_winner <= num_rows(plan.spans)
 
 
 def _key_outputs(plan: ScanPlan) -> list[Output]:
@@ -235,7 +218,7 @@ class BestRows:
 
     def add(self, table: pa.Table) -> None:
         """Add rows, which come after all earlier ones in the table."""
-        first = max(FIRST_ROWS, self._count)
+        first = max(tuning().sort.first_rows, self._count)
         if self.rows.num_rows < self._count and table.num_rows > first:
             self.add(table.slice(0, first))
             table = table.slice(first)

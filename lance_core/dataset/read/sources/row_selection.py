@@ -20,16 +20,11 @@ from lance_core.dataset.expressions.sql.nodes.node import (
 )
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.fragments.span import Span
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.fragment_spans import FragmentSpans
 from lance_core.dataset.read.sources.row_places import Selector, places_with
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.table.row_ids.row_id_index import OFFSET_BITS
-
-MAX_ROWS = 10_000
-"""Maximum selected rows that are looked up; a scan of the meta column is faster for more."""
-
-MAX_GAP = 4096
-"""Maximum rows between two selected rows that are read as one span."""
 
 Uint64s = npt.NDArray[np.uint64]
 
@@ -47,7 +42,7 @@ def selected_spans(
     """
     for name, selector in _SELECTORS.items():
         numbers = _numbers(node, name) if name in names else None
-        if numbers is not None and len(numbers) <= MAX_ROWS:
+        if numbers is not None and len(numbers) <= tuning().rows.max_named:
             places = places_with(snapshot, selector, numbers)
             spans = tuple(_parts(snapshot, spans, np.unique(places)))
     return spans
@@ -68,7 +63,7 @@ def _parts(
         offsets = np.array(by_position.get(place, ()), np.int64)
         offsets = offsets[(offsets >= span.start) & (offsets < span.stop)]
         if len(offsets):
-            cuts = np.flatnonzero(np.diff(offsets) > MAX_GAP) + 1
+            cuts = np.flatnonzero(np.diff(offsets) > tuning().rows.max_gap) + 1
             for run in np.split(offsets, cuts):
                 yield Span(span.fragment, int(run[0]), int(run[-1]) + 1)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+
+from lance_core.dataset.read.fragments.span import FragmentRun
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.fragments.span import FragmentOrRun
-    from lance_core.encodings.decoding import Int64Array
+    from lance_core.encodings.decoding import Int64Array, Rows
 
 
 class PendingRows(NamedTuple):
@@ -46,3 +49,11 @@ class ScannedRows(NamedTuple):
     table: pa.Table
     is_last: bool
     edges: Int64Array | None = None
+
+
+def fragment_edges(source: FragmentOrRun, rows: Rows) -> Int64Array | None:
+    """The position in ``rows`` of the first row of each fragment but the first; None for one."""
+    if not isinstance(source, FragmentRun):
+        return None
+    edges: Int64Array = np.cumsum(source.counts(rows))[:-1]
+    return edges

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.windows.window_sizing import WindowBytes, WindowSizer
 from lance_core.encodings.arrow.decode_budget import BudgetExceededError, decode_budget
 
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.read.fragments.span import Span
 
 T = TypeVar("T")
-
-PARTS = 16
-"""A window that exceeds its budget is read again in parts, the first with one row in so many."""
-
-TARGET_SHARE = 4
-"""The parts aim at the budget divided by this."""
 
 
 class OversizedWindow(NamedTuple):
@@ -77,7 +72,7 @@ class BoundedWork(Generic[T]):
         return self._work(window)  # not in the handler: its traceback keeps what was decoded
 
     def _parts(self, window: Span) -> Iterator[T]:
-        rows, target = window.num_rows, self._limit // TARGET_SHARE
-        first, most = max(1, rows // PARTS), max(1, rows // 2)
+        rows, target = window.num_rows, self._limit // tuning().decoded.target_share
+        first, most = max(1, rows // tuning().decoded.parts), max(1, rows // 2)
         sizer = WindowSizer(first, most, 1, WindowBytes(target, target))
         return self.results(sizer.windows([window]), sizer)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lance_core.dataset.read.fragments.blob_sizes import described_blobs
 from lance_core.dataset.read.fragments.span import FragmentRun, Span
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.windows.window_sizing import WindowSizer
 from lance_core.file_version import facts_of_pair
 from lance_core.table.storage_version import facts_of
@@ -26,28 +27,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array
     from lance_core.schema import Field
     from lance_core.table.fragments.fragment import Fragment
-
-FIRST_FRAGMENTS = 16
-MAX_FRAGMENTS = 512
-"""Maximum fragments of the first run of a stream, and of any run; the maximum doubles from run to
-run, because the reader of a stream may want the first rows only."""
-
-FIRST_TAKEN_FRAGMENTS = 128
-"""Maximum fragments of the first run of a take. One as long as possible is faster for rows in
-fragments of 1,000 rows, and slower in fragments of 5,000."""
-
-MIN_FRAGMENTS = 4
-"""Minimum fragments of a run: what is planned once for fewer saves less than it takes."""
-
-MAX_TAKEN_ROWS = 1 << 24
-"""Maximum rows of the fragments of a run of which a take reads some rows."""
-
-SMALL_ROWS = 1 << 16
-SMALL_BYTES = 4 << 20
-"""Maximum rows and stored bytes of a fragment in a run; a larger one gains nothing."""
-
-MAX_COLUMNS = 256
-"""Maximum columns of a file in a run: the metadata of more is not in the last bytes of a file."""
 
 
 def in_runs(
@@ -65,7 +44,12 @@ def in_runs(
     """
     if not _join(snapshot, fields):
         return iter(spans)
-    return _in_runs(snapshot, spans, sizer, FIRST_FRAGMENTS if may_end else MAX_FRAGMENTS)
+    return _in_runs(
+        snapshot,
+        spans,
+        sizer,
+        tuning().runs.first if may_end else tuning().runs.most,
+    )
 
 
 def in_long_runs(
@@ -77,8 +61,8 @@ def in_long_runs(
     """
     if not _join(snapshot, fields):
         return spans
-    sizer = WindowSizer(MAX_TAKEN_ROWS, MAX_TAKEN_ROWS)
-    return list(_in_runs(snapshot, spans, sizer, MAX_FRAGMENTS))
+    sizer = _longest_runs()
+    return list(_in_runs(snapshot, spans, sizer, tuning().runs.most))
 
 
 def _join(snapshot: Snapshot, fields: Sequence[Field]) -> bool:
@@ -105,13 +89,13 @@ def rows_in_runs(
 
     The rows are ascending physical offsets; those of a run count from the start of the run.
     """
-    if len(rows) < MIN_FRAGMENTS or not _join(snapshot, fields):
+    if len(rows) < tuning().runs.fewest or not _join(snapshot, fields):
         return list(rows)
     spans = [Span(fragment, 0, snapshot.physical_rows(fragment)) for fragment, _ in rows]
     found: list[tuple[FragmentOrRun, Int64Array]] = []
     first = 0
-    sizer = WindowSizer(MAX_TAKEN_ROWS, MAX_TAKEN_ROWS)
-    for span in _in_runs(snapshot, spans, sizer, FIRST_TAKEN_FRAGMENTS):
+    sizer = _longest_runs()
+    for span in _in_runs(snapshot, spans, sizer, tuning().runs.first_of_take):
         if span.run is None:
             found.append(rows[first])
             first += 1
@@ -122,6 +106,11 @@ def rows_in_runs(
         found.append((span.run, moved))
         first += len(parts)
     return found
+
+
+def _longest_runs() -> WindowSizer:
+    rows = tuning().runs.max_rows
+    return WindowSizer(rows, rows)
 
 
 def _in_runs(
@@ -138,7 +127,7 @@ def _in_runs(
         is_full = len(waiting) == most or rows + span.num_rows > sizer.rows
         if waiting and (layout is None or layout != last or is_full):
             yield from _joined(waiting)
-            waiting, rows, most = [], 0, min(2 * most, MAX_FRAGMENTS)
+            waiting, rows, most = [], 0, min(2 * most, tuning().runs.most)
         if layout is None:
             yield span
         else:
@@ -150,7 +139,7 @@ def _in_runs(
 
 def _joined(spans: Sequence[Span]) -> Sequence[Span]:
     """``spans`` as a run, or alone if they are few."""
-    if len(spans) < MIN_FRAGMENTS:
+    if len(spans) < tuning().runs.fewest:
         return spans
     fragments = tuple([span.fragment for span in spans])
     starts = np.cumsum([0, *(span.stop for span in spans)])
@@ -178,13 +167,13 @@ _Layout = list[tuple[tuple[int, ...], tuple[int, ...], int, int, int | None]]
 def _layout(snapshot: Snapshot, span: Span) -> _Layout | None:
     """The layout of the fragment of ``span``; None for a span that is read alone."""
     fragment, rows = span.fragment, span.stop
-    if span.run is not None or span.start or rows > SMALL_ROWS:
+    if span.run is not None or span.start or rows > tuning().runs.fragment_rows:
         return None
     if not fragment.files or fragment.overlays or rows != snapshot.physical_rows(fragment):
         return None
     layout = []
     for file in fragment.files:
-        if not file.file_size_bytes or file.file_size_bytes > SMALL_BYTES:
+        if not file.file_size_bytes or file.file_size_bytes > tuning().runs.file_bytes:
             return None
         version = file.file_major_version, file.file_minor_version
         layout.append((file.fields, file.column_indices, *version, file.base_id))
@@ -194,7 +183,7 @@ def _layout(snapshot: Snapshot, span: Span) -> _Layout | None:
 def _joins(snapshot: Snapshot, layout: _Layout) -> bool:
     """True if fragments of ``layout`` can be read as one."""
     return all(
-        len(fields) <= MAX_COLUMNS
+        len(fields) <= tuning().runs.file_columns
         and facts_of_pair(major, minor).joins_files
         and snapshot.store_of(snapshot.base(base)).has_views
         for fields, _, major, minor, base in layout

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lance_core.concurrency.pools import IO_THREADS
 from lance_core.datafile.read_ahead import Kept
 from lance_core.datafile.reader import FileReader
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.fragment_spans import FragmentSpans
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.decoding import RowRange
@@ -17,16 +18,6 @@ from lance_core.table.fragments.data_file import DataFile
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.fragments.span import Span
-
-TABLE_WINDOWS = 3
-STREAM_WINDOWS = 2
-"""Windows that are read or queued for a whole result and for a stream (plus one at its reader)."""
-
-WAITING_STREAM_WINDOWS = 6
-"""`STREAM_WINDOWS` for I/O-bound snapshots, whose reads wait for a remote store."""
-
-CHOSEN_GROWTH = 4
-"""Maximum bytes to read for rows that a filter selected, as a multiple of the requested bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +65,14 @@ def reading_ahead(
         parts = one.root, one.file, one.location, one.reads
         return SnapshotReadAhead(*parts, rows, whole, growth, kept)
 
-    return ahead(snapshot, None), ahead(chosen, CHOSEN_GROWTH)
+    return ahead(snapshot, None), ahead(chosen, tuning().ahead.chosen_growth)
 
 
 def windows_ahead(snapshot: Snapshot, *, is_stream: bool = False, may_end: bool = False) -> int:
     """The number of windows to read concurrently; few if the scan ``may_end`` after any window."""
     if snapshot.is_io_bound and not may_end:
-        return WAITING_STREAM_WINDOWS if is_stream else IO_THREADS
-    return STREAM_WINDOWS if is_stream else TABLE_WINDOWS
+        return tuning().ahead.waiting_stream_windows if is_stream else IO_THREADS
+    return tuning().ahead.stream_windows if is_stream else tuning().ahead.table_windows
 
 
 def _rows_of_files(spans: Iterable[Span]) -> dict[str, RowRange]:

@@ -10,41 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from lance_core.dataset.read.columns.widths import fixed_bytes, num_columns
+from lance_core.dataset.read.scan_tuning import tuning
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from lance_core.dataset.read.fragments.span import Span
     from lance_core.schema import Field
-
-TABLE_WINDOW_ROWS = 1 << 20
-"""Maximum rows of a window."""
-
-STREAM_WINDOW_BYTES = 12 << 20
-COLUMN_WINDOW_BYTES = 448 << 10
-"""Bytes of a stream's window in memory: the maximum, and the target for each column.
-
-The target grows with the columns because a window has a fixed cost for each column.
-"""
-WIDE_COLUMNS = 192
-"""Number of columns above which windows grow beyond `STREAM_WINDOW_BYTES`, in proportion.
-
-Planning a column of a window in Python takes as long as decoding about 64 KiB of it. So each column
-of a wide window gets 64 KiB, which are also a batch of 8192 rows of 8 bytes.
-"""
-_UNKNOWN_ROWS = 64
-"""Rows of the first late materialisation if rows have no fixed width."""
-
-_GROWTH = 8
-"""Maximum growth of the rows from one window to the next.
-
-It is large enough that few windows at the begin are small, and small enough that a window with
-longer rows than before does not exceed its bytes much.
-"""
-
-
-MIN_REST = 4
-"""A window gets the rest of its span if that has less than this part of the rows of a window."""
 
 
 class WindowBytes(NamedTuple):
@@ -86,7 +58,7 @@ class WindowSizer:
             start = span.start
             while start < span.stop:
                 stop = start + self._rows
-                if span.stop - stop < self._rows // MIN_REST:
+                if span.stop - stop < self._rows // tuning().stream.min_rest:
                     stop = span.stop
                 yield replace(span, start=start, stop=stop)
                 start = stop
@@ -111,7 +83,7 @@ class WindowSizer:
         if self._bytes is None or not rows:
             return
         fitting = self._bytes.rows(rows, size, self._unit)
-        self._rows = self._whole(min(fitting, _GROWTH * rows, self._most))
+        self._rows = self._whole(min(fitting, tuning().stream.growth * rows, self._most))
 
     def _whole(self, rows: int) -> int:
         return max(1, rows if rows < self._unit else rows - rows % self._unit)
@@ -125,33 +97,33 @@ def stream_sizer(
     ``stored``: estimates the bytes of a row of ``fields`` in files, 0 if unknown. It is called only
     if the width of the rows is not known, because it looks at all columns of a table.
     """
-    target = min(num_columns(fields) * COLUMN_WINDOW_BYTES, most_bytes(fields))
-    return _sizer(fields, batch_size, target, TABLE_WINDOW_ROWS, stored)
+    target = min(num_columns(fields) * tuning().stream.column_bytes, most_bytes(fields))
+    return _sizer(fields, batch_size, target, stored)
 
 
 def most_bytes(fields: Iterable[Field]) -> int:
     """The maximum bytes of a stream's window of ``fields``."""
-    return STREAM_WINDOW_BYTES * max(WIDE_COLUMNS, num_columns(fields)) // WIDE_COLUMNS
+    stream = tuning().stream
+    return stream.max_bytes * max(stream.wide_columns, num_columns(fields)) // stream.wide_columns
 
 
 def count_sizer(
     fields: Sequence[Field],
     batch_size: int,
     stored: Callable[[], int],
-    most: int = TABLE_WINDOW_ROWS,
 ) -> WindowSizer:
     """The sizer for counting: windows keep only the filter's result; ``fields`` are its columns.
 
-    ``most``: the maximum rows of a window; ``stored`` as in `stream_sizer`.
+    ``stored`` as in `stream_sizer`.
     """
-    return _sizer(fields, batch_size, most_bytes(fields), most, stored)
+    return _sizer(fields, batch_size, most_bytes(fields), stored)
 
 
 def late_sizer(fields: Sequence[Field], most: int) -> WindowSizer:
     """The sizer for late materialisation in a stream, with at most ``most`` rows for each read."""
     width = fixed_bytes(fields)
     target = most_bytes(fields)
-    first = _UNKNOWN_ROWS if width is None else target // width
+    first = tuning().stream.unknown_rows if width is None else target // width
     return WindowSizer(first, most, 1, WindowBytes(target, target))
 
 
@@ -169,7 +141,6 @@ def _sizer(
     fields: Sequence[Field],
     batch_size: int,
     target: int,
-    most: int,
     stored: Callable[[], int],
 ) -> WindowSizer:
     bytes_ = WindowBytes(target, most_bytes(fields))
@@ -178,4 +149,4 @@ def _sizer(
         first = first_rows(batch_size, target, stored())
     else:
         first = bytes_.rows(1, width, batch_size)
-    return WindowSizer(first, most, batch_size, bytes_)
+    return WindowSizer(first, tuning().table.max_rows, batch_size, bytes_)

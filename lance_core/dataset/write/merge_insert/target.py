@@ -16,16 +16,14 @@ from lance_core.dataset.read.fragments.blob_sizes import blob_sizes, described_b
 from lance_core.dataset.read.fragments.fragment_reader import read_rows
 from lance_core.dataset.read.fragments.meta_columns import meta_column
 from lance_core.dataset.read.fragments.span import Span
-from lance_core.dataset.read.given_rows.chosen_rows import MAX_ROWS
-from lance_core.dataset.read.given_rows.take import READ_AHEAD
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import scan_table, search
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.fragment_spans import all_spans
 from lance_core.dataset.read.sources.row_positions import runs
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.dataset.read.steps.key_search import KeyMatches
-from lance_core.dataset.read.windows.blob_windows import SIZED_ROWS
-from lance_core.dataset.read.windows.window_sizing import STREAM_WINDOW_BYTES, late_sizer
+from lance_core.dataset.read.windows.window_sizing import late_sizer
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -194,7 +192,9 @@ def _read_at(
         return read_rows(snapshot, fragment, fields, meta, packed_rows(part[1] & 0xFFFFFFFF))
 
     parts = list(runs(wanted >> 32, wanted))
-    tables = list(in_order(read, parts, READ_AHEAD, is_io_bound=snapshot.is_io_bound))
+    tables = list(
+        in_order(read, parts, tuning().ahead.local_fragments, is_io_bound=snapshot.is_io_bound)
+    )
     table = pa.concat_tables(tables)
     return table if order is None else take_rows(table, from_numpy(order))
 
@@ -211,7 +211,10 @@ class OldRows:
         fields = (field for field in snapshot.schema.fields if field.name in names)
         self._fields = tuple(map(given_to_files, fields))
         self._described = described_blobs(snapshot, self._fields)
-        self._sizer = late_sizer(self._fields, SIZED_ROWS if self._described else MAX_ROWS)
+        self._sizer = late_sizer(
+            self._fields,
+            tuning().blobs.sized_rows if self._described else tuning().rows.rewritten_rows,
+        )
 
     def pieces(self, addresses: Addresses) -> Iterator[tuple[slice, pa.Table]]:
         """The live rows at ``addresses`` in their order: parts of ``addresses`` and their rows."""
@@ -238,7 +241,7 @@ class OldRows:
             )
             for id_, offsets in by_fragment(distinct).items()
         ]
-        return size_cuts(np.concatenate(sizes)[order], STREAM_WINDOW_BYTES)
+        return size_cuts(np.concatenate(sizes)[order], tuning().stream.max_bytes)
 
 
 def by_fragment(addresses: Addresses) -> dict[int, RowOffsets]:

@@ -10,8 +10,8 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset import discard_fragments
-from lance_core.dataset.read import scan
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from tests.scan_numbers import tune
 from tests.unit.dataset.blobs import blob_tables as blobs
 
 VERSIONS = ["2.0", "2.1", "2.2"]
@@ -204,7 +204,7 @@ def test_batches_of_a_scan_are_cut_by_the_bytes_of_blobs(
 ) -> None:
     values = blobs.payloads([100_000] * 12)
     made = lance.write_dataset(blobs.v2(values), uri)
-    monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 250_000)
+    tune(monkeypatch, stream={"max_bytes": 250_000})
     batches = list(made.to_batches(blob_handling="all_binary"))
     assert [batch.num_rows for batch in batches] == [2] * 6
     assert [value for batch in batches for value in batch["b"].to_pylist()] == values

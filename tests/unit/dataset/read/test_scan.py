@@ -15,10 +15,12 @@ import lance_core as lance
 from lance_core.dataset import ColumnOrdering
 from lance_core.dataset.maintenance.compaction.stored_rows import all_rows, rows_plan
 from lance_core.dataset.read import scan
-from lance_core.dataset.read.steps import early
+from lance_core.dataset.read.steps import column_reader
+from lance_core.dataset.read.windows import scan_sizers, scan_windows
 from lance_core.dataset.read.windows.window_sizing import WindowSizer
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from tests.each_case import each_case
+from tests.scan_numbers import tune
 from tests.table_surgery import delete_rows
 from tests.unit.dataset.conftest import Sample
 
@@ -29,8 +31,7 @@ Rows = Callable[..., pa.Table]
 def _windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scans cut into few and into many windows give the same."""
     if request.param == "small windows":
-        monkeypatch.setattr(scan, "TABLE_WINDOW_ROWS", 7)
-        monkeypatch.setattr(scan, "SEARCH_WINDOW_ROWS", 5)
+        tune(monkeypatch, table={"max_rows": 7, "search_rows": 5})
 
 
 @pytest.fixture(scope="module")
@@ -169,20 +170,20 @@ def test_a_filter_can_use_meta_columns_that_are_not_returned(sample: Sample) -> 
 def reads_of(dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """A log that each reading of a column adds its name and number of rows to."""
     log: list[tuple[str, int]] = []
-    real = early.read_rows
+    real = column_reader.read_rows
 
     def logged(snapshot: Any, fragment: Any, fields: Any, meta: Any, rows: Any) -> pa.Table:
         log.extend((field.name, len(rows)) for field in fields)
         return real(snapshot, fragment, fields, meta, rows)
 
-    monkeypatch.setattr(early, "read_rows", logged)
+    monkeypatch.setattr(column_reader, "read_rows", logged)
     return log
 
 
 def test_other_columns_are_read_only_where_the_filter_holds(
     uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "TABLE_WINDOW_ROWS", 1000)
+    tune(monkeypatch, table={"max_rows": 1000})
     dataset = lance.write_dataset(some_rows(500), uri)
     log = reads_of(dataset, monkeypatch)
     assert dataset.to_table(["s", "i"], filter="i = 77").to_pydict() == {"s": [None], "i": [77]}
@@ -202,8 +203,7 @@ def test_a_short_column_beside_long_ones_is_read_at_once(
     texts = pa.array([f"text {number}" for number in range(len(vectors))])
     table = pa.table({"id": pa.array(range(len(vectors))), "text": texts, "vector": vectors})
     dataset = lance.write_dataset(table, uri)
-    monkeypatch.setattr(scan, "WINDOW_BYTES", 64 << 10)
-    monkeypatch.setattr(scan, "TABLE_WINDOW_ROWS", 1000)
+    tune(monkeypatch, table={"stored_bytes": 64 << 10, "max_rows": 1000})
     log = reads_of(dataset, monkeypatch)
     assert dataset.to_table(["id", "text"]) == table.select(["id", "text"])
     assert log == [("id", 256), ("text", 256)]
@@ -216,7 +216,7 @@ def test_a_short_column_beside_long_ones_is_read_at_once(
 def test_a_limit_reads_no_more_than_it_needs(
     uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "TABLE_WINDOW_ROWS", 1000)
+    tune(monkeypatch, table={"max_rows": 1000})
     dataset = lance.write_dataset(some_rows(500), uri, max_rows_per_file=100)
     dataset = delete_rows(dataset, {1: range(50)})
     log = reads_of(dataset, monkeypatch)
@@ -418,13 +418,15 @@ def test_with_one_processor_only_a_stream_is_read_in_another_thread(
         handed.append(True)
         return map(work, items)
 
-    monkeypatch.setattr(scan, "in_order", in_order)
-    monkeypatch.setattr(scan, "SMALL_SPAN_ROWS", 0)
+    monkeypatch.setattr(scan_windows, "in_order", in_order)
+    tune(monkeypatch, table={"small_span_rows": 0})
     for processors, expected in ((1, 0), (2, 1)):
-        monkeypatch.setattr(scan, "num_threads", lambda count=processors: count)
+        for module in (scan_sizers, scan_windows):
+            monkeypatch.setattr(module, "num_threads", lambda count=processors: count)
         assert sample.dataset.to_table().equals(sample.live)
         assert len(handed) == expected
-    monkeypatch.setattr(scan, "num_threads", lambda: 1)
+    for module in (scan_sizers, scan_windows):
+        monkeypatch.setattr(module, "num_threads", lambda: 1)
     assert sum(batch.num_rows for batch in sample.dataset.to_batches()) == sample.live.num_rows
     assert len(handed) == 2
 

@@ -22,7 +22,6 @@ from lance_core._pb import table_pb2
 from lance_core.commits.base import Candidate, ManifestLocation
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.dataset.read.windows import join_fragments
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write import deletions
 from lance_core.dataset.write import discard_on_failure as discarding
@@ -41,6 +40,7 @@ from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.table.transactions.operations import Delete
 from lance_core_testing.stores.faulty import FaultRule, FaultyStore, Refused
 from lance_core_testing.stores.tracing import TracingStore
+from tests.scan_numbers import tune
 from tests.table_surgery import delete_rows, edit_manifest
 
 Rows = Callable[..., pa.Table]
@@ -152,8 +152,7 @@ def test_rows_of_many_small_fragments_are_found_at_once(
     dataset.delete("i % 4 = 1 AND i < 40 OR i = 0 OR i BETWEEN 20 AND 22")
     expected = dataset.to_table(filter="d = '5' OR d IS NULL OR d = 'x'")["i"].to_pylist()
     assert len(expected) == 30
-    for limit in ("FIRST_FRAGMENTS", "MAX_FRAGMENTS"):
-        monkeypatch.setattr(join_fragments, limit, 3)
+    tune(monkeypatch, runs={"first": 3, "most": 3})
     where = "d = '5' OR d IS NULL OR d = 'x'"
     assert dataset.count_rows(where) == len(expected)
     assert dataset.delete(where) == {"num_deleted_rows": len(expected)}

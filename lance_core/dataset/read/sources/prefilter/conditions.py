@@ -41,6 +41,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     TruthTest,
     json_key,
 )
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.index.queries import (
     Contains,
@@ -56,9 +57,6 @@ from lance_core.index.queries import (
     is_above,
 )
 from lance_core.lazy_dataclass import dataclass
-
-MAX_PARTS = 1000
-"""Maximum calls in a condition that is translated; more would take longer than they may save."""
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -184,7 +182,7 @@ class _Translation:
     """The translation of one condition. Counts its calls, which may be shared by many parents."""
 
     def __init__(self) -> None:
-        self._left = MAX_PARTS
+        self._left = tuning().indices.max_calls
 
     def of(self, node: Node, truth: Truth) -> Condition:
         """The rows for which ``node`` has one of the results ``truth``."""

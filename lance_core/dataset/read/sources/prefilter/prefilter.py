@@ -19,6 +19,7 @@ from lance_core.dataset.expressions.sql.expression import SqlExpression
 from lance_core.dataset.expressions.sql.nodes.node import unknown
 from lance_core.dataset.read.fragments.span import Span
 from lance_core.dataset.read.scan_metrics import UNMEASURED
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.fragment_spans import FragmentSpans
 from lance_core.dataset.read.sources.prefilter.candidate_rows import (
     CandidateRows,
@@ -62,9 +63,6 @@ _Planned: TypeAlias = "tuple[Sequence[Conjunct], Choice | None]"
 _choices: WeakKeyDictionary[Snapshot, LruCache[Node, _Planned]] = WeakKeyDictionary()
 """A cache: planning takes as long as reading a row, and the nodes of SQL text are cached, too."""
 
-_MAX_FAILURES = 8
-"""Indices that fail until a scan goes without any: each attempt looks through all of them."""
-
 
 class Prefilter:
     """The searches for the filter of one scan; their result is computed once, at the first use.
@@ -104,7 +102,7 @@ class Prefilter:
                     if not isinstance(failure.error, UnansweredQueryError):
                         warn_of_failure(self._snapshot, failure.index.name, failure.error)
                     self._failed.add(failure.index.name)
-                    if len(self._failed) >= _MAX_FAILURES:
+                    if len(self._failed) >= tuning().indices.max_failures:
                         self.choice = None
                         break
                     self.choice = _choice(self._snapshot, self._parts, self._failed)

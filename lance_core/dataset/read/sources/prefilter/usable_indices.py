@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.prefilter.fragment_reuse import FragmentReuse, fragment_reuse
 from lance_core.dataset.read.sources.prefilter.stored_indices import (
     index_type,
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
 
 _warned: set[tuple[str, str | None]] = set()
 """The table and name of each index for which this process has shown a warning."""
-
-
-_MAX_INDICES = 64
-"""Maximum indices of a field among which a query chooses; the first ones of the version."""
 
 
 class CoveringSegment(NamedTuple):
@@ -139,14 +136,14 @@ class UsableIndices:
     def _chosen(self, snapshot: Snapshot, field_id: int) -> Iterator[IndexMetadata]:
         """The entries of a field that a query may need.
 
-        Of an index those that cover further fragments, and of a field up to `_MAX_INDICES` indices:
+        Of an index those that cover further fragments, and of a field up to `max_indices` indices:
         an index section may have far more entries than a query can look at.
         """
         section = self._section
         seen: dict[tuple[str, str, int], set[bytes]] = {}
         for entry in self._entries(snapshot, field_id):
             key = entry.name, entry.type_url, entry.index_version
-            if key not in seen and len(seen) >= _MAX_INDICES:
+            if key not in seen and len(seen) >= tuning().indices.max_indices:
                 continue
             bitmaps = seen.setdefault(key, set())
             if entry.fragment_bitmap not in bitmaps:

@@ -10,10 +10,10 @@ import pytest
 
 import lance_core as lance
 from lance_core._pb import table_pb2
-from lance_core.dataset.read.sources import row_selection
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.table.row_ids.row_ids import RowIdSequence
 from lance_core.table.row_ids.row_versions import RowVersions
+from tests.scan_numbers import tune
 from tests.table_surgery import edit_fragment
 
 VERSIONS = ["_row_created_at_version", "_row_last_updated_at_version"]
@@ -119,7 +119,7 @@ def test_a_filter_on_meta_columns_reads_only_fragments_that_may_have_rows(
 def test_rows_chosen_by_id_or_address_are_those_of_a_whole_scan(
     tmp_path: Path, condition: str, stable: bool, gap: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_selection, "MAX_GAP", gap)
+    tune(monkeypatch, rows={"max_gap": gap})
     rows = pa.table({"a": pa.array(range(80))})
     options = {"max_rows_per_file": 40, "enable_stable_row_ids": stable}
     dataset = lance.write_dataset(rows, tmp_path / "t", **options)
@@ -127,7 +127,7 @@ def test_rows_chosen_by_id_or_address_are_those_of_a_whole_scan(
     dataset.delete("a = 30 OR a = 1031")
     columns = ["a", "_rowid", "_rowaddr"]
     found = dataset.to_table(columns=columns, filter=condition)
-    monkeypatch.setattr(row_selection, "MAX_ROWS", -1)
+    tune(monkeypatch, rows={"max_named": -1})
     assert found == dataset.to_table(columns=columns, filter=condition)
     assert dataset.count_rows(condition) == found.num_rows
     part = dataset.scanner(columns=columns, filter=condition, fragments=dataset.get_fragments()[:1])

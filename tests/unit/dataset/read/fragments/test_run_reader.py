@@ -12,12 +12,12 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.read.fragments import run_reader
-from lance_core.dataset.read.steps import early
-from lance_core.dataset.read.windows import join_fragments
+from lance_core.dataset.read.steps import column_reader
 from lance_core.errors import CorruptFileError
 from lance_core.store.process_reads import iops_counter
 from tests.each_case import each_case
 from tests.examples import IS_FULL_RUN
+from tests.scan_numbers import tune
 
 VERSIONS = ["2.0", "2.1", "2.2"] if IS_FULL_RUN else ["2.0", "2.2"]
 """The readers of 2.1 and 2.2 are the same."""
@@ -104,7 +104,7 @@ def test_batches_end_with_their_fragment(dataset: lance.LanceDataset) -> None:
 def test_all_fragments_are_read_by_one_call(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = count_reads(monkeypatch, early)
+    counts = count_reads(monkeypatch, column_reader)
     dataset.to_table(["i", "city", "text"])
     assert counts == [ROWS]
 
@@ -112,7 +112,7 @@ def test_all_fragments_are_read_by_one_call(
 def test_a_stream_begins_with_few_fragments(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = count_reads(monkeypatch, early)
+    counts = count_reads(monkeypatch, column_reader)
     assert next(iter(dataset.to_batches(["i", "city"]))).num_rows == 10
     assert counts[0] == 160
 
@@ -168,7 +168,7 @@ def test_few_fragments_of_a_run_are_read_alone(
         return real(snapshot, run, number)
 
     monkeypatch.setattr(run_reader, "joined_files", counting)
-    monkeypatch.setattr(join_fragments, "FIRST_FRAGMENTS", 40)
+    tune(monkeypatch, runs={"first": 40})
     assert dataset.to_table(["text"], filter="i = 123").num_rows == 1
     assert joined == [0]  # for the filter's column
 

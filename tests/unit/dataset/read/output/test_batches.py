@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.read import scan
-from lance_core.dataset.read.steps import early
-from lance_core.dataset.read.windows import join_fragments, read_ahead, window_sizing
+from lance_core.dataset.read.scan_tuning import tuning
+from lance_core.dataset.read.steps import column_reader
 from tests.each_case import each_case
+from tests.scan_numbers import tune
 from tests.unit.dataset.conftest import Sample
 
 Rows = Callable[..., pa.Table]
@@ -60,8 +60,7 @@ def test_batches_are_filled_whatever_windows_and_deletes_are(
 ) -> None:
     dataset = lance.write_dataset(some_rows(1000), uri, max_rows_per_file=500)
     dataset.delete("i >= 100 AND i < 120 OR i = 777")
-    monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 500)
-    monkeypatch.setattr(window_sizing, "STREAM_WINDOW_BYTES", 500)
+    tune(monkeypatch, stream={"max_bytes": 500})
     assert sizes(dataset, columns=["i"], batch_size=7) == [7] * 68 + [4] + [7] * 71 + [2]
     assert sizes(dataset, columns=["i"], batch_size=7, filter="i % 3 = 0") == [7] * 46 + [5]
     # Rows so large that a window has fewer than a batch do not wait for each other.
@@ -76,40 +75,38 @@ def test_batches_stop_at_the_limit(sample: Sample) -> None:
 def test_a_stream_reads_only_some_windows_ahead(
     uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 100)
-    monkeypatch.setattr(window_sizing, "STREAM_WINDOW_BYTES", 100)
+    tune(monkeypatch, stream={"max_bytes": 100})
     dataset = lance.write_dataset(some_rows(1000), uri)
     read: list[int] = []
-    real = early.read_rows
+    real = column_reader.read_rows
 
     def logged(snapshot: Any, fragment: Any, fields: Any, meta: Any, rows: Any) -> pa.Table:
         read.append(len(rows))
         return real(snapshot, fragment, fields, meta, rows)
 
-    monkeypatch.setattr(early, "read_rows", logged)
+    monkeypatch.setattr(column_reader, "read_rows", logged)
     batches = dataset.to_batches(["i"], batch_size=10)
     first = next(batches)
     assert first.num_rows == 10
-    assert len(read) <= read_ahead.STREAM_WINDOWS + 1
+    assert len(read) <= tuning().ahead.stream_windows + 1
     batches.close()
     assert set(read) == {10}
-    assert len(read) <= read_ahead.STREAM_WINDOWS + 1
+    assert len(read) <= tuning().ahead.stream_windows + 1
 
 
 def test_an_error_while_streaming_reaches_the_reader(
     uri: str, some_rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = lance.write_dataset(some_rows(100), uri, max_rows_per_file=10)
-    real = early.read_rows
+    real = column_reader.read_rows
 
     def failing(snapshot: Any, fragment: Any, *rest: Any) -> pa.Table:
         if fragment.id == 5:
             raise MemoryError("enough")
         return real(snapshot, fragment, *rest)
 
-    monkeypatch.setattr(early, "read_rows", failing)
-    for limit in ("FIRST_FRAGMENTS", "MAX_FRAGMENTS"):
-        monkeypatch.setattr(join_fragments, limit, 1)
+    monkeypatch.setattr(column_reader, "read_rows", failing)
+    tune(monkeypatch, runs={"first": 1, "most": 1})
     found: list[int] = []
     numbers = (batch.column(0).to_pylist() for batch in dataset.to_batches(["i"]))
     with pytest.raises(MemoryError, match="enough"):

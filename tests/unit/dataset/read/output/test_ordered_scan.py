@@ -13,11 +13,11 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset import ColumnOrdering, ScanStatistics
-from lance_core.dataset.read import scan
 from lance_core.dataset.read.output import ordered_scan
 from lance_core.errors import InvalidInputError, StoreError
 from lance_core.index import runs
 from tests.each_case import each_case
+from tests.scan_numbers import tune
 from tests.unit.dataset.conftest import Sample
 
 NAN = float("nan")
@@ -30,9 +30,7 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(ordered_scan.MEMORY_VARIABLE, "600")
         monkeypatch.setattr(runs, "_MIN_BLOCK_BYTES", 100)
     rows = 0 if request.param == "two steps" else 1 << 40
-    monkeypatch.setattr(ordered_scan, "ROWS_PER_WINNER", rows)
-    monkeypatch.setattr(ordered_scan, "FIRST_ROWS", 2)
-    monkeypatch.setattr(scan, "TABLE_WINDOW_ROWS", 7)
+    tune(monkeypatch, sort={"rows_per_winner": rows, "first_rows": 2}, table={"max_rows": 7})
 
 
 TYPES: dict[str, tuple[pa.Array, list[int]]] = {

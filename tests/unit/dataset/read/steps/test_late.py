@@ -10,14 +10,15 @@ import pytest
 
 import lance_core as lance
 from lance_core.dataset.read import scan
-from lance_core.dataset.read.steps.early import SPARSE, Window
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.steps.late import completed
 from lance_core.dataset.read.steps.results import FoundRows, PendingRows, WindowResult
-from lance_core.dataset.read.windows import join_fragments
+from lance_core.dataset.read.steps.scan_reads import ScanReads
 from lance_core.dataset.read.windows.window_sizing import WindowBytes, WindowSizer
 from tests.each_case import each_case
+from tests.scan_numbers import tune
 
-WINDOW = 4 * SPARSE
+WINDOW = 4 * tuning().columns.sparse
 ROWS = 40 * WINDOW
 
 
@@ -49,10 +50,15 @@ def hits(dataset: lance.LanceDataset) -> pa.Table:
 
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "FILTER_WINDOW_ROWS", WINDOW)
-    monkeypatch.setattr(scan, "SEARCH_WINDOW_ROWS", WINDOW)
-    monkeypatch.setattr(scan, "WINDOWS_PER_THREAD", ROWS)
-    monkeypatch.setattr(scan, "SMALL_SPAN_ROWS", 0)
+    tune(
+        monkeypatch,
+        table={
+            "filter_rows": WINDOW,
+            "search_rows": WINDOW,
+            "per_thread": ROWS,
+            "small_span_rows": 0,
+        },
+    )
 
 
 CUTS: list[dict[str, Any]] = [
@@ -74,7 +80,7 @@ def test_a_table_has_all_rows_in_order(
     most: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scan, "LATE_ROWS", most)
+    tune(monkeypatch, columns={"late_rows": most})
     expected = hits.slice(cut.get("offset", 0), cut.get("limit"))
     assert dataset.to_table(filter="hit", with_row_id=True, **cut) == expected
 
@@ -97,14 +103,14 @@ def test_rows_of_a_fragment_are_completed_by_one_read(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = []
-    complete = Window.complete
+    complete = scan.complete
 
-    def counting(window: Window, chosen: PendingRows) -> FoundRows:
-        counts.append(len(chosen.offsets))
-        return complete(window, chosen)
+    def counting(reads: ScanReads, pending: PendingRows) -> FoundRows:
+        counts.append(len(pending.offsets))
+        return complete(reads, pending)
 
-    monkeypatch.setattr(Window, "complete", counting)
-    monkeypatch.setattr(join_fragments, "SMALL_ROWS", 0)
+    monkeypatch.setattr(scan, "complete", counting)
+    tune(monkeypatch, runs={"fragment_rows": 0})
     found = dataset.to_table(filter="i % 1000 = 7")
     assert found["i"].to_pylist() == [i for i in range(7, ROWS, 1000) if i % 97 != 5]
     assert len(counts) == len(dataset.get_fragments())
@@ -119,18 +125,7 @@ def test_only_some_columns_are_wanted(
     assert found == hits.select([*columns, "_rowid"])
 
 
-class Counting:
-    """Completes rows by their offsets, and tells how many at a time."""
-
-    nothing = pa.table({"i": pa.array([], pa.int64())})
-
-    def __init__(self) -> None:
-        self.counts: list[int] = []
-
-    def complete(self, chosen: PendingRows) -> FoundRows:
-        self.counts.append(len(chosen.offsets))
-        assert chosen.offsets.tolist() == chosen.tested["t"].to_pylist()
-        return FoundRows(pa.table({"i": chosen.offsets}))
+NOTHING = pa.table({"i": pa.array([], pa.int64())})
 
 
 def few(start: int, count: int, is_last: bool = False) -> WindowResult:
@@ -145,9 +140,16 @@ def many(start: int, count: int, is_last: bool = False) -> WindowResult:
 def run(
     parts: list[WindowResult], sizer: WindowSizer
 ) -> tuple[list[int], list[tuple[list[int], bool]]]:
-    window = Counting()
-    found = list(completed(parts, cast(Window, window), sizer))
-    return window.counts, [(rows.table["i"].to_pylist(), rows.is_last) for rows in found]
+    """How many rows were completed at a time, by their offsets, and the rows of the result."""
+    counts = []
+
+    def complete(pending: PendingRows) -> FoundRows:
+        counts.append(len(pending.offsets))
+        assert pending.offsets.tolist() == pending.tested["t"].to_pylist()
+        return FoundRows(pa.table({"i": pending.offsets}))
+
+    found = list(completed(parts, complete, NOTHING, sizer))
+    return counts, [(rows.table["i"].to_pylist(), rows.is_last) for rows in found]
 
 
 def test_few_rows_wait_for_others_until_something_else_comes() -> None:

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.read import scan
-from lance_core.dataset.read.steps import early
-from lance_core.dataset.read.windows import window_sizing
+from lance_core.dataset.read.scan_tuning import tuning
+from lance_core.dataset.read.steps import column_reader
 from lance_core.encodings.arrow.decode_budget import (
     BudgetExceededError,
     DecodeBudget,
@@ -22,9 +21,10 @@ from lance_core.encodings.arrow.decode_budget import (
 )
 from tests.each_case import each_case
 from tests.examples import share
+from tests.scan_numbers import tune
 
 ROWS, SIZE = 500, 5000
-BUDGET = scan.MIN_BUDGET
+BUDGET = tuning().decoded.min_stream
 LONG = "x" * SIZE
 
 VALUES: dict[str, tuple[pa.DataType, Callable[[int], object]]] = {
@@ -51,11 +51,9 @@ CASES = {
 @pytest.fixture
 def largest(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The bytes of each read of a window with several rows; streams aim at 64 KiB."""
-    monkeypatch.setattr(window_sizing, "STREAM_WINDOW_BYTES", 64 << 10)
-    monkeypatch.setattr(scan, "STREAM_WINDOW_BYTES", 64 << 10)
-    monkeypatch.setattr(scan, "TABLE_BUDGET", BUDGET)
+    tune(monkeypatch, stream={"max_bytes": 64 << 10}, decoded={"table": BUDGET})
     sizes = [0]
-    real = early.read_rows
+    real = column_reader.read_rows
 
     def measured(*args: Any) -> pa.Table:
         table = real(*args)
@@ -63,7 +61,7 @@ def largest(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             sizes.append(table.nbytes)
         return table
 
-    monkeypatch.setattr(early, "read_rows", measured)
+    monkeypatch.setattr(column_reader, "read_rows", measured)
     return sizes
 
 
@@ -113,7 +111,7 @@ print(peak() - before)
 
 
 def test_a_row_that_exceeds_the_budget_is_read_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_sizing, "STREAM_WINDOW_BYTES", 64 << 10)
+    tune(monkeypatch, stream={"max_bytes": 64 << 10})
     table = pa.table({"v": ["y" * (2 << 20), "y" * (2 << 20), "z"] * 3})
     dataset = lance.write_dataset(table, f"memory://{id(table)}/t")
     assert pa.Table.from_batches(dataset.to_batches()) == table
