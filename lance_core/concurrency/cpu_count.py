@@ -6,25 +6,25 @@ import os
 
 from lance_core.errors import InvalidInputError
 
-VARIABLE = "LANCE_CPU_THREADS"
+THREADS_VARIABLE = "LANCE_CPU_THREADS"
 """Environment variable with a number of threads; pylance reads it as well."""
 
 
 def cpu_count() -> int:
-    """The value of `VARIABLE`, or the number of processors available to the process.
+    """The value of `THREADS_VARIABLE`, or the number of processors available to the process.
 
     Raises `InvalidInputError` if the value is not an integer of at least 1.
     """
-    given = os.environ.get(VARIABLE, "").strip()
+    given = os.environ.get(THREADS_VARIABLE, "").strip()
     if given:
         if not given.isascii() or not given.isdigit() or int(given) < 1:
-            raise InvalidInputError(f"{VARIABLE} is a number from 1 on, not {given!r}")
+            raise InvalidInputError(f"{THREADS_VARIABLE} is a number from 1 on, not {given!r}")
         return int(given)
     return num_processors()
 
 
 def num_processors() -> int:
-    """The number of processors available to the process; `VARIABLE` is ignored."""
+    """The number of processors available to the process; `THREADS_VARIABLE` is ignored."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -36,7 +36,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any, Generic, Self, TypeVar
 
-from lance_core.concurrency.cpu_count import VARIABLE, cpu_count
+from lance_core.concurrency.cpu_count import THREADS_VARIABLE, cpu_count
 from lance_core.concurrency.fork_safe import ForkSafeLock
 
 T = TypeVar("T")
@@ -95,8 +95,8 @@ def _mark_thread() -> None:
 
 @cache
 def num_threads() -> int:
-    """The number of threads of `COMPUTE`: at least two, unless `VARIABLE` is one."""
-    return cpu_count() if os.environ.get(VARIABLE) else max(2, cpu_count())
+    """The number of threads of `COMPUTE`: at least two, unless `THREADS_VARIABLE` is one."""
+    return cpu_count() if os.environ.get(THREADS_VARIABLE) else max(2, cpu_count())
 
 
 class ThreadPool:

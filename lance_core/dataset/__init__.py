@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lance_core.dataset.values.row_id_sequence import RowIdSequence
     from lance_core.dataset.values.transaction import LANCE_COMMIT_MESSAGE_KEY, Transaction
     from lance_core.dataset.write.commit_batch import BulkCommitResult
-    from lance_core.dataset.write.row_changes import RowChangeCommit, RowChanges
+    from lance_core.dataset.write.row_changes import RowChangeCommit, RowChangeCounts, RowChanges
     from lance_core.dataset.write.schema_evolution.alter_columns import AlterColumn
     from lance_core.dataset.write.schema_evolution.udf import (
         BatchUDF,
@@ -95,6 +95,7 @@ __all__ = [
     "LanceStats",
     "RewriteResult",
     "RowChangeCommit",
+    "RowChangeCounts",
     "RowChanges",
     "RowIdSequence",
     "ScanSplit",

@@ -52,6 +52,7 @@ HOMES = {
     "LanceOperation": "lance_core.dataset.values.operations",
     "RowIdSequence": "lance_core.dataset.values.row_id_sequence",
     "Transaction": "lance_core.dataset.values.transaction",
+    "RowChangeCounts": "lance_core.dataset.write.row_changes",
     "RowChangeCommit": "lance_core.dataset.write.row_changes",
     "RowChanges": "lance_core.dataset.write.row_changes",
     "BulkCommitResult": "lance_core.dataset.write.commit_batch",

@@ -3,6 +3,11 @@
 For authors of indices, kernels, file versions and SQL functions.
 """
 
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
 from lance_core.encodings.arrow.coalesced_take import (
     MAX_OFFSET,
     Cuts,
@@ -33,6 +38,7 @@ __all__ = [
     "MAX_OFFSET",
     "AnyRows",
     "Cuts",
+    "Int64Array",
     "Lists",
     "OrderedRows",
     "Places",
@@ -62,3 +68,6 @@ __all__ = [
     "struct_arrays",
     "variable_arrays",
 ]
+
+Int64Array: TypeAlias = npt.NDArray[np.int64]
+"""Numbers of 64 bits: positions, lengths, offsets."""

@@ -5,12 +5,13 @@ connection is shared by both processes; what this module has starts anew in the 
 """
 
 from lance_core.concurrency.backoff import backoff
-from lance_core.concurrency.cpu_count import cpu_count, num_processors
+from lance_core.concurrency.cpu_count import THREADS_VARIABLE, cpu_count, num_processors
 from lance_core.concurrency.fork_safe import ForkSafeLock, cached_property
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.concurrency.pools import ThreadPool
 
 __all__ = [
+    "THREADS_VARIABLE",
     "ForkSafeLock",
     "LruCache",
     "ThreadPool",

@@ -4,16 +4,11 @@ A `ValueEncodingSpec` converts values to bytes and back, for fields whose metada
 `ENCODING_KEY`. An `EncodingSpec` is an alternative of one of the format's messages.
 """
 
-from lance_core.encodings.plugin_values.value_encoding import (
-    ENCODING_KEY,
-    MAX_BLOCK_VALUES,
-    ValueEncodingSpec,
-)
+from lance_core.encodings.plugin_values.value_encoding import ENCODING_KEY, ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 
 __all__ = [
     "ENCODING_KEY",
-    "MAX_BLOCK_VALUES",
     "EncodingFamily",
     "EncodingSpec",
     "ValueEncodingSpec",

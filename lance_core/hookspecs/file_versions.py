@@ -13,13 +13,13 @@ from lance_core.datafile.tail import Tail
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import Decoding, RowRange, Rows, run_interleaved
 from lance_core.encodings.plugin_values.value_encoding import refuse_value_encodings
-from lance_core.encodings.version import FileVersionSpec
+from lance_core.encodings.version import FORMAT_VERSIONS, FileVersionSpec
 from lance_core.file_version import FileVersion, NullableTypes, StorableTypes, VersionFacts
 from lance_core.schema.dictionary_values import (
-    check_values,
-    dictionaries,
-    replaced,
-    serialize_values,
+    check_dictionary,
+    dictionary_fields,
+    serialize_dictionary,
+    with_changed_dictionaries,
 )
 from lance_core.schema.field import DictionaryValues, Field
 from lance_core.schema.logical_type import encoding_of, logical_type_of
@@ -27,6 +27,7 @@ from lance_core.schema.proto import encode_metadata
 from lance_core.schema.tree import Schema
 
 __all__ = [
+    "FORMAT_VERSIONS",
     "MAX_DESCRIPTION",
     "DecodeContext",
     "Decoding",
@@ -48,13 +49,13 @@ __all__ = [
     "Tail",
     "ValueBounds",
     "VersionFacts",
-    "check_values",
-    "dictionaries",
+    "check_dictionary",
+    "dictionary_fields",
     "encode_metadata",
     "encoding_of",
     "logical_type_of",
     "refuse_value_encodings",
-    "replaced",
     "run_interleaved",
-    "serialize_values",
+    "serialize_dictionary",
+    "with_changed_dictionaries",
 ]

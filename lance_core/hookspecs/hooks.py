@@ -20,6 +20,8 @@ PROJECT = "lance_core"
 """Name of the pluggy project and of the entry-point group."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
+"""Decorator of the functions of this module: the hooks that exist."""
+
 hookimpl = pluggy.HookimplMarker(PROJECT)
 """Decorator that marks a function of a plugin as the implementation of the hook of its name."""
 

@@ -43,6 +43,7 @@ from lance_core.index.queries import (
     IsNull,
     MatchesRegex,
     OfJsonField,
+    PlainQuery,
     StartsWith,
 )
 from lance_core.index.runs import Batches, MemoryShares, Run, merge_runs
@@ -98,6 +99,7 @@ __all__ = [
     "MemoryShares",
     "OfJsonField",
     "OpenIndex",
+    "PlainQuery",
     "Positions",
     "Precision",
     "Progress",

@@ -4,7 +4,14 @@ Factories get options as texts or as a `Secret`. No error, log line or represent
 the text of a secret.
 """
 
-from lance_core.store.secret import Secret, hide_secrets, plain, without_frames, wrap_secrets
+from lance_core.store.secret import (
+    Secret,
+    carrying_secrets,
+    hide_secrets,
+    plain,
+    without_frames,
+    wrap_secrets,
+)
 from lance_core.store.secret_detection import (
     looks_random,
     looks_secret,
@@ -21,6 +28,7 @@ from lance_core.suggestions import ALMOST_EQUAL, did_you_mean, hint, nearest, sh
 __all__ = [
     "ALMOST_EQUAL",
     "Secret",
+    "carrying_secrets",
     "did_you_mean",
     "hide_secrets",
     "hint",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lance_core.table.indices.row_set import RowSet
 
 RowNumbers: TypeAlias = npt.NDArray[np.uint64]
+"""Row addresses, or row ids in a table with stable row ids."""
 
 
 class IndexBatch(NamedTuple):

@@ -108,3 +108,4 @@ PlainQuery: TypeAlias = (
 """A query of the value of a column."""
 
 IndexQuery: TypeAlias = PlainQuery | OfJsonField
+"""A condition on an indexed column, or on a field of its JSON documents."""

@@ -27,6 +27,7 @@ MAX_OPEN_RUNS = 16
 _MIN_BLOCK_BYTES, _MAX_BLOCK_BYTES = 32 << 10, 2 << 20
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
+"""Rows of a run, in its order."""
 
 
 @dataclass(frozen=True, slots=True)

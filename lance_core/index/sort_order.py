@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 
 Positions: TypeAlias = npt.NDArray[np.int64]
+"""Positions of values in an array."""
 
 _MIN_PREFIX_ROWS = 1024
 """Minimum number of texts that are sorted by their first bytes as integers."""

@@ -20,6 +20,7 @@ Blocks = npt.NDArray[np.uint32]
 """Blocks of filters; the second axis has the eight words."""
 
 BLOCK_BYTES = 32
+"""Bytes of a block: a filter has whole blocks."""
 
 _MIN_BYTES = BLOCK_BYTES
 _MAX_BYTES = 128 << 20

@@ -39,6 +39,7 @@ MAX_LIVE_STORES = 64
 """Maximum number of cached stores in a process; the least recently used is dropped first."""
 
 Options = Mapping[str, str | Secret]
+"""Options of a store or handler by name; see `Secret` for the form of values."""
 
 _OF_THE_TABLE = CAPABILITY_OPTIONS | {ALLOW_OPTION, HANDLER_OPTION}
 

@@ -32,14 +32,14 @@ def is_dictionary(field: Field) -> bool:
     return field.is_leaf and bool(pa.types.is_dictionary(field.storage_type))
 
 
-def dictionaries(schema: Schema) -> Iterable[Field]:
+def dictionary_fields(schema: Schema) -> Iterable[Field]:
     """The dictionary fields at any depth, in the order of their ids."""
     if schema.is_plain:
         return ()
     return sorted((f for f in schema.walk() if is_dictionary(f)), key=lambda field: field.id)
 
 
-def replaced(schema: Schema, change: Callable[[Field], Field]) -> Schema:
+def with_changed_dictionaries(schema: Schema, change: Callable[[Field], Field]) -> Schema:
     """Apply ``change`` to every dictionary field; returns ``schema`` itself if no field changes."""
     return schema.with_changed_fields(partial(_changed, change))
 
@@ -64,14 +64,14 @@ def with_values(schema: Schema, known: Mapping[int, pa.Array]) -> Schema:
             return field
         return dataclasses.replace(field, dictionary_values=values)
 
-    return replaced(schema, change)
+    return with_changed_dictionaries(schema, change)
 
 
 def values_of(schema: Schema) -> dict[int, pa.Array]:
     """The loaded values of the schema's dictionary fields, by field id."""
     return {
         field.id: field.dictionary_values
-        for field in dictionaries(schema)
+        for field in dictionary_fields(schema)
         if field.dictionary_values is not None
     }
 
@@ -128,7 +128,7 @@ def _variable(
     return values
 
 
-def serialize_values(values: pa.Array, position: int) -> tuple[bytes, DictionaryValues]:
+def serialize_dictionary(values: pa.Array, position: int) -> tuple[bytes, DictionaryValues]:
     """The bytes to write at byte ``position`` of a file, and the place to store in the field.
 
     Raises `UnsupportedFeatureError` for a value type that the format does not have.
@@ -199,7 +199,7 @@ def held(array: pa.Array, field: Field) -> Iterator[tuple[Field, pa.Array]]:
         yield from held(array.values, field.children[0])
 
 
-def check_values(array: pa.Array, field: Field) -> None:
+def check_dictionary(array: pa.Array, field: Field) -> None:
     """Raise `SchemaMismatchError` if a dictionary in ``array`` differs from its field's values."""
     for one, values in held(array, field):
         if one.dictionary_values is None or not values.equals(one.dictionary_values):

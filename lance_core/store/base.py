@@ -28,6 +28,7 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.durability import Durability
 
 BytesLike: TypeAlias = pa.Buffer | bytes | bytearray | memoryview
+"""One piece of data in memory."""
 
 Buffers: TypeAlias = BytesLike | Sequence[pa.Buffer]
 """The data of a write: one buffer, or several that are concatenated."""

@@ -11,18 +11,15 @@ import pytest
 from lance_core_example_webdav.client import WebdavClient
 
 import lance_core
-from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.errors import (
     InvalidInputError,
     NoSafeCommitHandlerError,
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.plugins.manager import get_manager
-from lance_core.plugins.store_cache import open_store
-from lance_core.store.base import ByteRange, Guarantee, ObjectStore
-from lance_core.store.probe import probe
-from lance_core.store.uri import parse_uri
+from lance_core.hookspecs.commits import PutIfAbsentCommitHandler
+from lance_core.hookspecs.stores import ByteRange, Guarantee, ObjectStore, parse_uri, probe
+from lance_core.plugins import get_manager, open_store
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.settings import RemoteSettings
 from lance_core_remote.store import RemoteStore

@@ -11,7 +11,7 @@ from lance_core.errors import InvalidInputError, SchemaMismatchError, Unsupporte
 from lance_core.schema import Field, Schema
 from lance_core.schema.align import align_batch
 from lance_core.schema.dictionary_values import (
-    dictionaries,
+    dictionary_fields,
     held,
     is_dictionary,
     values_of,
@@ -29,7 +29,7 @@ def with_dictionaries(
     `SchemaMismatchError` if the rows have others. Raises `UnsupportedFeatureError` for an empty
     dictionary.
     """
-    wanted = {field.id: field for field in dictionaries(schema)}
+    wanted = {field.id: field for field in dictionary_fields(schema)}
     if not wanted:
         return reader, schema
     batches = iter(reader)

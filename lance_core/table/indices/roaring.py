@@ -18,6 +18,7 @@ ARRAYS_COOKIE = 12346
 MAX_ARRAY = 4096
 """The most numbers of an array container; containers with more are bitsets."""
 BITSET_BYTES = 8192
+"""Bytes of a container that is a bitset: one bit for each of 65,536 numbers."""
 
 _RUNS_COOKIE = 12347
 _MIN_CONTAINERS_WITH_OFFSETS = 4

@@ -21,10 +21,10 @@ import pyarrow as pa
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.dictionary_values import (
-    dictionaries,
+    dictionary_fields,
     parse_values,
-    replaced,
-    serialize_values,
+    serialize_dictionary,
+    with_changed_dictionaries,
     with_values,
 )
 from lance_core.schema.field import DictionaryValues, Field
@@ -102,7 +102,7 @@ def _with_dictionaries(manifest: Manifest, view: memoryview) -> Manifest:
     """The manifest of a 0.1 table with the values of its dictionary fields, read from ``view``."""
     if not facts_of(manifest.storage_version).has_table_dictionaries:
         return manifest
-    fields = [f for f in dictionaries(manifest.schema) if f.dictionary and f.dictionary.length]
+    fields = [f for f in dictionary_fields(manifest.schema) if f.dictionary and f.dictionary.length]
     if not fields:
         return manifest
     values = {}
@@ -127,7 +127,7 @@ def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
     parts: list[bytes] = []
     position = 0
     places: dict[int, DictionaryValues] = {}
-    for field in dictionaries(manifest.schema):
+    for field in dictionary_fields(manifest.schema):
         if not stores_values:
             places[field.id] = DictionaryValues(0, 0)
             continue
@@ -136,7 +136,7 @@ def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
                 f"the values of the dictionary column {field.name!r} are unknown, but the manifest "
                 f"of a table of file version {manifest.storage_version} must contain them"
             )
-        content, places[field.id] = serialize_values(field.dictionary_values, position)
+        content, places[field.id] = serialize_dictionary(field.dictionary_values, position)
         parts.append(content)
         position += len(content)
 
@@ -145,7 +145,7 @@ def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
             return field
         return dataclasses.replace(field, dictionary=places[field.id])
 
-    return b"".join(parts), replaced(manifest.schema, place)
+    return b"".join(parts), with_changed_dictionaries(manifest.schema, place)
 
 
 def _bytes_view(data: pa.Buffer | bytes | memoryview) -> memoryview:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lance_core.store.base import Guarantee, StoreCapabilities
+from lance_core.hookspecs import Guarantee, StoreCapabilities
 
 OF_AZURE = StoreCapabilities(
     put_if_absent=Guarantee.YES,

@@ -24,9 +24,9 @@ from azure.storage.blob import (
     generate_blob_sas,
 )
 
-from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import LanceError
-from lance_core.store.base import ByteRange, StoreCapabilities
+from lance_core.hookspecs.concurrency import LruCache
+from lance_core.hookspecs.stores import ByteRange, StoreCapabilities
 from lance_core_azure.capabilities import OF_AZURE, OF_OTHERS, is_azure
 from lance_core_azure.credentials import SCOPE, Credentials, Kind
 from lance_core_azure.errors import from_response, shown_error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.secret import Secret, plain
+from lance_core.hookspecs.options import Secret, plain
 from lance_core_remote.option_values import Options, described, take
 
 NAME = "connection_string"

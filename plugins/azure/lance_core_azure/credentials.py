@@ -24,7 +24,7 @@ from azure.core.credentials import (
 from azure.core.exceptions import AzureError
 
 from lance_core.errors import InvalidInputError, PluginLoadError
-from lance_core.store.secret import Secret, plain
+from lance_core.hookspecs.options import Secret, plain
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.sdk_objects import SdkObjects
 

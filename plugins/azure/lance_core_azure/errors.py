@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 
 import urllib3.exceptions as http
 
-from lance_core.store.secret_detection import redacted, secrets_of_environment
+from lance_core.hookspecs.options import redacted, secrets_of_environment
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.connection_failures import (
     CONTACT_TIMEOUT,

@@ -24,7 +24,7 @@ import urllib3
 from azure.core.pipeline.transport import RequestsTransport
 from requests import Response
 
-from lance_core.concurrency.lru_cache import LruCache
+from lance_core.hookspecs.concurrency import LruCache
 from lance_core_azure.connections import make_pool
 from lance_core_azure.errors import from_transport
 from lance_core_azure.settings import AzureSettings

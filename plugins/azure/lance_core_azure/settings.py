@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.secret import Secret
-from lance_core.store.uri import StoreUrl
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import StoreUrl
 from lance_core_azure import connection_string
 from lance_core_azure.credentials import Credentials, choose_credentials
 from lance_core_azure.options import CREDENTIALS, TABLE, VARIABLES

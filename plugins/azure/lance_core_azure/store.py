@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from lance_core.store.base import ObjectStore
-from lance_core.store.secret import Secret
-from lance_core.store.uri import StoreUrl
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import ObjectStore, StoreUrl
 from lance_core_azure.client import AzureClient
 from lance_core_azure.credentials import Credentials
 from lance_core_azure.errors import shown_error

@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
-from lance_core.concurrency.lru_cache import LruCache
-from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import InvalidInputError
-from lance_core.store.secret import Secret, plain
+from lance_core.hookspecs.concurrency import LruCache, ThreadPool
+from lance_core.hookspecs.options import Secret, plain
 from lance_core_dynamodb.credentials import session_of
 from lance_core_dynamodb.errors import MissingTableError, request_error
 from lance_core_dynamodb.options import (

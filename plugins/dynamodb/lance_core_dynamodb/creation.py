@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from lance_core.errors import InvalidInputError, ObjectExistsError, OutcomeUnknownError, StoreError
-from lance_core.store.config import Secret
-from lance_core.store.secret import hide_secrets
+from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core_dynamodb.client import DynamoClient, client_of
 from lance_core_dynamodb.options import named
 from lance_core_dynamodb.schema import KEY_SCHEMA, KEY_TYPES

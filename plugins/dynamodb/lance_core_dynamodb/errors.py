@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from lance_core.store.secret_detection import redacted
+from lance_core.hookspecs.options import redacted
 from lance_core_dynamodb.schema import how_to_create
 from lance_core_remote.botocore_failures import failure_without_response
 from lance_core_remote.client import Failure, RequestError

@@ -15,9 +15,7 @@ from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs import StoreUrl
-from lance_core.store.config import Secret
-from lance_core.store.secret import plain, wrap_secrets
-from lance_core.store.secret_detection import looks_secret
+from lance_core.hookspecs.options import Secret, looks_secret, plain, wrap_secrets
 from lance_core_remote import settings as shared
 from lance_core_remote.aws_keys import ACCESS_KEY, SECRET_KEY, TOKEN, Keys
 from lance_core_remote.option_values import GivenOptions, Options, described, take

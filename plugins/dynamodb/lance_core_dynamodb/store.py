@@ -22,7 +22,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
 )
 from lance_core.hookspecs import ExternalManifestStore, ManifestEntry, StoreUrl
-from lance_core.store.config import Secret
+from lance_core.hookspecs.options import Secret
 from lance_core_dynamodb.client import DynamoClient, client_of
 from lance_core_dynamodb.options import DynamoSettings, settings_of
 from lance_core_dynamodb.schema import BASE_URI, VERSION

@@ -14,8 +14,8 @@ from lance_core.commits.history import Version, read_latest
 from lance_core.commits.loop import commit_transaction
 from lance_core.commits.options import DEFAULT_OPTIONS, CommitOptions
 from lance_core.errors import CommitUnknownError, LanceError, NotFoundError
-from lance_core.schema import Schema
-from lance_core.store.functions import exists
+from lance_core.hookspecs.file_versions import Schema
+from lance_core.hookspecs.stores import exists
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.transactions.apply import CommitFacts

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lance_core.commits.base import CommitHandler
-from lance_core.commits.environment import Environment
 from lance_core.commits.history import Version
-from lance_core.store.base import StoreCapabilities
+from lance_core.hookspecs.commits import CommitHandler, Environment
+from lance_core.hookspecs.stores import StoreCapabilities
 from lance_core_explorer.calls import Call
 from lance_core_explorer.port import Port
 from lance_core_explorer.spaces import Alarm, Objects, Rest, Space

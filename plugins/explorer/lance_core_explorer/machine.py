@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from typing import NamedTuple, TypeAlias
 
 from lance_core.commits.history import read_latest
-from lance_core.concurrency.fork_safe import cached_property
+from lance_core.hookspecs.concurrency import cached_property
 from lance_core_explorer.configuration import Configuration, Eagerness, Effects
 from lance_core_explorer.player import ENDED, Node, Player
 from lance_core_explorer.port import ALARM, REST, LivePort

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from lance_core.commits.cleanup.execution import clean
 from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.errors import LanceError, ObjectNotFoundError
-from lance_core.store.base import ObjectStore
+from lance_core.hookspecs.stores import ObjectStore
 from lance_core.table.paths import VERSIONS, parse_manifest_name
 from lance_core_explorer.actors import creating
 from lance_core_explorer.configuration import Body, Effects

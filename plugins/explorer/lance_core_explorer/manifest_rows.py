@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.hookspecs.commits import ExternalManifestStore, ManifestEntry
 from lance_core.table.paths import DETACHED
 from lance_core_explorer.calls import Call, exists, not_found
 from lance_core_explorer.port import Port

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from lance_core.commits.environment import Environment
+from lance_core.hookspecs.commits import Environment
 from lance_core.table.paths import VERSIONS
 from lance_core_explorer.calls import Call, Raised
 from lance_core_explorer.worlds import Fate, Worlds

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from lance_core.store.base import (
+from lance_core.hookspecs.stores import (
     Buffers,
     ByteRange,
     Guarantee,
@@ -18,10 +18,12 @@ from lance_core.store.base import (
     ObjectWriter,
     PutMode,
     StoreCapabilities,
+    byte_view,
+    check_folder,
+    check_path,
+    joined,
+    slice_ranges,
 )
-from lance_core.store.buffers import byte_view, joined
-from lance_core.store.paths import check_folder, check_path
-from lance_core.store.ranges import slice_ranges
 from lance_core_explorer.port import EPOCH_NS, Port
 from lance_core_explorer.spaces import Listed, Stored
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lance_core.commits.base import CommitHandler
-from lance_core.commits.handlers.external_manifest import ExternalManifestCommitHandler
-from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
-from lance_core.commits.handlers.rename import RenameCommitHandler
-from lance_core.commits.handlers.unsafe import UnsafeCommitHandler
-from lance_core.store.base import Guarantee, StoreCapabilities
-from lance_core.store.wrappers.capability_override import DeclaredStore
+from lance_core.hookspecs.commits import (
+    CommitHandler,
+    ExternalManifestCommitHandler,
+    PutIfAbsentCommitHandler,
+    RenameCommitHandler,
+    UnsafeCommitHandler,
+)
+from lance_core.hookspecs.stores import DeclaredStore, Guarantee, StoreCapabilities
 from lance_core_explorer.calls import Call
 from lance_core_explorer.commutativity import lasting_manifests, private_files
 from lance_core_explorer.configuration import Eagerness, Effects, MakeHandler

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lance_core.commits.base import ManifestLocation
 from lance_core.commits.history import transaction_of
 from lance_core.commits.latest import list_manifests
-from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import LanceError
-from lance_core.store.base import ObjectStore
+from lance_core.hookspecs.commits import ManifestLocation
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.stores import ObjectStore
 from lance_core.table.manifest.file import (
     ManifestFile,
     parse_manifest_file,

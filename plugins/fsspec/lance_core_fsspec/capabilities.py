@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lance_core.store.base import Guarantee, StoreCapabilities
+from lance_core.hookspecs import Guarantee, StoreCapabilities
 
 FORWARDING = frozenset({"adlfs", "gcsfs", "s3fs"})
 """Packages whose ``pipe_file(mode="create")`` sends the condition to the service. The probe tests

@@ -18,7 +18,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.store.secret_detection import redacted
+from lance_core.hookspecs.options import redacted
 
 _MAX_CHARACTERS = 300
 """Maximum characters of an exception's text that are shown."""

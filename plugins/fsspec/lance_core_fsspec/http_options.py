@@ -12,7 +12,7 @@ from typing import Any
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs import StoreUrl
-from lance_core.suggestions import hint, shortened
+from lance_core.hookspecs.options import hint, shortened
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "headers": (dict,),

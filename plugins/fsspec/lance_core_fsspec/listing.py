@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lance_core.errors import StoreError
-from lance_core.store.base import ObjectMeta
-from lance_core.store.paths import is_path
+from lance_core.hookspecs.stores import ObjectMeta, is_path
 from lance_core_fsspec.errors import is_missing
 from lance_core_fsspec.mount import Mount
 

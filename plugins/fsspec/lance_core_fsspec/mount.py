@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote, unquote
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.hookspecs.concurrency import ForkSafeLock
 from lance_core_fsspec.capabilities import Traits, traits_of
 
 

@@ -12,9 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from inspect import Parameter, signature
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.secret import Secret
-from lance_core.store.secret_detection import sounds_secret, texts_in
-from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
+from lance_core.hookspecs.options import (
+    ALMOST_EQUAL,
+    Secret,
+    nearest,
+    shortened,
+    sounds_secret,
+    texts_in,
+)
 
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})
 """Texts that Python's JSON parser accepts although they are not JSON."""

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lance_core.errors import StoreError
-from lance_core.store.base import ByteRange
-from lance_core.store.ranges import check_ranges
-from lance_core.store.read_planning import plan_reads
+from lance_core.hookspecs.stores import ByteRange, check_ranges, plan_reads
 from lance_core_fsspec.listing import is_folder
 from lance_core_fsspec.mount import Mount
 

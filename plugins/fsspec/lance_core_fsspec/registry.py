@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.concurrency import ForkSafeLock
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     InvalidInputError,
     LanceError,
@@ -18,7 +17,8 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.hookspecs import StoreUrl
-from lance_core.store.secret import Secret, without_frames
+from lance_core.hookspecs.concurrency import ForkSafeLock
+from lance_core.hookspecs.options import Secret, without_frames
 from lance_core_fsspec.errors import Redaction, one_line
 from lance_core_fsspec.http_options import check_http_options
 from lance_core_fsspec.mount import Mount

@@ -19,7 +19,8 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.hookspecs import StoreUrl
-from lance_core.store.base import (
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import (
     Buffers,
     ByteRange,
     Guarantee,
@@ -28,10 +29,10 @@ from lance_core.store.base import (
     ObjectWriter,
     PutMode,
     StoreCapabilities,
+    check_folder,
+    check_path,
+    joined,
 )
-from lance_core.store.buffers import joined
-from lance_core.store.paths import check_folder, check_path
-from lance_core.store.secret import Secret
 from lance_core_fsspec.errors import is_missing, read_failure, write_failure
 from lance_core_fsspec.listing import children, is_folder, meta_of, walk
 from lance_core_fsspec.mount import Mount

@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lance_core.errors import InvalidInputError, StoreError
-from lance_core.store.base import BytesLike, ObjectWriter
-from lance_core.store.buffers import byte_view
+from lance_core.hookspecs.stores import BytesLike, ObjectWriter, byte_view
 
 
 class SpoolWriter(ObjectWriter):

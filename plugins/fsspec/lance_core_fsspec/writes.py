@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lance_core.errors import StoreError
-from lance_core.store.local.temporary import TEMPORARY_PREFIX
+from lance_core.hookspecs.stores import TEMPORARY_PREFIX
 from lance_core_fsspec.errors import Redaction, one_line
 from lance_core_fsspec.mount import Mount
 

@@ -20,8 +20,8 @@ from google.cloud.storage import Blob, Bucket, Client
 from requests import Response
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import ByteRange, StoreCapabilities
-from lance_core.store.config import Secret
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import ByteRange, StoreCapabilities
 from lance_core_gcs.errors import Meaning
 from lance_core_gcs.options import CLIENTS, GcsOptions, RegisteredClient, check_endpoint
 from lance_core_gcs.session import PLAIN, USER_AGENT, Session

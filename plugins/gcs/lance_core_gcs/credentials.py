@@ -11,8 +11,8 @@ from google.auth.credentials import AnonymousCredentials, Credentials
 from google.oauth2 import credentials as user_credentials
 from google.oauth2 import service_account
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.concurrency import ForkSafeLock
 from lance_core_gcs.options import (
     CLIENTS,
     Ambient,

@@ -17,7 +17,7 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from lance_core.store.secret_detection import without_queries
+from lance_core.hookspecs.options import without_queries
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.connection_failures import (
     CONTACT_TIMEOUT,

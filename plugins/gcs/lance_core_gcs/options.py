@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.config import Secret
-from lance_core.store.secret import plain
-from lance_core.store.uri import StoreUrl
+from lance_core.hookspecs.options import Secret, plain
+from lance_core.hookspecs.stores import StoreUrl
 from lance_core_remote import settings
 from lance_core_remote.option_values import GivenOptions, described, take, take_boolean
 from lance_core_remote.options import (

@@ -24,7 +24,7 @@ from google.auth.exceptions import TransportError
 from requests import Response
 from urllib3.exceptions import HTTPError
 
-from lance_core.concurrency.lru_cache import LruCache
+from lance_core.hookspecs.concurrency import LruCache
 from lance_core_gcs.connections import direct, make_pool
 from lance_core_gcs.credentials import Authorization
 from lance_core_gcs.errors import Meaning, from_response, from_transport

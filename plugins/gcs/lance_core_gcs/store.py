@@ -6,9 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lance_core.store.base import ObjectStore
-from lance_core.store.config import Secret
-from lance_core.store.uri import StoreUrl
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import ObjectStore, StoreUrl
 from lance_core_gcs.capabilities import OF_GOOGLE, OF_OTHERS
 from lance_core_gcs.client import MAX_MULTIPART, GcsClient
 from lance_core_gcs.options import read_options

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 
 from requests import Response
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core.store.config import Secret
+from lance_core.hookspecs.concurrency import ForkSafeLock
+from lance_core.hookspecs.options import Secret
 from lance_core_remote.client import Failure, RequestError
 
 CHUNK = 256 << 10

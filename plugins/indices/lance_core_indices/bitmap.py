@@ -7,18 +7,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core.index.base import (
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    IndexFolder,
+    IndexOutput,
     IndexPart,
+    IndexQuery,
     IndexRows,
     IndexType,
+    InRange,
+    IsIn,
+    IsNull,
     OpenIndex,
     Precision,
     SearchResult,
+    StartsWith,
+    is_orderable,
 )
-from lance_core.index.files import IndexFolder, IndexOutput
-from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.sort_order import is_orderable
-from lance_core.table.indices.row_set import EMPTY
 from lance_core_indices.bitmaps.bitmap_file import BitmapFile, Int64Array
 from lance_core_indices.bitmaps.build import check_no_parameters, sorted_groups, write_groups
 from lance_core_indices.bitmaps.merging import MergeSource, merge_blobs, merged_block_bytes

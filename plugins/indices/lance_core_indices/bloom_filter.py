@@ -16,31 +16,33 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.fork_safe import cached_property
-from lance_core.concurrency.lru_cache import LruCache
-from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.strings import is_variable
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.index.base import (
+from lance_core.hookspecs.arrays import from_numpy, is_variable
+from lance_core.hookspecs.concurrency import LruCache, cached_property
+from lance_core.hookspecs.indices import (
+    BLOCK_BYTES,
+    EMPTY,
+    FilterSet,
+    IndexFileWriter,
+    IndexFolder,
+    IndexOutput,
     IndexPart,
+    IndexQuery,
     IndexRows,
     IndexType,
+    IsIn,
+    IsNull,
     OpenIndex,
     Precision,
+    Progress,
     RowMap,
     RowNumbers,
+    RowSet,
     SearchResult,
-)
-from lance_core.index.files import IndexFileWriter, IndexFolder, IndexOutput, Progress
-from lance_core.index.queries import IndexQuery, IsIn, IsNull
-from lance_core.index.split_block_filter import (
-    BLOCK_BYTES,
-    FilterSet,
     build_filters,
     filter_bytes,
+    hash_array,
 )
-from lance_core.index.xxhash64 import hash_array
-from lance_core.table.indices.row_set import EMPTY, RowSet
 from lance_core_indices.zones import (
     DEFAULT_ROWS,
     UNSTATED_ROWS,

@@ -10,22 +10,27 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import CorruptFileError
-from lance_core.index.base import (
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    HasAll,
+    HasAny,
+    IndexFileWriter,
+    IndexFolder,
+    IndexOutput,
     IndexPart,
+    IndexQuery,
     IndexRows,
     IndexType,
     OpenIndex,
     Precision,
     RowMap,
     RowNumbers,
+    RowSet,
     SearchResult,
+    is_orderable,
 )
-from lance_core.index.files import IndexFileWriter, IndexFolder, IndexOutput
-from lance_core.index.queries import HasAll, HasAny, IndexQuery
-from lance_core.index.sort_order import is_orderable
-from lance_core.table.indices.row_set import EMPTY, RowSet
 from lance_core_indices.bitmaps.bitmap_file import BitmapFile
 from lance_core_indices.bitmaps.build import check_no_parameters, sorted_groups, write_groups
 from lance_core_indices.bitmaps.merging import (

@@ -6,19 +6,24 @@ it has NaN, of either sign, and that its greatest number is not known.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.nulls import all_null
-from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
-from lance_core.encodings.arrow.strings import is_variable
 from lance_core.errors import CorruptFileError
-from lance_core.index.queries import IndexQuery, InRange, IsIn, StartsWith
-from lance_core.index.sort_order import is_orderable, searchable, sort_keys
-from lance_core.lazy_dataclass import dataclass
+from lance_core.hookspecs.arrays import all_null, from_numpy, is_variable, numpy_dtype
+from lance_core.hookspecs.indices import (
+    IndexQuery,
+    InRange,
+    IsIn,
+    StartsWith,
+    is_orderable,
+    searchable,
+    sort_keys,
+)
 from lance_core_indices.zones import Positions, null_mask
 
 _Mask = npt.NDArray[np.bool_]

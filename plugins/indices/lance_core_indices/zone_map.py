@@ -21,22 +21,29 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.fork_safe import cached_property
-from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.encodings.arrow.strings import is_text, is_variable
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.index.base import (
+from lance_core.hookspecs.arrays import from_numpy, is_text, is_variable
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    IndexFolder,
+    IndexOutput,
     IndexPart,
+    IndexQuery,
     IndexRows,
     IndexType,
+    InRange,
+    IsIn,
+    IsNull,
     OpenIndex,
     Precision,
+    Progress,
+    RowSet,
     SearchResult,
+    StartsWith,
+    ZoneMapIndexDetails,
+    parse_details_message,
 )
-from lance_core.index.details import ZoneMapIndexDetails, parse_details_message
-from lance_core.index.files import IndexFolder, IndexOutput, Progress
-from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.table.indices.row_set import EMPTY, RowSet
 from lance_core_indices.zone_bounds import (
     ZoneBounds,
     extremes,

@@ -8,6 +8,7 @@ between them. Row numbers are addresses, also in tables with stable row ids.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.index.base import IndexBatch, IndexRows, RowMap, RowNumbers
-from lance_core.index.files import IndexFileReader, IndexFileWriter, Progress
-from lance_core.lazy_dataclass import dataclass
-from lance_core.suggestions import hint, shortened
-from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    IndexBatch,
+    IndexFileReader,
+    IndexFileWriter,
+    IndexRows,
+    Progress,
+    RowMap,
+    RowNumbers,
+    RowSet,
+)
+from lance_core.hookspecs.options import hint, shortened
 
 Positions = npt.NDArray[np.int64]
 

@@ -7,22 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, Places
-from lance_core.encodings.arrow.memory_pool import allocate, empty
-from lance_core.encodings.decoding import Offsets
-from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
-from lance_core.encodings.kernels.numpy.buffer_slices import check_slices
-from lance_core.encodings.kernels.numpy.chunk_edges import MAX_CHUNK_VALUES, check_words
-from lance_core.encodings.kernels.numpy.chunk_headers import header_length
-from lance_core.encodings.kernels.numpy.chunk_spans import chunk_places
-from lance_core.encodings.kernels.numpy.repacked_chunks import PackedSlices, check_packed
-from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
-from lance_core.encodings.kernels.numpy.variable_chunks import (
-    VariableChunks,
-    check_strings,
-    chunk_sizes,
-)
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import MAX_OFFSET, Places, allocate, empty
+from lance_core.hookspecs.kernels import (
+    CHUNK,
+    MAX_CHUNK_VALUES,
+    Offsets,
+    PackedPositions,
+    PackedSlices,
+    VariableChunks,
+    check_packed,
+    check_slices,
+    check_strings,
+    check_words,
+    chunk_places,
+    chunk_sizes,
+    header_length,
+)
 from lance_core_kernels import _native
 from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, contiguous
 

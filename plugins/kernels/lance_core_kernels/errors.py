@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 Bytes = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
 LevelArray = npt.NDArray[np.uint16]
+Words = npt.NDArray[np.unsignedinteger[Any]]
+Codes = npt.NDArray[np.uint32]
 
 T = TypeVar("T", bound=np.generic)
 

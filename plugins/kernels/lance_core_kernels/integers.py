@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lance_core.encodings.arrow.memory_pool import empty
-from lance_core.encodings.kernels.numpy.bitpacking import (
+from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.hookspecs.arrays import empty
+from lance_core.hookspecs.kernels import (
     CHUNK,
+    MAX_RUN,
     WIDTHS,
-    Words,
+    PackedPositions,
+    RunRule,
     check_inline,
     check_packed_levels,
+    check_places,
+    check_rule,
+    check_runs,
+    check_streams,
 )
-from lance_core.encodings.kernels.numpy.byte_streams import check_streams
-from lance_core.encodings.kernels.numpy.runs import MAX_RUN, RunRule, check_rule, check_runs
-from lance_core.encodings.kernels.numpy.single_packed import PackedPositions, check_places
-from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core_kernels import _native
 from lance_core_kernels.errors import (
     CORRUPT,
@@ -25,13 +28,13 @@ from lance_core_kernels.errors import (
     Bytes,
     Int64Array,
     LevelArray,
+    Words,
     aligned,
     contiguous,
 )
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import ValueMatches
-    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
+    from lance_core.hookspecs.kernels import IntegerIndex, ValueMatches
 
 
 def unpack_fastlanes(data: Bytes, width: int, bits: int, chunks: int) -> Words:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.memory_pool import empty
-from lance_core.encodings.decoding import Offsets
-from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm, check_form
-from lance_core.encodings.kernels.numpy.levels import Slots, check_lengths, check_lists
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.arrays import empty
+from lance_core.hookspecs.kernels import (
+    Offsets,
+    Slots,
+    ZippedForm,
+    check_form,
+    check_lengths,
+    check_lists,
+)
 from lance_core_kernels import _native
 from lance_core_kernels.errors import (
     CORRUPT,

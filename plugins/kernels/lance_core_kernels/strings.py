@@ -7,17 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
-from lance_core.encodings.arrow.memory_pool import allocate, empty, memory_pool
-from lance_core.encodings.decoding import Offsets
-from lance_core.encodings.kernels.numpy.dictionary_codes import Codes
-from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables, check_tables
-from lance_core.encodings.kernels.numpy.fsst_train import MAX_SYMBOLS
-from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.errors import CorruptFileError, InvalidInputError
+from lance_core.hookspecs.arrays import MAX_OFFSET, allocate, empty, memory_pool
+from lance_core.hookspecs.kernels import Offsets, SymbolTables, VariableChunks, check_tables
 from lance_core_kernels import _native
 from lance_core_kernels.chunks import checked
-from lance_core_kernels.errors import CORRUPT, INVALID, Bytes, Int64Array, aligned, contiguous
+from lance_core_kernels.errors import (
+    CORRUPT,
+    INVALID,
+    Bytes,
+    Codes,
+    Int64Array,
+    aligned,
+    contiguous,
+)
+
+MAX_SYMBOLS = 255
+"""Maximum symbols of an FSST table."""
 
 _ROOM = 128  # bytes that the C decoder may write after the end of its result
 

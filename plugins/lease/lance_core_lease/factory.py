@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import contextlib
 
-from lance_core.commits.base import CommitHandler
-from lance_core.commits.environment import Environment
-from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
 from lance_core.errors import InvalidInputError, NoSafeCommitHandlerError
-from lance_core.plugins.capability_evidence import apply_user_overrides, probe_store
-from lance_core.plugins.handler_choice import UnprovenCommitHandler
-from lance_core.plugins.manager import plain_name
-from lance_core.plugins.store_cache import CAPABILITY_OPTIONS, Options, open_store
-from lance_core.store.base import Guarantee, ObjectStore
-from lance_core.store.secret import Secret, plain
-from lance_core.store.uri import StoreUrl, parse_uri
-from lance_core.store.wrappers.capability_override import DeclaredStore
-from lance_core.suggestions import hint, shortened
+from lance_core.hookspecs.commits import CommitHandler, Environment, ReadOnlyCommitHandler
+from lance_core.hookspecs.options import Secret, hint, plain, shortened
+from lance_core.hookspecs.stores import DeclaredStore, Guarantee, ObjectStore, StoreUrl, parse_uri
+from lance_core.plugins import (
+    CAPABILITY_OPTIONS,
+    Options,
+    UnprovenCommitHandler,
+    apply_user_overrides,
+    open_store,
+    plain_name,
+    probe_store,
+)
 from lance_core_lease.handler import LeaseCommitHandler, LeaseTerms
 from lance_core_lease.plugin import LEASE_URI, OPTIONS
 from lance_core_lease.store_leases import StoreLeases

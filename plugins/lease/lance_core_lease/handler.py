@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
-from lance_core.commits.base import Candidate, ManifestLocation
-from lance_core.commits.environment import SYSTEM, Environment
-from lance_core.commits.handlers.directory import DirectoryCommitHandler
-from lance_core.commits.handlers.exclusive import REQUEST_LIFETIME, ExclusiveWriter
 from lance_core.errors import (
     CommitConflictError,
     CommitLockError,
@@ -23,8 +20,16 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ObjectStore
+from lance_core.hookspecs.commits import (
+    REQUEST_LIFETIME,
+    SYSTEM,
+    Candidate,
+    DirectoryCommitHandler,
+    Environment,
+    ExclusiveWriter,
+    ManifestLocation,
+)
+from lance_core.hookspecs.stores import ObjectStore
 
 MAX_TERM = 1800.0
 """Maximum of every term in seconds. The removal of old records relies on it."""

@@ -18,10 +18,9 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeGuard
 
-from lance_core.commits.environment import SYSTEM, Environment
-from lance_core.concurrency.backoff import backoff
 from lance_core.errors import (
     CorruptFileError,
     ExistsError,
@@ -31,8 +30,9 @@ from lance_core.errors import (
     RetryableCommitConflictError,
     StoreError,
 )
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import Guarantee, ObjectStore, PutMode
+from lance_core.hookspecs.commits import SYSTEM, Environment
+from lance_core.hookspecs.concurrency import backoff
+from lance_core.hookspecs.stores import Guarantee, ObjectStore, PutMode
 from lance_core_lease.handler import MAX_TERM, Lease, LeaseTerms
 
 FOLDER = "_leases"

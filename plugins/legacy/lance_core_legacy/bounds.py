@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_core.encodings.arrow.strings import above_text
+from lance_core.hookspecs.arrays import above_text
 
 MAX_BYTES = 64
 """Maximum bytes of a bound."""

@@ -7,20 +7,23 @@ has pages of keys; its values are not in pages, but in each file and in each man
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.lists import Lists, list_arrays
-from lance_core.encodings.arrow.memory_pool import concat_arrays
-from lance_core.encodings.arrow.strings import is_variable
-from lance_core.encodings.arrow.structs import struct_arrays
-from lance_core.encodings.decoding import run_interleaved
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.schema.empty_arrays import empty_array
+from lance_core.hookspecs.arrays import (
+    Lists,
+    concat_arrays,
+    empty_array,
+    is_variable,
+    list_arrays,
+    struct_arrays,
+)
+from lance_core.hookspecs.file_versions import run_interleaved
 from lance_core_legacy.page_table import Pages
 from lance_core_legacy.selection import merged, whole_batch
 from lance_core_legacy.values import decode_fixed, decode_variable, read_offsets
@@ -28,9 +31,13 @@ from lance_core_legacy.values import decode_fixed, decode_variable, read_offsets
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Rows
-    from lance_core.schema.field import DictionaryValues, Field
+    from lance_core.hookspecs.file_versions import (
+        DecodeContext,
+        Decoding,
+        DictionaryValues,
+        Field,
+        Rows,
+    )
     from lance_core_legacy.page_table import PageTable
     from lance_core_legacy.selection import BatchSelection
 

@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from lance_core._pb.file_pb2 import Metadata
-from lance_core._pb.table_pb2 import Manifest
-from lance_core.concurrency.fork_safe import cached_property
-from lance_core.datafile.metadata import MAX_DESCRIPTION
-from lance_core.datafile.page_statistics import PageStatistics, ValueBounds
-from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.schema import Schema
-from lance_core.store.base import ByteRange
+from lance_core.hookspecs.arrays import OrderedRows, reorder
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.file_versions import (
+    MAX_DESCRIPTION,
+    FileVersion,
+    Manifest,
+    Metadata,
+    PageStatistics,
+    Schema,
+    ValueBounds,
+)
+from lance_core.hookspecs.stores import ByteRange
 from lance_core_legacy.fields import LegacyColumns, decode_field
 from lance_core_legacy.page_table import ENTRY, PageTable
 from lance_core_legacy.statistics import StoredStatistics, read_statistics
@@ -35,12 +38,14 @@ from lance_core_legacy.statistics import StoredStatistics, read_statistics
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lance_core.datafile.tail import Tail
-    from lance_core.encodings.arrow.ordered_rows import AnyRows
-    from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Int64Array
-    from lance_core.schema import Field
-    from lance_core.schema.field import DictionaryValues
+    from lance_core.hookspecs.arrays import AnyRows, Int64Array
+    from lance_core.hookspecs.file_versions import (
+        DecodeContext,
+        Decoding,
+        DictionaryValues,
+        Field,
+        Tail,
+    )
 
 FOOTER = struct.Struct("<QHH4s")
 LENGTH = struct.Struct("<I")

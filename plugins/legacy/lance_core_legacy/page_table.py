@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
+from lance_core.hookspecs.stores import ByteRange
 from lance_core_legacy.selection import select
 
 if TYPE_CHECKING:
-    from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Int64Array, Rows
+    from lance_core.hookspecs.arrays import Int64Array
+    from lance_core.hookspecs.file_versions import DecodeContext, Decoding, Rows
     from lance_core_legacy.selection import BatchSelection
 
 ENTRY = 16

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.fixed_width import bits_from
-from lance_core.encodings.arrow.strings import is_variable, offset_dtype
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.hookspecs.arrays import bits_from, is_variable, offset_dtype
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from lance_core.schema import Field
-    from lance_core.store.base import BytesLike
+    from lance_core.hookspecs.file_versions import Field
+    from lance_core.hookspecs.stores import BytesLike
 
 
 class PageSink(Protocol):

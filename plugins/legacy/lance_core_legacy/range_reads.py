@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges, span_take
 from lance_core.errors import CorruptFileError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
+from lance_core.hookspecs.arrays import Cuts, span_ranges, span_take
+from lance_core.hookspecs.stores import ByteRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Int64Array
+    from lance_core.hookspecs.arrays import Int64Array
+    from lance_core.hookspecs.file_versions import DecodeContext, Decoding
 
 COARSE = 32 << 10
 """Average bytes per place from which one array per place is cheaper than a joined copy."""

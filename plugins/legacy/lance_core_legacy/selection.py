@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lance_core.encodings.decoding import RowRange
+from lance_core.hookspecs.file_versions import RowRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.decoding import Int64Array, Rows
+    from lance_core.hookspecs.arrays import Int64Array
+    from lance_core.hookspecs.file_versions import Rows
 
 
 class BatchSelection(NamedTuple):

@@ -8,27 +8,22 @@ are valid bounds of the values that readers return.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from lance_core.datafile.page_statistics import ValueBounds
-from lance_core.encodings.arrow.memory_pool import concat_arrays
-from lance_core.encodings.arrow.strings import is_text, is_variable
-from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.errors import CorruptFileError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import Schema
+from lance_core.hookspecs.arrays import concat_arrays, is_text, is_variable
+from lance_core.hookspecs.file_versions import RowRange, Schema, ValueBounds, run_interleaved
 from lance_core_legacy.bounds import text_bound
 from lance_core_legacy.fields import LegacyColumns, decode_field
 from lance_core_legacy.page_table import PageTable
 
 if TYPE_CHECKING:
-    from lance_core._pb.file_pb2 import Metadata
-    from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Int64Array
-    from lance_core.schema import Field
+    from lance_core.hookspecs.arrays import Int64Array
+    from lance_core.hookspecs.file_versions import DecodeContext, Decoding, Field, Metadata
 
 _NULL_COUNT, _LOWEST, _HIGHEST = "null_count", "min_value", "max_value"
 

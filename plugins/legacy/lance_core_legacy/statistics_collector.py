@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.numpy_values import numpy_dtype
-from lance_core.encodings.arrow.strings import above_text, is_text, is_variable
-from lance_core.lazy_dataclass import dataclass
+from lance_core.hookspecs.arrays import above_text, is_text, is_variable, numpy_dtype
 from lance_core_legacy.bounds import MAX_BYTES, above_bytes, cut
 
 if TYPE_CHECKING:
-    from lance_core.schema import Field
+    from lance_core.hookspecs.file_versions import Field
 
 _DECIMAL_LIMIT = 1 << 127
 

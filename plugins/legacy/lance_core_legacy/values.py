@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.fixed_width import alignment, has_fixed_width
-from lance_core.encodings.arrow.strings import Spans, variable_arrays
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.store.base import ByteRange
+from lance_core.hookspecs.arrays import Spans, alignment, has_fixed_width, variable_arrays
+from lance_core.hookspecs.stores import ByteRange
 from lance_core_legacy.page_table import Pages
 from lance_core_legacy.range_reads import fetch
 from lance_core_legacy.selection import BatchSelection
 
 if TYPE_CHECKING:
-    from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import Decoding, Int64Array
+    from lance_core.hookspecs.arrays import Int64Array
+    from lance_core.hookspecs.file_versions import DecodeContext, Decoding
 
 
 def decode_fixed(

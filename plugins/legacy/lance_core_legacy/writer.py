@@ -13,28 +13,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lance_core._pb.file_pb2 import Metadata
-from lance_core._pb.table_pb2 import Manifest
-from lance_core.datafile.file_output import (
-    DEFAULT_FILE_OPTIONS,
+from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import concat_arrays
+from lance_core.hookspecs.file_versions import (
+    Field,
     FileOptions,
     FileOutput,
+    FileVersion,
     FileWriteResult,
+    Manifest,
+    Metadata,
+    Schema,
+    check_dictionary,
+    dictionary_fields,
+    encode_metadata,
+    encoding_of,
+    logical_type_of,
+    refuse_value_encodings,
+    serialize_dictionary,
+    with_changed_dictionaries,
 )
-from lance_core.datafile.footer import MAGIC
-from lance_core.encodings.arrow.memory_pool import concat_arrays
-from lance_core.encodings.plugin_values.value_encoding import refuse_value_encodings
-from lance_core.encodings.version import FileVersion
-from lance_core.errors import InvalidInputError
-from lance_core.schema import Field, Schema, encode_metadata
-from lance_core.schema.dictionary_values import (
-    check_values,
-    dictionaries,
-    replaced,
-    serialize_values,
-)
-from lance_core.schema.logical_type import encoding_of, logical_type_of
-from lance_core.store.base import BytesLike, ObjectWriter
+from lance_core.hookspecs.stores import BytesLike, ObjectWriter
 from lance_core_legacy.metadata import FOOTER, LENGTH
 from lance_core_legacy.pages import write_pages
 from lance_core_legacy.statistics_collector import Collector, covered
@@ -47,15 +46,21 @@ def open_legacy_writer(
     return LegacyFileWriter(writer, schema, options)
 
 
+MAGIC = b"LANC"
+"""The last bytes of each file."""
+
 MAX_ROWS = (1 << 31) - 1
 """Maximum number of rows in a file: the format stores row numbers as int32."""
+
+
+_DEFAULT_OPTIONS = FileOptions()
 
 
 class LegacyFileWriter(FileOutput):
     """Writes one 0.1 file. Rows are buffered until they fill a batch."""
 
     def __init__(
-        self, writer: ObjectWriter, schema: Schema, options: FileOptions = DEFAULT_FILE_OPTIONS
+        self, writer: ObjectWriter, schema: Schema, options: FileOptions = _DEFAULT_OPTIONS
     ) -> None:
         """Dictionary fields of ``schema`` must have ``dictionary_values``.
 
@@ -79,7 +84,7 @@ class LegacyFileWriter(FileOutput):
         self._check_open()
         self._check_columns(batch.schema)
         for array, field in zip(batch.columns, self.schema.fields, strict=True):
-            check_values(array, field)
+            check_dictionary(array, field)
         if self.num_rows + batch.num_rows > MAX_ROWS:
             raise InvalidInputError(f"a file of version 0.1 cannot have more than {MAX_ROWS} rows")
         self.num_rows += batch.num_rows
@@ -153,12 +158,12 @@ class LegacyFileWriter(FileOutput):
     def _write_dictionaries(self) -> Schema:
         """Write the dictionary values; returns the schema with their positions."""
         places = {}
-        for field in dictionaries(self.schema):
-            content, places[field.id] = serialize_values(
+        for field in dictionary_fields(self.schema):
+            content, places[field.id] = serialize_dictionary(
                 field.dictionary_values, self._pages.tell()
             )
             self._pages.write(content)
-        return replaced(
+        return with_changed_dictionaries(
             self.schema, lambda field: dataclasses.replace(field, dictionary=places[field.id])
         )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.secret import Secret
+from lance_core.hookspecs.options import Secret
 from lance_core_remote.option_values import Options, take
 
 ACCESS_KEY = "aws_access_key_id"

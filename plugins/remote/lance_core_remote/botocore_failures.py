@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from lance_core.store.secret_detection import shown_path
+from lance_core.hookspecs.options import shown_path
 from lance_core_remote.ca_files import check_ca_file, reason_unreadable
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.connection_failures import (

@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.secret_detection import shown_path
+from lance_core.hookspecs.options import shown_path
 
 
 def reason_unreadable(path: str) -> str | None:

@@ -12,14 +12,14 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from lance_core.errors import UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange, StoreCapabilities
+from lance_core.hookspecs.stores import ByteRange, StoreCapabilities
 
 
 class Failure(enum.Enum):

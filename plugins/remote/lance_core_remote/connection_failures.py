@@ -13,7 +13,7 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
-from lance_core.store.secret_detection import redacted, secrets_of_environment, without_queries
+from lance_core.hookspecs.options import redacted, secrets_of_environment, without_queries
 from lance_core_remote.client import Failure, RequestError
 
 CONTACT_TIMEOUT = 4.0

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lance_core.errors import StoreError
-from lance_core.store.base import Guarantee, ObjectMeta
-from lance_core.store.paths import is_path
+from lance_core.hookspecs.stores import Guarantee, ObjectMeta, is_path
 from lance_core_remote.client import (
     Failure,
     ListingPage,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import TypeAlias
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.secret import Secret, plain
+from lance_core.hookspecs.options import Secret, plain
 
 Options: TypeAlias = MutableMapping[str, str | Secret]
 

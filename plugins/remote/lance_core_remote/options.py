@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.secret import Secret, plain, wrap_secrets
-from lance_core.store.secret_detection import looks_random, secret_kind
+from lance_core.hookspecs.options import Secret, looks_random, plain, secret_kind, wrap_secrets
 from lance_core_remote.option_values import (
     Options,
     described,

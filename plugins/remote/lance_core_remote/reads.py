@@ -7,12 +7,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
-from lance_core.store.buffers import joined
-from lance_core.store.ranges import check_ranges
-from lance_core.store.read_planning import ReadPlan, plan_reads
+from lance_core.hookspecs.concurrency import ThreadPool
+from lance_core.hookspecs.stores import ByteRange, ReadPlan, check_ranges, joined, plan_reads
 from lance_core_remote.client import Content, Failure, RemoteClient, RequestError
 from lance_core_remote.retries import Sender
 from lance_core_remote.settings import RemoteSettings

@@ -14,10 +14,9 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from lance_core.concurrency.backoff import backoff
-from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     CorruptFileError,
     LanceError,
@@ -27,7 +26,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.lazy_dataclass import dataclass
+from lance_core.hookspecs.concurrency import ForkSafeLock, backoff
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.settings import RemoteSettings
 

@@ -11,8 +11,8 @@ import re
 from importlib import import_module
 from typing import Generic, TypeVar
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.concurrency import ForkSafeLock
 
 T = TypeVar("T")
 

@@ -5,12 +5,11 @@ The names are those of object_store's client options, which pylance uses, and of
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.secret import Secret
+from lance_core.hookspecs.options import Secret
 from lance_core_remote.option_values import (
     Options,
     described,

@@ -19,7 +19,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.store.base import (
+from lance_core.hookspecs.stores import (
     COPY_BYTES,
     Buffers,
     ByteRange,
@@ -29,11 +29,12 @@ from lance_core.store.base import (
     ObjectWriter,
     PutMode,
     StoreCapabilities,
+    byte_views,
+    check_folder,
+    check_path,
+    check_ranges,
+    count_reads,
 )
-from lance_core.store.buffers import byte_views
-from lance_core.store.paths import check_folder, check_path
-from lance_core.store.process_reads import count_reads
-from lance_core.store.ranges import check_ranges
 from lance_core_remote.client import Failure, RemoteClient, RequestError
 from lance_core_remote.listing import Lister
 from lance_core_remote.reads import Reader

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lance_core.concurrency.pools import ThreadPool
 from lance_core.errors import (
     InvalidInputError,
     LanceError,
@@ -27,8 +26,8 @@ from lance_core.errors import (
     OutcomeUnknownError,
     UnsupportedFeatureError,
 )
-from lance_core.store.base import ByteRange, ObjectWriter
-from lance_core.store.buffers import byte_view
+from lance_core.hookspecs.concurrency import ThreadPool
+from lance_core.hookspecs.stores import ByteRange, ObjectWriter, byte_view
 from lance_core_remote.client import RemoteClient, RequestError, UploadedPart
 from lance_core_remote.pieces import Pieces
 from lance_core_remote.retries import Sender

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from lance_core.store.base import Guarantee, StoreCapabilities
+from lance_core.hookspecs import Guarantee, StoreCapabilities
 
 OF_AMAZON = StoreCapabilities(
     put_if_absent=Guarantee.YES,

@@ -18,11 +18,10 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import ByteRange, StoreCapabilities
-from lance_core.store.secret import Secret
-from lance_core.store.uri import StoreUrl
+from lance_core.hookspecs.concurrency import ForkSafeLock
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import ByteRange, StoreCapabilities, StoreUrl
 from lance_core_remote.aws_sessions import SESSIONS
 from lance_core_remote.botocore_failures import check_ca_bundle, trusted_file
 from lance_core_remote.client import (

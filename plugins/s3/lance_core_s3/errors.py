@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore import exceptions as sdk
 
-from lance_core.store.secret_detection import redacted
+from lance_core.hookspecs.options import redacted
 from lance_core_remote.botocore_failures import failure_without_response
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.connection_failures import origin_of, retry_after, shown

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.store.secret import Secret
-from lance_core.store.uri import StoreUrl
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import StoreUrl
 from lance_core_remote import settings as shared
 from lance_core_remote.aws_keys import Keys
 from lance_core_remote.option_values import Options, described, take, take_boolean

@@ -8,7 +8,7 @@ from typing import Any
 
 import botocore.awsrequest
 
-from lance_core.store.base import ByteRange
+from lance_core.hookspecs.stores import ByteRange
 from lance_core_remote import botocore_responses
 from lance_core_remote.client import (
     Content,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from lance_core.store.secret import Secret, hide_secrets
-from lance_core.store.uri import parse_uri
+from lance_core.hookspecs.options import Secret, hide_secrets
+from lance_core.hookspecs.stores import parse_uri
 from lance_core_remote.retries import Sender
 from lance_core_s3.client import S3Client, open_store
 from lance_core_s3.plugin import lance_object_stores

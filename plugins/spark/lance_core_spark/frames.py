@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lance_core.errors import InvalidTypeError
-from lance_core.store.secret import Secret, hide_secrets, plain
+from lance_core.hookspecs.options import Secret, hide_secrets, plain
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.source import LanceSource
 

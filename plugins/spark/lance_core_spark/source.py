@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 import lance_core
 from lance_core.errors import DatasetNotFoundError, UnsupportedFeatureError
-from lance_core.store.secret import Secret, hide_secrets
+from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.scan.reader import COUNT_SCHEMA, LanceReader, RowCountReader
 from lance_core_spark.scan.schema import check_filter, read_schema

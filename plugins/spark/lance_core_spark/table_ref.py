@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import lance_core
-from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import DatasetNotFoundError, RefNotFoundError
-from lance_core.store.secret import Secret, hide_secrets, plain
-from lance_core.store.uri import is_local_text, parse_uri
-from lance_core.suggestions import hint, shortened
+from lance_core.hookspecs.concurrency import LruCache
+from lance_core.hookspecs.options import Secret, hide_secrets, hint, plain, shortened
+from lance_core.hookspecs.stores import is_local_text, parse_uri
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class DefaultSource(DataSource):
     """``format("lance")``: reads and writes Lance tables."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        from lance_core.store.secret import hide_secrets
+        from lance_core.hookspecs.options import hide_secrets
 
         options = hide_secrets(options)
         from lance_core_spark.source import LanceSource

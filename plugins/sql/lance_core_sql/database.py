@@ -17,8 +17,8 @@ from sqlalchemy import Engine, NullPool, Pool, create_engine, event, inspect
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import InvalidInputError, PluginLoadError
+from lance_core.hookspecs.concurrency import LruCache
 from lance_core_sql.errors import refused
 from lance_core_sql.options import SqlSettings
 from lance_core_sql.table import manifest_table

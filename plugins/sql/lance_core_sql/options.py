@@ -16,10 +16,7 @@ from sqlalchemy.exc import ArgumentError
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs import StoreUrl
-from lance_core.store.config import Secret
-from lance_core.store.secret import plain
-from lance_core.store.secret_detection import sounds_secret
-from lance_core.suggestions import hint, shortened
+from lance_core.hookspecs.options import Secret, hint, plain, shortened, sounds_secret
 
 DEFAULT_TABLE = "lance_manifests"
 SUFFIX = ".manifests.sqlite"

@@ -27,7 +27,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from lance_core.errors import InvalidInputError, ObjectExistsError, ObjectNotFoundError
 from lance_core.hookspecs import ExternalManifestStore, ManifestEntry, StoreUrl
-from lance_core.store.config import Secret
+from lance_core.hookspecs.options import Secret
 from lance_core_sql.database import Database, database_of
 from lance_core_sql.errors import refused, unknown
 from lance_core_sql.options import SqlSettings, settings_of

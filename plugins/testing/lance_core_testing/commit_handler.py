@@ -18,8 +18,8 @@ from typing import ClassVar
 
 import pytest
 
-from lance_core.commits.base import CommitHandler
-from lance_core.store.base import ObjectStore
+from lance_core.hookspecs.commits import CommitHandler
+from lance_core.hookspecs.stores import ObjectStore
 from lance_core_testing.commit_handler_etags import EtagTests
 from lance_core_testing.commit_handler_faults import FaultTests
 from lance_core_testing.commit_handler_outages import OutageTests

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import pytest
 
-from lance_core.commits.base import Candidate, CommitHandler
 from lance_core.commits.history import Version
 from lance_core.commits.loop import commit_transaction
 from lance_core.errors import (
@@ -21,7 +20,8 @@ from lance_core.errors import (
     ObjectExistsError,
     OutcomeUnknownError,
 )
-from lance_core.store.base import Buffers, ObjectStore, PutMode
+from lance_core.hookspecs.commits import Candidate, CommitHandler
+from lance_core.hookspecs.stores import Buffers, ObjectStore, PutMode
 from lance_core.table.transactions.transaction import Transaction
 from lance_core_testing.assertions import check_bytes, must_raise
 from lance_core_testing.commit_handler_races import MakeHandler

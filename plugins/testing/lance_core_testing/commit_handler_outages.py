@@ -11,11 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from lance_core.commits.base import CommitHandler
 from lance_core.commits.loop import commit_transaction
 from lance_core.errors import DatasetNotFoundError, LanceError, OutcomeUnknownError, StoreError
-from lance_core.store.base import ObjectStore
-from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
+from lance_core.hookspecs.commits import CommitHandler
+from lance_core.hookspecs.stores import REQUESTS, ObjectStore, StoreCall, StoreWrapper
 from lance_core_testing.commit_handler_faults import (
     check_ending,
     check_outcome,

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from lance_core.commits.base import Candidate, CommitHandler
 from lance_core.commits.loop import commit_transaction
 from lance_core.errors import DatasetExistsError, ObjectExistsError
-from lance_core.store.base import ObjectStore
-from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.hookspecs.commits import Candidate, CommitHandler
+from lance_core.hookspecs.stores import ObjectStore, StoreCall, StoreWrapper
 from lance_core_testing.assertions import check_bytes
 from lance_core_testing.object_store_instances import OpenStore
 from lance_core_testing.processes import (

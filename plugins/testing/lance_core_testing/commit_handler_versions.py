@@ -7,11 +7,10 @@ from typing import TypeAlias
 
 import pytest
 
-from lance_core.commits.base import CommitHandler, ManifestLocation
 from lance_core.commits.loop import commit_transaction
 from lance_core.errors import CorruptFileError, DatasetNotFoundError, ObjectExistsError
-from lance_core.store.base import ObjectStore
-from lance_core.store.functions import list_paths
+from lance_core.hookspecs.commits import CommitHandler, ManifestLocation
+from lance_core.hookspecs.stores import ObjectStore, list_paths
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
 from lance_core_testing.assertions import check_bytes, must_raise
 from lance_core_testing.sample_transactions import append, creation, first_candidate, history

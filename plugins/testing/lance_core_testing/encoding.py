@@ -21,10 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.encodings import v2_0
-from lance_core.encodings.decoding import RowIndices, RowRange, Rows
-from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, EncodingSpec
+from lance_core.encodings.decoding import RowIndices
+from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.base import ArrayEncoding
 from lance_core.errors import LanceError
+from lance_core.hookspecs.encodings import EncodingFamily, EncodingSpec
+from lance_core.hookspecs.file_versions import RowRange, Rows
 from lance_core_testing.assertions import must_raise
 from lance_core_testing.memory_bound import bounded_memory
 from lance_core_testing.mutants import mutants, mutate_message

@@ -18,8 +18,8 @@ from typing import ClassVar
 
 import pytest
 
-from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import LanceError, ObjectExistsError, ObjectNotFoundError
+from lance_core.hookspecs.commits import ExternalManifestStore, ManifestEntry
 from lance_core.table.paths import DETACHED, manifest_path
 from lance_core_testing.assertions import check_returns_nothing, must_raise
 from lance_core_testing.external_manifest_store_faults import RowFaultTests

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import (
     ExistsError,
     NotFoundError,
@@ -13,6 +12,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
+from lance_core.hookspecs.commits import ExternalManifestStore, ManifestEntry
 from lance_core_testing.assertions import must_raise
 from lance_core_testing.service import FaultyService, ServiceFault
 

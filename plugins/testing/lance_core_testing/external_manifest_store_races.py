@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
 from lance_core.errors import ObjectExistsError
+from lance_core.hookspecs.commits import ExternalManifestStore, ManifestEntry
 from lance_core_testing.processes import (
     PROCESSES,
     Attempt,

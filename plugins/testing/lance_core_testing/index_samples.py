@@ -14,16 +14,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.index.base import IndexBatch, RowNumbers
-from lance_core.index.queries import (
+from lance_core.hookspecs.indices import (
     Contains,
     HasAll,
     HasAny,
+    IndexBatch,
     InRange,
     IsIn,
     IsNull,
     MatchesRegex,
     PlainQuery,
+    RowNumbers,
     StartsWith,
 )
 from lance_core_testing.value_samples import TYPES, hard_arrays

@@ -22,24 +22,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import InvalidInputError, LanceError
-from lance_core.index.base import (
+from lance_core.hookspecs.file_versions import FileVersion
+from lance_core.hookspecs.indices import (
+    IndexFolder,
+    IndexOutput,
     IndexPart,
+    IndexQuery,
     IndexType,
+    IndexTypeSpec,
+    IsNull,
     OpenIndex,
+    PlainQuery,
     Precision,
     RowNumbers,
     SearchResult,
     UnansweredQueryError,
 )
-from lance_core.index.files import IndexFolder, IndexOutput
-from lance_core.index.queries import IndexQuery, IsNull, PlainQuery
-from lance_core.index.spec import IndexTypeSpec
+from lance_core.hookspecs.stores import LocalStore, MemoryStore, resolve_factory
 from lance_core.plugins import get_manager
-from lance_core.store.local import LocalStore
-from lance_core.store.memory import MemoryStore
-from lance_core.store.spec import resolve_factory
 from lance_core_testing.index_samples import (
     GAP,
     Mask,

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core.store.base import ByteRange, Guarantee, StoreCapabilities
+from lance_core.hookspecs.concurrency import ForkSafeLock
+from lance_core.hookspecs.stores import ByteRange, Guarantee, StoreCapabilities
 from lance_core_remote.client import (
     Content,
     Failure,

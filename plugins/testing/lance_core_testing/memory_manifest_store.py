@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
-from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     ObjectExistsError,
     ObjectNotFoundError,
     OutcomeUnknownError,
     StoreError,
 )
+from lance_core.hookspecs.commits import ExternalManifestStore, ManifestEntry
+from lance_core.hookspecs.concurrency import ForkSafeLock
 from lance_core.table.paths import DETACHED
 from lance_core_testing.service import InProcessService
 

@@ -19,8 +19,7 @@ from typing import ClassVar
 import pytest
 
 from lance_core.errors import ObjectNotFoundError
-from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
-from lance_core.store.probe import probe
+from lance_core.hookspecs.stores import Guarantee, ObjectStore, StoreCapabilities, probe
 from lance_core_testing.assertions import must_raise
 from lance_core_testing.object_store_exclusive import ExclusiveWriteTests
 from lance_core_testing.object_store_forks import ForkTests

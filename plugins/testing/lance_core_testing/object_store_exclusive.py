@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError, UnsupportedFeatureError
-from lance_core.store.base import Guarantee, ObjectStore, PutMode
-from lance_core.store.functions import exists, list_paths
+from lance_core.hookspecs.stores import Guarantee, ObjectStore, PutMode, exists, list_paths
 from lance_core_testing.assertions import check_bytes, must_raise
 from lance_core_testing.threads import race_threads
 

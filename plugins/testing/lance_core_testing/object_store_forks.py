@@ -19,8 +19,7 @@ from typing import ClassVar
 
 import pytest
 
-from lance_core.store.base import ByteRange, ObjectStore
-from lance_core.store.functions import list_paths
+from lance_core.hookspecs.stores import ByteRange, ObjectStore, list_paths
 from lance_core_testing.assertions import check_bytes
 from lance_core_testing.object_store_instances import CONTENT, OpenStore
 from lance_core_testing.processes import in_another_process

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lance_core.errors import ObjectExistsError, ObjectNotFoundError
-from lance_core.store.base import ByteRange, Guarantee, ObjectStore, PutMode
-from lance_core.store.functions import list_paths
+from lance_core.hookspecs.stores import ByteRange, Guarantee, ObjectStore, PutMode, list_paths
 from lance_core_testing.assertions import check_bytes, must_raise
 from lance_core_testing.processes import (
     Attempt,

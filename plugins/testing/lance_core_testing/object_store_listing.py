@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from lance_core.errors import ObjectNotFoundError
-from lance_core.store.base import ByteRange, Guarantee, ObjectStore
-from lance_core.store.functions import list_paths
+from lance_core.hookspecs.stores import ByteRange, Guarantee, ObjectStore, list_paths
 from lance_core_testing.assertions import check_bytes, must_raise
 
 TREE = [

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from lance_core.errors import InvalidPathError, UnsupportedFeatureError
-from lance_core.store.base import ByteRange, ObjectStore, PutMode
-from lance_core.store.functions import list_paths
+from lance_core.hookspecs.stores import ByteRange, ObjectStore, PutMode, list_paths
 
 _LEAVING = [
     *("..", "../", "../x", "../../etc/passwd", "a/..", "a/../", "a/../b", "a/../../b"),

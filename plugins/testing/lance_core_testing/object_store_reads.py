@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.errors import CorruptFileError, InvalidInputError, ObjectNotFoundError
-from lance_core.store.base import ByteRange, ObjectStore, PutMode
+from lance_core.hookspecs.stores import ByteRange, ObjectStore, PutMode
 from lance_core_testing.assertions import check_bytes, must_raise
 from lance_core_testing.threads import race_threads
 

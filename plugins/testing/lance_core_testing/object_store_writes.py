@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core.errors import CorruptFileError, InvalidInputError, LanceError, ObjectNotFoundError
-from lance_core.store.base import Buffers, ByteRange, ObjectStore
-from lance_core.store.functions import list_paths
+from lance_core.hookspecs.stores import Buffers, ByteRange, ObjectStore, list_paths
 from lance_core_testing.assertions import check_bytes, check_returns_nothing, must_raise
 from lance_core_testing.threads import background_calls
 

@@ -6,12 +6,11 @@ import uuid
 
 import pyarrow as pa
 
-from lance_core.commits.base import Candidate, CommitHandler
-from lance_core.commits.environment import Environment
 from lance_core.commits.history import read_transaction
 from lance_core.commits.options import CommitOptions
-from lance_core.schema import Schema
-from lance_core.store.base import ObjectStore
+from lance_core.hookspecs.commits import Candidate, CommitHandler, Environment
+from lance_core.hookspecs.file_versions import Schema
+from lance_core.hookspecs.stores import ObjectStore
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.manifest.file import serialize_manifest_file

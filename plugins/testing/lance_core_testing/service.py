@@ -14,7 +14,7 @@ from typing import ClassVar, TypeVar
 
 import pytest
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
+from lance_core.hookspecs.concurrency import ForkSafeLock
 from lance_core_testing.network import FaultProxy, Reset, Rule
 
 T = TypeVar("T")

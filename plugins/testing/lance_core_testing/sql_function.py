@@ -22,7 +22,7 @@ import pytest
 from lance_core.dataset.expressions.sql.functions import call_planned
 from lance_core.dataset.expressions.sql.nodes import size_limit
 from lance_core.errors import InvalidInputError, LanceError, ResultTooLargeError
-from lance_core.function_spec import SqlFunctionSpec
+from lance_core.hookspecs.functions import SqlFunctionSpec
 from lance_core.plugins.descriptors import check_descriptor
 from lance_core.plugins.factories import problem_of
 from lance_core.sql_functions import (

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lance_core.encodings.context import DecodeContext
-from lance_core.encodings.decoding import Decoding, RowRange, Rows, run_decoding
+from lance_core.encodings.decoding import run_decoding
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.base import (
     ArrayEncoder,
@@ -17,8 +16,8 @@ from lance_core.encodings.v2_0.base import (
     PlanScope,
     plan_array,
 )
-from lance_core.encodings.version import FileVersion
-from lance_core.store.base import ByteRange
+from lance_core.hookspecs.file_versions import DecodeContext, Decoding, FileVersion, RowRange, Rows
+from lance_core.hookspecs.stores import ByteRange
 
 ALIGNMENT = 64
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from lance_core.datafile.column_map import column_of
-from lance_core.encodings.context import DecodeContext, EncodeContext
-from lance_core.encodings.decoding import Rows
+from lance_core.encodings.context import EncodeContext
 from lance_core.encodings.dispatch import (
     decode_field,
     field_encoder,
@@ -18,9 +17,9 @@ from lance_core.encodings.dispatch import (
 )
 from lance_core.encodings.page import Column, EncodedPage, Page
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
-from lance_core.schema import Field
-from lance_core.store.base import ByteRange
+from lance_core.encodings.version import COLUMN_ENCODING_URL
+from lance_core.hookspecs.file_versions import DecodeContext, Field, FileVersion, Rows
+from lance_core.hookspecs.stores import ByteRange
 from lance_core_testing.stored_array import decode_counted
 
 ALIGNMENT = 64

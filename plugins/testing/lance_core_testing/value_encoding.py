@@ -24,19 +24,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lance_core.builtin import lance_encodings
-from lance_core.encodings.decoding import RowIndices, RowRange, Rows, decode_in_memory
+from lance_core.encodings.decoding import RowIndices, decode_in_memory
 from lance_core.encodings.plugin_values.foreign_blocks import ForeignBlocks, encode_blocks
-from lance_core.encodings.plugin_values.value_encoding import (
-    ENCODING_KEY,
-    MAX_BLOCK_VALUES,
-    ValueEncodingSpec,
-    find_value_encoding,
-)
+from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES, find_value_encoding
 from lance_core.encodings.registry import EncodingRegistry
-from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError
-from lance_core.schema import Schema
-from lance_core.store.base import ByteRange
+from lance_core.hookspecs.encodings import ENCODING_KEY, ValueEncodingSpec
+from lance_core.hookspecs.file_versions import FileVersion, RowRange, Rows, Schema
+from lance_core.hookspecs.stores import ByteRange
 from lance_core_testing.memory_bound import bounded_memory
 from lance_core_testing.mutants import mutants
 from lance_core_testing.stored_array import select_rows

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lance_core.encodings.arrow.numpy_values import numpy_dtype
+from lance_core.hookspecs.arrays import numpy_dtype
 
 TYPES: tuple[pa.DataType, ...] = (
     pa.bool_(),

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.kernels import NUMPY
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.kernels import NUMPY
 
 Floats = npt.NDArray[np.floating[Any]]
 

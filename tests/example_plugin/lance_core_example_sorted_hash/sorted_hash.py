@@ -16,18 +16,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.index.base import (
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    IndexFolder,
+    IndexOutput,
     IndexPart,
+    IndexQuery,
     IndexRows,
     IndexType,
+    IsIn,
+    IsNull,
     OpenIndex,
     Precision,
+    RowSet,
     SearchResult,
 )
-from lance_core.index.files import IndexFolder, IndexOutput
-from lance_core.index.queries import IndexQuery, IsIn, IsNull
-from lance_core.suggestions import hint
-from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core.hookspecs.options import hint
 
 Numbers = npt.NDArray[np.uint64]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from lance_core.hookspecs import (
     CommitHandlerSpec,
+    Guarantee,
     ObjectStoreSpec,
     StoreCapabilities,
     hookimpl,
 )
-from lance_core.store.base import Guarantee
 
 CAPABILITIES = StoreCapabilities(
     put_if_absent=Guarantee.YES,

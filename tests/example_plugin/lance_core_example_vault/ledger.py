@@ -13,7 +13,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lance_core.commits.handlers.directory import DirectoryCommitHandler
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,
@@ -29,8 +28,9 @@ from lance_core.hookspecs import (
     ObjectStore,
     StoreUrl,
 )
-from lance_core.store.config import Secret
-from lance_core.store.functions import exists
+from lance_core.hookspecs.commits import DirectoryCommitHandler
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import exists
 
 DETACHED = 1 << 63
 """Numbers from here on are those of detached versions, and more than SQLite's integers hold."""

@@ -26,18 +26,19 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.hookspecs import ObjectStore, StoreCapabilities, StoreUrl
-from lance_core.store.base import (
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import (
     Buffers,
     ByteRange,
     BytesLike,
     ObjectMeta,
     ObjectWriter,
     PutMode,
+    check_folder,
+    check_path,
+    joined,
+    slice_ranges,
 )
-from lance_core.store.buffers import joined
-from lance_core.store.config import Secret
-from lance_core.store.paths import check_folder, check_path
-from lance_core.store.ranges import slice_ranges
 from lance_core_example_vault import CAPABILITIES
 
 CREATE = """create table if not exists objects (

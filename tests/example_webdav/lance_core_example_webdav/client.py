@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.hookspecs import ObjectStore, StoreCapabilities, StoreUrl
-from lance_core.store.base import ByteRange, Guarantee
-from lance_core.store.config import Secret
+from lance_core.hookspecs.options import Secret
+from lance_core.hookspecs.stores import ByteRange, Guarantee
 from lance_core_remote.client import (
     Content,
     Failure,

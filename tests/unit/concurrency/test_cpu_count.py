@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lance_core.concurrency.cpu_count import VARIABLE, cpu_count
+from lance_core.concurrency.cpu_count import THREADS_VARIABLE, cpu_count
 from lance_core.errors import InvalidInputError
 
 
@@ -16,19 +16,19 @@ from lance_core.errors import InvalidInputError
 def test_the_environment_says_how_many(
     monkeypatch: pytest.MonkeyPatch, text: str, count: int
 ) -> None:
-    monkeypatch.setenv(VARIABLE, text)
+    monkeypatch.setenv(THREADS_VARIABLE, text)
     assert cpu_count() == count
 
 
 def test_else_it_is_as_many_as_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(THREADS_VARIABLE, raising=False)
     assert 1 <= cpu_count() <= (os.cpu_count() or 1)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "²"])
 def test_what_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(InvalidInputError, match=VARIABLE):
+    monkeypatch.setenv(THREADS_VARIABLE, text)
+    with pytest.raises(InvalidInputError, match=THREADS_VARIABLE):
         cpu_count()
 
 
@@ -46,7 +46,7 @@ print(*sorted(own))
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, VARIABLE: "1"},
+        env={**os.environ, THREADS_VARIABLE: "1"},
         capture_output=True,
         text=True,
         check=False,

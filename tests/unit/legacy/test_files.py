@@ -25,7 +25,7 @@ from lance_core.errors import (
 )
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema, align_batch
-from lance_core.schema.dictionary_values import dictionaries, held, with_values
+from lance_core.schema.dictionary_values import dictionary_fields, held, with_values
 from lance_core.schema.storable import check_storable
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core_legacy.writer import LegacyFileWriter
@@ -269,4 +269,4 @@ def test_dictionaries_at_any_depth_are_known() -> None:
     )
     reader = written(table)
     assert read(reader, RowRange(0, 2)).to_pylist() == table.to_pylist()
-    assert [field.dictionary.length for field in dictionaries(reader.schema)] == [2, 2]
+    assert [field.dictionary.length for field in dictionary_fields(reader.schema)] == [2, 2]

@@ -9,13 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError
-from lance_core.index.files import IndexFolder
-from lance_core.index.loads import count_parts
-from lance_core.index.queries import InRange
-from lance_core.index.sort_order import SortedValues, sort_indices
-from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core.hookspecs.concurrency import LruCache
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    IndexFolder,
+    InRange,
+    RowSet,
+    SortedValues,
+    count_parts,
+    sort_indices,
+)
 from lance_core_indices.bitmaps.blobs import decode_blobs
 from lance_core_indices.bitmaps.build import BITMAPS, FILE_NAME, KEYS
 from lance_core_indices.bitmaps.grouping import KeyedBlobs, plain_type, plain_values

@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.index.base import RowNumbers
-from lance_core.table.indices.roaring import ARRAYS_COOKIE, BITSET_BYTES, MAX_ARRAY
-from lance_core.table.indices.row_set import RowSet
+from lance_core.hookspecs.indices import ARRAYS_COOKIE, BITSET_BYTES, MAX_ARRAY, RowNumbers, RowSet
 
 Int64Array = npt.NDArray[np.int64]
 Units = npt.NDArray[np.uint16]

@@ -8,9 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
-from lance_core.index.base import RowNumbers
-from lance_core.index.files import IndexFileWriter, IndexOutput
-from lance_core.index.runs import Batches, MemoryShares, Run, merge_runs
+from lance_core.hookspecs.indices import (
+    Batches,
+    IndexFileWriter,
+    IndexOutput,
+    MemoryShares,
+    RowNumbers,
+    Run,
+    merge_runs,
+)
 from lance_core_indices.bitmaps.grouping import Grouping, KeyedBlobs, plain_type
 from lance_core_indices.bitmaps.merging import MergeSource, merge_blobs
 

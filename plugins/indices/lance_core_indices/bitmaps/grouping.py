@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.index.base import RowNumbers
-from lance_core.index.sort_order import sort_indices
+from lance_core.hookspecs.indices import RowNumbers, sort_indices
 from lance_core_indices.bitmaps.blobs import RowGroups, begins, encode_blobs
 
 MAX_BLOCK_ROWS = 1 << 18

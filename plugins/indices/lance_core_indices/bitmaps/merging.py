@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.index.base import RowMap, RowNumbers
-from lance_core.lazy_dataclass import dataclass
-from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core.hookspecs.indices import EMPTY, RowMap, RowNumbers, RowSet
 from lance_core_indices.bitmaps.blobs import RowGroups, decode_blobs, encode_blobs, spread
 from lance_core_indices.bitmaps.grouping import KeyedBlobs, group_rows, ranked_values
 

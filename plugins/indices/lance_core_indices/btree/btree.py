@@ -8,18 +8,23 @@ from typing import Any
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
-from lance_core.index.base import (
+from lance_core.hookspecs.indices import (
     IndexBatch,
+    IndexFolder,
+    IndexOutput,
     IndexPart,
+    IndexQuery,
     IndexRows,
     IndexType,
+    InRange,
+    IsIn,
+    IsNull,
     OpenIndex,
     Precision,
+    StartsWith,
+    is_orderable,
 )
-from lance_core.index.files import IndexFolder, IndexOutput
-from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.sort_order import is_orderable
-from lance_core.suggestions import hint
+from lance_core.hookspecs.options import hint
 from lance_core_indices.btree.layout import DEFAULT_BATCH_SIZE, write_pages
 from lance_core_indices.btree.open_btree import OpenBTree
 from lance_core_indices.btree.value_sort import ValueSort

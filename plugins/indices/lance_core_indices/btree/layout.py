@@ -14,9 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.index.base import IndexBatch
-from lance_core.index.files import IndexOutput
+from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.indices import IndexBatch, IndexOutput
 
 PAGE_DATA = "page_data.lance"
 PAGE_LOOKUP = "page_lookup.lance"

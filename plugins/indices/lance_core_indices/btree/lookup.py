@@ -9,10 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import CorruptFileError
-from lance_core.index.files import IndexFolder
-from lance_core.index.sort_order import Positions, SortedValues, is_any_above, some_keys
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.indices import (
+    IndexFolder,
+    Positions,
+    SortedValues,
+    is_any_above,
+    some_keys,
+)
 from lance_core_indices.btree.layout import (
     BATCH_SIZE,
     PAGE_DATA,

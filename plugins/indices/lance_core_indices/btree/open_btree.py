@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import CorruptFileError
-from lance_core.index.base import IndexBatch, OpenIndex, SearchResult
-from lance_core.index.files import IndexFolder
-from lance_core.index.queries import IndexQuery, InRange, IsIn, IsNull, StartsWith
-from lance_core.index.sort_order import Positions, sort_key_indices, sort_keys
-from lance_core.lazy_dataclass import dataclass
-from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    IndexBatch,
+    IndexFolder,
+    IndexQuery,
+    InRange,
+    IsIn,
+    IsNull,
+    OpenIndex,
+    Positions,
+    RowSet,
+    SearchResult,
+    StartsWith,
+    sort_key_indices,
+    sort_keys,
+)
 from lance_core_indices.btree.layout import PAGE_LOOKUP
 from lance_core_indices.btree.lookup import PageLookup
 from lance_core_indices.btree.pages import BTreePages, LoadedPages, expand

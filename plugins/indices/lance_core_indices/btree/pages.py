@@ -13,21 +13,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.concurrency.lru_cache import LruCache
-from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import CorruptFileError
-from lance_core.index.base import IndexBatch, RowNumbers
-from lance_core.index.files import IndexFileReader, IndexFolder
-from lance_core.index.loads import count_parts
-from lance_core.index.sort_order import (
+from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.concurrency import LruCache
+from lance_core.hookspecs.indices import (
+    IndexBatch,
+    IndexFileReader,
+    IndexFolder,
     Positions,
+    RowNumbers,
+    RowSet,
+    count_parts,
     is_ascending,
     key_bytes,
     search_keys,
     some_keys,
     sort_keys,
 )
-from lance_core.table.indices.row_set import RowSet
 from lance_core_indices.btree.layout import PAGE_DATA
 from lance_core_indices.btree.lookup import PageFile, PageLookup
 

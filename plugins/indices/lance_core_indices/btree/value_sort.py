@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.index.base import IndexBatch, RowNumbers
-from lance_core.index.external_sort import ExternalSort
-from lance_core.index.runs import MemoryShares, Run
+from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.indices import ExternalSort, IndexBatch, MemoryShares, RowNumbers, Run
 
 MEMORY_BYTES = 256 << 20
 """The memory budget of a sort."""

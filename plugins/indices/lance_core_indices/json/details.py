@@ -7,24 +7,24 @@ They are a ``JsonIndexDetails`` (``index.proto``). Many writers do not state the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 from lance_core.errors import UnsupportedFeatureError
-from lance_core.index.base import IndexType
-from lance_core.index.details import (
+from lance_core.hookspecs.indices import (
+    IndexType,
+    IndexTypeSpec,
     JsonIndexDetails,
     JsonTargetDataType,
     details_key,
     parse_details_message,
 )
-from lance_core.index.spec import IndexTypeSpec
-from lance_core.lazy_dataclass import dataclass
-from lance_core.schema.json_path import field_names
-from lance_core.store.spec import resolve_factory
-from lance_core.suggestions import shortened
+from lance_core.hookspecs.json_values import field_names
+from lance_core.hookspecs.options import shortened
+from lance_core.hookspecs.stores import resolve_factory
 from lance_core_indices.plugin import SCALAR_TYPES
 
 PATH, TARGET, DATA_TYPE = "path", "target_index_type", "target_data_type"

@@ -11,12 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.index.base import IndexPart, IndexRows, IndexType, Precision, RowNumbers
-from lance_core.index.files import IndexFolder, IndexOutput
-from lance_core.index.queries import IndexQuery, OfJsonField
-from lance_core.index.spec import plain_index_type
-from lance_core.schema.json_path import parse_path
-from lance_core.suggestions import did_you_mean, hint, shortened
+from lance_core.hookspecs.indices import (
+    IndexFolder,
+    IndexOutput,
+    IndexPart,
+    IndexQuery,
+    IndexRows,
+    IndexType,
+    OfJsonField,
+    Precision,
+    RowNumbers,
+    plain_index_type,
+)
+from lance_core.hookspecs.json_values import parse_path
+from lance_core.hookspecs.options import did_you_mean, hint, shortened
 from lance_core_indices.json.details import (
     DATA_TYPE,
     PATH,

@@ -16,21 +16,26 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import InvalidInputError
-from lance_core.index.base import IndexBatch, IndexRows, RowNumbers
-from lance_core.schema import json_values
-from lance_core.schema.json_members import (
+from lance_core.hookspecs.arrays import from_numpy
+from lance_core.hookspecs.indices import IndexBatch, IndexRows, RowNumbers, spill_errors
+from lance_core.hookspecs.json_values import (
     CONTAINER,
     FALSE,
     NULL,
     TRUE,
     Members,
+    are_int64,
+    booleans,
+    floats,
+    follow,
+    integers,
     members_of,
+    parse_path,
+    strings,
+    texts,
 )
-from lance_core.schema.json_path import follow, parse_path
-from lance_core.store.temporary_folder import spill_errors
-from lance_core.suggestions import shortened
+from lance_core.hookspecs.options import shortened
 
 NO_VALUES = pa.string()
 """The type of the values of an index without any value."""
@@ -39,10 +44,10 @@ _SPOOLED_ROWS = 1 << 18
 """Row numbers that are read at a time of those that wait in a file."""
 
 _CONVERSIONS: dict[pa.DataType, Callable[[Members], pa.Array]] = {
-    pa.bool_(): json_values.booleans,
-    pa.int64(): json_values.integers,
-    pa.float64(): json_values.floats,
-    pa.string(): json_values.strings,
+    pa.bool_(): booleans,
+    pa.int64(): integers,
+    pa.float64(): floats,
+    pa.string(): strings,
 }
 
 _TYPES = (*_CONVERSIONS, None)
@@ -210,10 +215,10 @@ def _codes(values: Members) -> _Codes:
     """The type of each value, none of which is null, as a position in `_TYPES`."""
     kinds = values.kinds
     is_bool = (kinds == TRUE) | (kinds == FALSE)
-    known = [is_bool, values.is_string, kinds == CONTAINER, json_values.are_int64(values)]
+    known = [is_bool, values.is_string, kinds == CONTAINER, are_int64(values)]
     return np.select(known, [_BOOL, _TEXT, _NESTED, _INT], _FLOAT)
 
 
 def _text(found: _Found, number: int) -> str:
     """A value as JSON, for messages."""
-    return shortened(json_values.texts(found.values.take(np.array([number])))[0].as_py())
+    return shortened(texts(found.values.take(np.array([number])))[0].as_py())

@@ -9,12 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.index.base import OpenIndex, RowNumbers, SearchResult, UnansweredQueryError
-from lance_core.index.files import IndexFolder
-from lance_core.index.queries import InRange, IsNull
-from lance_core.table.indices.row_set import EMPTY
+from lance_core.hookspecs.concurrency import cached_property
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    IndexFolder,
+    InRange,
+    IsNull,
+    OpenIndex,
+    RowNumbers,
+    SearchResult,
+    UnansweredQueryError,
+)
 from lance_core_indices.bitmaps import build
 from lance_core_indices.bloom_filter import OpenBloomFilter
 from lance_core_indices.btree import layout

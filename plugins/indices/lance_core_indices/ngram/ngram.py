@@ -7,12 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core.encodings.arrow.strings import is_text
 from lance_core.errors import InvalidInputError
-from lance_core.index.base import IndexPart, IndexRows, IndexType, Precision
-from lance_core.index.files import IndexFolder, IndexOutput
-from lance_core.index.queries import IndexQuery
-from lance_core.suggestions import shortened
+from lance_core.hookspecs.arrays import is_text
+from lance_core.hookspecs.indices import (
+    IndexFolder,
+    IndexOutput,
+    IndexPart,
+    IndexQuery,
+    IndexRows,
+    IndexType,
+    Precision,
+)
+from lance_core.hookspecs.options import shortened
 from lance_core_indices.ngram.open_ngram import MovedPostings, OpenNGram, query_tokens
 from lance_core_indices.ngram.postings import token_runs, write_postings
 

@@ -11,13 +11,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.concurrency.lru_cache import LruCache
 from lance_core.errors import CorruptFileError
-from lance_core.index.base import IndexPart, OpenIndex, SearchResult
-from lance_core.index.files import IndexFolder
-from lance_core.index.loads import count_parts
-from lance_core.index.queries import Contains, IndexQuery, MatchesRegex, StartsWith
-from lance_core.table.indices.row_set import EMPTY, RowSet
+from lance_core.hookspecs.concurrency import LruCache
+from lance_core.hookspecs.indices import (
+    EMPTY,
+    Contains,
+    IndexFolder,
+    IndexPart,
+    IndexQuery,
+    MatchesRegex,
+    OpenIndex,
+    RowSet,
+    SearchResult,
+    StartsWith,
+    count_parts,
+)
 from lance_core_indices.ngram.postings import FILE, SCHEMA, Postings, TokenCounts
 from lance_core_indices.ngram.required_literals import required_literals
 from lance_core_indices.ngram.trigrams import MAX_TOKEN, tokens_of

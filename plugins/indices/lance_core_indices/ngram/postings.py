@@ -14,10 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.index.base import IndexRows, RowNumbers
-from lance_core.index.files import IndexOutput
-from lance_core.store.temporary_folder import spill_errors
-from lance_core.table.indices.row_set import RowSet
+from lance_core.hookspecs.indices import IndexOutput, IndexRows, RowNumbers, RowSet, spill_errors
 from lance_core_indices.ngram.treemaps import treemaps
 from lance_core_indices.ngram.trigrams import trigrams
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.strings import offset_dtype
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.arrays import offset_dtype
 from lance_core_indices.ngram.ascii_folding import FOLDED_RUNS
 
 Codes: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]

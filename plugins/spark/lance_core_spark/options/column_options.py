@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import types as st
 
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.options import hint
 from lance_core.schema import format_path, parse_path
-from lance_core.suggestions import hint
 
 LIST_SIZE = "arrow.fixed-size-list.size"
 FLOAT16 = "arrow.float16"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lance_core.store.secret import Secret, hide_secrets
+from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core_spark.options.option_reader import OptionReader
 from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.options.stream_options import LanceStreamOptions

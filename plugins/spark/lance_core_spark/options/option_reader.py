@@ -12,16 +12,15 @@ import re
 from collections.abc import Mapping
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.plugins import get_manager
-from lance_core.plugins.manager import plain_name
-from lance_core.plugins.store_cache import (
+from lance_core.hookspecs.options import Secret, did_you_mean, plain
+from lance_core.hookspecs.stores import parse_uri
+from lance_core.plugins import (
     ALLOW_OPTION,
     CAPABILITY_OPTIONS,
     HANDLER_OPTION,
+    get_manager,
+    plain_name,
 )
-from lance_core.store.secret import Secret, plain
-from lance_core.store.uri import parse_uri
-from lance_core.suggestions import did_you_mean
 from lance_core_spark.options.column_options import ColumnOptions, parse_name
 
 STORAGE_PREFIX = "storage."

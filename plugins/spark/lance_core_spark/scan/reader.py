@@ -20,8 +20,8 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 import lance_core
-from lance_core.concurrency.cpu_count import num_processors
 from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.concurrency import num_processors
 from lance_core_spark.options.read_options import LanceReadOptions
 from lance_core_spark.scan import partitions as planning
 from lance_core_spark.scan.row_bytes import row_bytes

@@ -14,8 +14,8 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from lance_core.concurrency.cpu_count import num_processors
 from lance_core.errors import DatasetNotFoundError, InvalidInputError
+from lance_core.hookspecs.concurrency import num_processors
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.scan.partitions import (
     FragmentSize,

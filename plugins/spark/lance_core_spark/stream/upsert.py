@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 import lance_core
-from lance_core.dataset.write.merge_insert.plan import key_columns
+from lance_core.engines import key_columns
 from lance_core.errors import (
     AlreadyCommittedError,
     InvalidInputError,
     MergeError,
     RetryableCommitConflictError,
 )
-from lance_core.store.secret import Secret, hide_secrets
+from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core_spark.options.data_source_options import DataSourceOptions
 from lance_core_spark.options.stream_options import LOOK_BACK
 from lance_core_spark.stream.sink import batch_key
@@ -105,7 +105,7 @@ class UpsertBatches:
             ],
             schema,
         )
-        names = key_columns(dataset.snapshot.schema, self.on)
+        names = key_columns(dataset, self.on)
         if set(names) <= set(rows.column_names):  # Otherwise the merge raises an error.
             _check_keys(rows, names)
         return rows

@@ -14,7 +14,7 @@ from pyspark.accumulators import Accumulator
 
 import lance_core
 from lance_core import LanceOperation
-from lance_core.dataset.write.schema_evolution.add_columns import added_fields
+from lance_core.engines import added_schema
 from lance_core.errors import (
     CommitUnknownError,
     InvalidInputError,
@@ -24,7 +24,6 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.fragment import FragmentMetadata, discard_fragments
-from lance_core.schema import LanceSchema
 from lance_core_spark.job_progress import job_description, row_progress
 from lance_core_spark.table.change_task import (
     ADDRESS,
@@ -95,9 +94,8 @@ def _commit(
         ids = [fragment.fragment_id for fragment in dataset.get_fragments()]
         if sorted(fragments) != sorted(ids) or len(added) != len(ids):
             raise LanceError(f"the new columns of some fragments of {table} are missing")
-        snapshot = dataset.snapshot
-        schema = added_fields(snapshot, columns, snapshot.next_field_id).schema
-        operation = LanceOperation.Merge([fragments[id_] for id_ in ids], LanceSchema(schema), True)
+        schema = added_schema(dataset, columns)
+        operation = LanceOperation.Merge([fragments[id_] for id_ in ids], schema, True)
         lance_core.LanceDataset.commit(dataset, operation, dataset.version)
     except (CommitUnknownError, OutcomeUnknownError):
         raise  # A version may reference the files.

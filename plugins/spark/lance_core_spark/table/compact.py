@@ -16,6 +16,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
 )
 from lance_core.fragment import discard_fragments
+from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core.optimize import (
     Compaction,
     CompactionMetrics,
@@ -23,7 +24,6 @@ from lance_core.optimize import (
     RewriteResult,
 )
 from lance_core.progress import FragmentWriteProgress
-from lance_core.store.secret import Secret, hide_secrets
 from lance_core_spark.table.compaction_run import CompactionRun
 from lance_core_spark.table_ref import TableRef, TableVersion
 

@@ -15,15 +15,15 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import SparkSession
 
 import lance_core
-from lance_core.dataset.maintenance.indices.create import NewIndex, check_new_index
+from lance_core.engines import check_new_index
 from lance_core.errors import (
     InvalidInputError,
     LanceError,
     RetryableCommitConflictError,
     UnsupportedFeatureError,
 )
+from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core.indices import Index, IndexConfig, IndexFile
-from lance_core.store.secret import Secret, hide_secrets
 from lance_core_spark.job_progress import context_of, job_description, row_progress
 from lance_core_spark.table.change_task import RESULT, report, reports
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version
@@ -70,7 +70,7 @@ def create_index(  # noqa: PLR0913 (those of LanceDataset.create_scalar_index, a
         raise InvalidInputError(
             f"num_segments must be a whole number from 1 on, not {num_segments!r}"
         )
-    new = NewIndex(column, kind, parameters, name, replace)
+    new = _NewIndex(column, kind, parameters, name, replace)
     for attempt in range(1, MAX_ATTEMPTS + 1):
         build = _Build(spark, table, table.open(), new)
         try:
@@ -83,17 +83,35 @@ def create_index(  # noqa: PLR0913 (those of LanceDataset.create_scalar_index, a
 
 
 @dataclass(frozen=True, slots=True)
+class _NewIndex:
+    """The arguments of a new index, as `LanceDataset.create_scalar_index` has them."""
+
+    column: str | Sequence[str]
+    kind: str | IndexConfig
+    parameters: Mapping[str, Any]
+    name: str | None
+    replace: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Build:
     """The build of an index of one version."""
 
     spark: SparkSession
     table: TableRef
     dataset: lance_core.LanceDataset
-    new: NewIndex
+    new: _NewIndex
 
     def run(self, num_segments: int | None, merge_segments: bool) -> None:
         new, dataset = self.new, self.dataset
-        request, name = check_new_index(dataset.snapshot, new)
+        path, name = check_new_index(
+            dataset,
+            new.column,
+            new.kind,
+            new.name,
+            replace=new.replace,
+            parameters=new.parameters,
+        )
         groups = _groups(dataset, num_segments or self._default_count())
         if not groups:
             dataset.create_scalar_index(
@@ -103,7 +121,7 @@ class _Build:
         segments = self._segments(name, groups)
         if merge_segments and len(segments) > 1:
             segments = [dataset.merge_existing_index_segments(segments)]
-        dataset.commit_existing_index_segments(name, request.path, segments)
+        dataset.commit_existing_index_segments(name, path, segments)
 
     def _default_count(self) -> int:
         """The parallelism of Spark, limited by the rows of the table."""
@@ -158,7 +176,7 @@ class IndexTask:
 
     table: TableRef
     version: TableVersion
-    new: NewIndex
+    new: _NewIndex
     name: str
     groups: list[list[int]]
     count: Accumulator[int] | None = None

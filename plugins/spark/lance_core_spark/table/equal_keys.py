@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 import lance_core
-from lance_core.concurrency.cpu_count import num_processors
+from lance_core.hookspecs.concurrency import num_processors
 from lance_core_spark.table.expressions import Expression
 from lance_core_spark.table.target import Target
 from lance_core_spark.table_ref import TableRef, TableVersion, open_version

@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as st
 
 from lance_core.errors import InvalidInputError, InvalidTypeError, SchemaMismatchError
+from lance_core.hookspecs.options import hint
 from lance_core.schema import format_path, parse_path
-from lance_core.suggestions import hint
 from lance_core_spark.types.spark_types import is_compatible
 
 Expression: TypeAlias = str | Column

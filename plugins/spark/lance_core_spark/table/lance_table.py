@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 import lance_core
 from lance_core.dataset import CleanupStats
 from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core.indices import IndexConfig
 from lance_core.optimize import CompactionMetrics, CompactionOptions
-from lance_core.plugins.store_cache import ALLOW_OPTION
+from lance_core.plugins import ALLOW_OPTION
 from lance_core.progress import FragmentWriteProgress
-from lance_core.store.secret import Secret, hide_secrets
 from lance_core_spark.options.option_reader import OptionReader
 from lance_core_spark.table import change_rows
 from lance_core_spark.table.add_columns import add_columns

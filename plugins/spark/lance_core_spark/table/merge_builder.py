@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 import lance_core
-from lance_core.dataset.write.row_changes import RowChangeCounts
 from lance_core.errors import InvalidInputError
-from lance_core.fragment import RowChangeCommit
+from lance_core.fragment import RowChangeCommit, RowChangeCounts
 from lance_core_spark.table.expressions import Expression
 from lance_core_spark.table.merge_clauses import Clause, Rows, clause, with_clause
 from lance_core_spark.table.merge_plan import MergePlan, MergeSource

@@ -12,9 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as st
 
 import lance_core
-from lance_core.dataset.write.row_changes import RowChangeCounts
-from lance_core.fragment import RowChangeCommit, RowChanges
-from lance_core.store.secret import plain
+from lance_core.fragment import RowChangeCommit, RowChangeCounts, RowChanges
+from lance_core.hookspecs.options import plain
 from lance_core_spark.job_progress import job_description, row_progress
 from lance_core_spark.table.change_task import ADDRESS, ChangeTask, run_changes
 from lance_core_spark.table.expressions import quoted

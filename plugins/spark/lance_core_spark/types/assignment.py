@@ -9,8 +9,8 @@ from __future__ import annotations
 from pyspark.sql import types as st
 
 from lance_core.errors import SchemaMismatchError
+from lance_core.hookspecs.options import hint
 from lance_core.schema import format_path
-from lance_core.suggestions import hint
 
 _DIGITS: dict[type[st.DataType], int] = {
     st.ByteType: 3,

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 from pyspark.sql import types as st
 
+from lance_core.engines import can_cast
 from lance_core.errors import InvalidInputError, LanceError
+from lance_core.hookspecs.options import hint
 from lance_core.schema import BLOB_KEY, format_path, json_to_schema
-from lance_core.schema.evolution import can_cast
-from lance_core.suggestions import hint
 from lance_core_spark.options.column_options import (
     ARROW_TYPE,
     ENCODING,

@@ -8,7 +8,7 @@ from typing import Any
 
 import lance_core
 from lance_core import LanceOperation
-from lance_core.dataset.values.transaction import properties_of
+from lance_core.dataset import LANCE_COMMIT_MESSAGE_KEY
 from lance_core.errors import (
     AlreadyCommittedError,
     CommitConflictError,
@@ -100,7 +100,10 @@ def _commit(plan: WritePlan, read_version: int, operation: LanceOperation.BaseOp
 
 
 def _properties(plan: WritePlan) -> dict[str, str]:
-    return properties_of(plan.options.message, None if plan.key is None else plan.key.properties)
+    properties = {} if plan.key is None else dict(plan.key.properties)
+    if plan.options.message is not None:
+        properties[LANCE_COMMIT_MESSAGE_KEY] = plan.options.message
+    return properties
 
 
 def _once(plan: WritePlan) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.filters import as_filter
+from lance_core.engines import as_filter
 from lance_core.errors import InvalidInputError
 
 MAX_SHOWN = 200

@@ -7,8 +7,7 @@ import os
 from pyspark.sql import DataFrame
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.secret import Secret
-from lance_core.suggestions import hint
+from lance_core.hookspecs.options import Secret, hint
 from lance_core_spark.arrow_batches import limited_by_rows
 
 _MODES = {

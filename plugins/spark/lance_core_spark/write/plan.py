@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 import lance_core
 from lance_core import LanceOperation
-from lance_core.dataset.expressions.filters import as_filter
+from lance_core.engines import as_filter
 from lance_core.errors import (
     DatasetExistsError,
     InvalidInputError,

@@ -9,7 +9,7 @@ from pyspark.sql import types as st
 
 import lance_core
 from lance_core.errors import SchemaMismatchError
-from lance_core.suggestions import did_you_mean
+from lance_core.hookspecs.options import did_you_mean
 from lance_core_spark.options.column_options import with_column_options
 from lance_core_spark.options.write_options import LanceWriteOptions
 from lance_core_spark.types.arrow_types import is_any_list, struct_fields

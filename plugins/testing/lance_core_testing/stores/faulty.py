@@ -5,20 +5,25 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias, TypeVar
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import Buffers, ObjectStore, PutMode
-from lance_core.store.buffers import joined
-from lance_core.store.wrappers.base import StoreCall, StoreWrapper
+from lance_core.hookspecs.concurrency import ForkSafeLock
+from lance_core.hookspecs.stores import (
+    Buffers,
+    ObjectStore,
+    PutMode,
+    StoreCall,
+    StoreWrapper,
+    joined,
+)
 
 T = TypeVar("T")
 

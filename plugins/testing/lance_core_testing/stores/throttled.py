@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import ObjectStore
-from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
+from lance_core.hookspecs.stores import REQUESTS, ObjectStore, StoreCall, StoreWrapper
 from lance_core_testing.stores.tracing import received_bytes
 
 T = TypeVar("T")

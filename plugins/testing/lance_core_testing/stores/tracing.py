@@ -6,14 +6,13 @@ import contextlib
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
 
-from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ObjectStore
-from lance_core.store.wrappers.base import REQUESTS, StoreCall, StoreWrapper
+from lance_core.hookspecs.concurrency import ForkSafeLock
+from lance_core.hookspecs.stores import REQUESTS, ObjectStore, StoreCall, StoreWrapper
 
 T = TypeVar("T")
 

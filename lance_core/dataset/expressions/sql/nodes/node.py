@@ -34,6 +34,7 @@ Kernels never get chunked arrays: in Arrow 22 ``and_kleene``, ``or_kleene``, ``c
 """
 
 Kernel = Callable[..., Datum]
+"""A function of Arrow arrays or scalars, which returns one of them."""
 
 Metadata = Mapping[bytes, bytes] | None
 """The metadata of an Arrow field."""
@@ -351,6 +352,7 @@ _named = functools.lru_cache(maxsize=1024)(Apply)
 """Operators of functions without options, which have no state of their own."""
 
 Node = ColumnNode | Constant | CallNode
+"""A planned expression."""
 
 
 def constant(value: Any, kind: pa.DataType | None = None) -> Constant:
