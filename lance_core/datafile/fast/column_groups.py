@@ -128,7 +128,11 @@ class GroupsOfFile:
 
 
 COLUMN_GROUPS = FastPaths(FastPath(GroupsOfFile.groups, lambda groups: groups))
-"""The fields of a read that are decoded together, and the indices of the others."""
+"""The fields of a read that are decoded together, and the indices of the others.
+
+Without it, opening and reading 3,000 columns of 100 rows takes 5.5 times (2.0) and 8.4 times (2.1)
+the processor time, 200 columns of lists of structs 9.2 times.
+"""
 
 
 def _are_same(some: Sequence[Field], others: Sequence[Field]) -> bool:

@@ -48,9 +48,7 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.decoding import ValueMatches
     from lance_core.encodings.kernels import Kernels
-    from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -123,26 +121,6 @@ class InlineBitpackingCodec(Codec):
             return _unpacked(chunk.data, start + word, width, bits, position)
 
         return value
-
-
-def can_search(message: InlineBitpacking, type_: pa.DataType) -> bool:
-    """True if `find_inline` can search the values, whose type is ``type_``.
-
-    False for the default of ``message``, which stands for another encoding.
-    """
-    bits = message.uncompressed_bits_per_value
-    if bits not in WIDTHS or message.HasField("values"):
-        return False
-    return pa.types.is_primitive(type_) and bool(type_.bit_width == bits)
-
-
-def find_inline(
-    message: InlineBitpacking, chunks: MiniBlockChunks, index: IntegerIndex, context: DecodeContext
-) -> ValueMatches:
-    """The values in ``index``, by position among those that the codec decodes; raises like it."""
-    one, bits = chunks.single(), message.uncompressed_bits_per_value
-    span = one.starts[0], one.sizes[0], one.counts
-    return context.kernels.find_inline(one.data, *span, bits, index)
 
 
 class OutOfLineBitpackingCodec(Codec):

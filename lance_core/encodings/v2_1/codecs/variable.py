@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Variable
-from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, edges_of
-from lance_core.encodings.decoding import Int64Array, Offsets
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.decoding import Offsets
 from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
@@ -36,7 +36,6 @@ from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
-    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.base import Source, Target
     from lance_core.encodings.v2_1.codecs.values import Values
 
@@ -133,33 +132,6 @@ def variable_chunks(source: MiniBlockChunks, width: int) -> VariableChunks:
     """Chunks of one buffer each with offsets of ``width`` bytes. Raises `CorruptFileError`."""
     chunks = source.single()
     return VariableChunks(chunks.data, chunks.starts[0], chunks.sizes[0], chunks.counts, width)
-
-
-def variable_blocks(
-    data: pa.Buffer, offsets: Int64Array, edges: Int64Array, width: int, kernels: Kernels
-) -> tuple[CompressiveEncoding, pa.Buffer, Int64Array]:
-    """Encode many blocks, with offsets of ``width`` bytes, as `VariableCodec` encodes each.
-
-    Value i is ``data[offsets[i]:offsets[i + 1]]``; block b has the values ``edges[b]`` to
-    ``edges[b + 1]``. Returns what encodes them, their bytes, and the edges of the blocks in these.
-    """
-    counts, sizes = np.diff(edges), np.diff(offsets[edges])
-    heads = (counts + 3) * width
-    words = np.empty(int(heads.sum()) // width, f"<u{width}")
-    firsts = (np.cumsum(heads) - heads) // width
-    words[firsts], words[firsts + 1] = 8 * width, heads
-    is_offset = np.ones(len(words), np.bool_)
-    is_offset[firsts] = is_offset[firsts + 1] = False
-    # Two blocks that follow each other share an offset.
-    block = np.repeat(np.arange(len(counts)), counts + 1)
-    words[is_offset] = offsets[np.arange(len(block)) - block] - offsets[edges[:-1]][block]
-    stops = np.stack([np.cumsum(heads), np.cumsum(sizes)], axis=1)
-    starts = stops - np.stack([heads, sizes], axis=1)
-    owners = np.tile(np.arange(2), len(counts))
-    buffers = [pa.py_buffer(words), data]
-    joined = kernels.join_slices(buffers, owners, starts.reshape(-1), stops.reshape(-1))
-    encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(8 * width)))
-    return encoding, pa.py_buffer(joined), edges_of(heads + sizes)
 
 
 def _decode_block(block: Block, width: int) -> VariableWidth:

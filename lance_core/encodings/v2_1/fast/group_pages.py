@@ -28,7 +28,7 @@ from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks, packed_ro
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
-from lance_core.encodings.v2_1.codecs.variable import variable_blocks
+from lance_core.encodings.v2_1.fast.dictionary_blocks import variable_blocks
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
 from lance_core.encodings.v2_1.pages.encoded_page import layers_of
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm

@@ -7,10 +7,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from lance_core.encodings.decoding import RowRange, run_interleaved
+from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS
 from lance_core.encodings.page_rows import split_rows
-from lance_core.encodings.v2_1.codecs.bitpacking import can_search, find_inline
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.read.fields import column_of_leaf
 
@@ -58,9 +59,13 @@ def find_integers(
 
 def _is_searchable(plan: MiniBlockPlan) -> bool:
     """True for packed integers without levels; then no row is null."""
-    packed = plan.message.value_compression.inline_bitpacking
+    # The default message stands for another encoding: its values have 0 bits.
+    packed, type_ = plan.message.value_compression.inline_bitpacking, plan.scope.type
+    bits = packed.uncompressed_bits_per_value
     has_levels = plan.has_lists or plan.form.has_rep or plan.form.has_def
-    return not (has_levels or plan.has_dictionary) and can_search(packed, plan.scope.type)
+    if has_levels or plan.has_dictionary or bits not in WIDTHS or packed.HasField("values"):
+        return False
+    return pa.types.is_primitive(type_) and bool(type_.bit_width == bits)
 
 
 def _find(
@@ -74,9 +79,10 @@ def _find(
         read = yield from known.read(chunks, context)
     else:
         chunks = np.arange(known.num_chunks)
-    stored = known.parts(chunks, read, context).values(known.table.counts[chunks])
-    message = known.message.value_compression.inline_bitpacking
-    positions, members = find_inline(message, stored, index, context)
+    stored = known.parts(chunks, read, context).values(known.table.counts[chunks]).single()
+    span = stored.starts[0], stored.sizes[0], stored.counts
+    bits = known.message.value_compression.inline_bitpacking.uncompressed_bits_per_value
+    positions, members = context.kernels.find_inline(stored.data, *span, bits, index)
     skipped = rows.start - int(known.table.values[chunks[0]])
     first, stop = positions.searchsorted([skipped, skipped + len(rows)])
     return positions[first:stop] - skipped, members[first:stop]

@@ -17,7 +17,7 @@ from lance_core.encodings.arrow.coalesced_take import span_places, spans_index
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_1.codecs import fsst
-from lance_core.encodings.v2_1.codecs.blocks import Blocks, block_array
+from lance_core.encodings.v2_1.fast.dictionary_blocks import Blocks, block_array
 from lance_core.encodings.v2_1.fast.page_descriptions import (
     DescribedPages,
     PageCache,

@@ -9,6 +9,7 @@ import pyarrow as pa
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.decoding import packed_rows
+from lance_core.encodings.v2_1.fast.rows_in_order import take_in_order
 from lance_core.encodings.v2_1.read.assemble import assemble
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class OnePage(NamedTuple):
         rows, context = self.rows.moved(-self.leaf.column.starts[self.page]), self.context
         if not isinstance(rows, OrderedRows):
             return self._assembled((yield from plan.decode(rows, context)))
-        taken = yield from plan.take(rows, context)
+        taken = yield from take_in_order(plan, rows, context)
         if taken is not None:
             return self._assembled(taken)
         part = yield from plan.decode(packed_rows(rows.distinct.values), context)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
+from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, packed_bytes
 from lance_core.encodings.v2_1.codecs.base import (
     Chunk,
     MiniBlockChunks,
@@ -22,7 +23,7 @@ from lance_core.encodings.v2_1.fast.chunk_header import ChunkHeader, Parts
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LeafPart
 from lance_core.encodings.v2_1.pages.leaf_values import Dictionary, dictionary_values, leaf_values
-from lance_core.encodings.v2_1.pages.level_codecs import ChunkLevelDecoder
+from lance_core.encodings.v2_1.pages.level_codecs import decode_levels, packed_width
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.errors import CorruptFileError
@@ -32,6 +33,9 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import numpy.typing as npt
+
+    from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
@@ -111,8 +115,8 @@ class _ChunkLists:
         levels = message.rep_compression, message.def_compression
         self._key = pages.kinds.kinds, *(one.SerializeToString() for one in levels)
         form = pages.form
-        self._rep = ChunkLevelDecoder(levels[0]) if form.has_rep else None
-        self._definition = ChunkLevelDecoder(levels[1]) if form.has_def else None
+        self._rep = _ChunkLevels(levels[0]) if form.has_rep else None
+        self._definition = _ChunkLevels(levels[1]) if form.has_def else None
         self._value = _value_of(pages, context)
         self._items = None if pages.items is None else _bytes_of_items(pages.items, pages.type)
 
@@ -220,6 +224,34 @@ class _ChunkLists:
             items, kernels = Dictionary(pages.items), context.kernels
             return dictionary_values(decoded, where, levels, items, pages.type, kernels)
         return leaf_values(decoded, where, pages.type, context)
+
+
+class _ChunkLevels:
+    """Decodes the levels of one chunk of a page at a time, with few calls per chunk."""
+
+    __slots__ = ("_encoding", "_width")
+
+    def __init__(self, encoding: CompressiveEncoding) -> None:
+        self._encoding = encoding
+        is_packed = encoding.WhichOneof("compression") == "out_of_line_bitpacking"
+        self._width = packed_width(encoding.out_of_line_bitpacking) if is_packed else -1
+
+    def decode(
+        self,
+        data: npt.NDArray[np.uint8],
+        place: tuple[int, int],
+        count: int,
+        context: DecodeContext,
+    ) -> LevelArray:
+        """The ``count`` levels at ``place`` (start and size), which is within ``data``."""
+        start, size = place
+        units, unit = -(-count // CHUNK), packed_bytes(self._width)
+        if self._width >= 0 and size == units * unit:
+            octets = data[start : start + size]
+            unpacked = context.kernels.unpack_fastlanes(octets, self._width, 16, units)
+            return unpacked[:count].astype(np.uint16, copy=False)
+        where = np.array([start]), np.array([size])
+        return decode_levels(self._encoding, data, where, np.array([count]), context)
 
 
 def _value_of(pages: ChunkedPages, context: DecodeContext) -> ScalarAt | None:

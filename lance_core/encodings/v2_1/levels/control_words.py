@@ -103,27 +103,6 @@ class ControlWords:
         at = at + present * self.length_width
         return ZippedLevels(levels, at, at + lengths)
 
-    def value_of_row(self, row: memoryview) -> tuple[memoryview, bool]:
-        """The bytes of the value in a row with a single level, and True if the value is null.
-
-        Raises `CorruptFileError` if the row does not end at the end of the value.
-        """
-        level = int.from_bytes(row[: self.width], "little")
-        if level > self.kinds.max_def:
-            raise CorruptFileError(f"level {level} where {self.kinds.max_def} is the highest")
-        octets = row[self.width :]
-        if self.value_width:
-            return octets, level > 0
-        if level:
-            if len(octets):
-                raise _too_long()
-            return octets, True
-        length, octets = octets[: self.length_width], octets[self.length_width :]
-        is_cut = len(length) < self.length_width
-        if is_cut or int.from_bytes(length, "little") != len(octets):
-            raise _too_long()
-        return octets, False
-
     def _places(
         self, data: Bytes, starts: Int64Array, stops: Int64Array, kernels: Kernels
     ) -> Int64Array:
@@ -145,9 +124,10 @@ class ControlWords:
         """The stored lengths at the positions ``at``."""
         stored = windows(data, at, self.length_width).view(f"<u{self.length_width}").reshape(-1)
         if len(stored) and int(stored.max()) > len(data):
-            raise _too_long()
+            raise too_long()
         return stored.astype(np.int64)
 
 
-def _too_long() -> CorruptFileError:
+def too_long() -> CorruptFileError:
+    """The error for a row with bytes after its value."""
     return CorruptFileError("the values of a row do not end where the row does")

@@ -17,7 +17,6 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
 
@@ -51,11 +50,6 @@ class LayoutPlan(ABC):
 
         Raises `CorruptFileError` without the field's path; the caller adds offset and field.
         """
-
-    def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """``rows`` of the page in the requested order; None if `decode` is as fast."""
-        yield from ()
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,11 @@ from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 from lance_core.encodings.arrow.strings import (
     is_variable,
     offset_dtype,
-    single_value,
     value_offsets,
     value_sizes,
 )
 from lance_core.encodings.arrow.take import take_rows
-from lance_core.encodings.v2_1.codecs.values import FixedWidth, Values, Words, as_fixed
+from lance_core.encodings.v2_1.codecs.values import Values, Words, as_fixed
 from lance_core.errors import CorruptFileError, ResultTooLargeError
 
 if TYPE_CHECKING:
@@ -162,10 +161,3 @@ def present_values(array: pa.Array, present: BoolArray) -> pa.Array:
         return array
     positions: Int64Array = np.cumsum(present) - 1
     return take_rows(array, pa.array(positions, mask=~present))
-
-
-def array_of(type_: pa.DataType, octets: bytes | memoryview, validate_utf8: bool) -> pa.Array:
-    """An array of one value with the bytes ``octets``."""
-    if is_variable(type_):
-        return single_value(type_, pa.py_buffer(octets), False, validate_utf8)
-    return FixedWidth(pa.py_buffer(bytes(octets)), 8 * len(octets), 1).to_arrow(type_)

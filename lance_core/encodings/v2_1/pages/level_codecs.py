@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
 from lance_core.encodings.arrow.coalesced_take import spans_index
-from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, packed_bytes
 from lance_core.encodings.v2_1.codecs.base import Block, MiniBlockChunks, decode, take
 from lance_core.encodings.v2_1.codecs.rle import chunks_of_blocks
 from lance_core.encodings.v2_1.codecs.values import Values, as_fixed
@@ -100,34 +99,6 @@ def take_levels(
         pick_levels = context.kernels.pick_levels
         return pick_levels(data, starts, sizes, at.counts, at.packed, width)
     return decode_levels(encoding, data, place, at.counts, context).take(at.places())
-
-
-class ChunkLevelDecoder:
-    """Decodes the levels of one chunk of a page at a time, with few calls per chunk."""
-
-    __slots__ = ("_encoding", "_width")
-
-    def __init__(self, encoding: CompressiveEncoding) -> None:
-        self._encoding = encoding
-        is_packed = encoding.WhichOneof("compression") == "out_of_line_bitpacking"
-        self._width = packed_width(encoding.out_of_line_bitpacking) if is_packed else -1
-
-    def decode(
-        self,
-        data: npt.NDArray[np.uint8],
-        place: tuple[int, int],
-        count: int,
-        context: DecodeContext,
-    ) -> LevelArray:
-        """The ``count`` levels at ``place`` (start and size), which is within ``data``."""
-        start, size = place
-        units, unit = -(-count // CHUNK), packed_bytes(self._width)
-        if self._width >= 0 and size == units * unit:
-            octets = data[start : start + size]
-            unpacked = context.kernels.unpack_fastlanes(octets, self._width, 16, units)
-            return unpacked[:count].astype(np.uint16, copy=False)
-        where = np.array([start]), np.array([size])
-        return decode_levels(self._encoding, data, where, np.array([count]), context)
 
 
 def _levels(values: Values, count: int) -> LevelArray:

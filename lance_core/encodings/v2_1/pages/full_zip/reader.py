@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
 from lance_core.encodings.arrow.coalesced_take import (
-    Cuts,
     fixed_ranges,
     fixed_take,
     span_places,
@@ -43,7 +42,6 @@ from lance_core.store.base import ByteRange
 from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
-    from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
 
@@ -106,19 +104,6 @@ class FullZipPlan(LayoutPlan):
             self._plain = found and self.width * 8 == _stored_bits(self.message, self.scope.type)
         return self._plain
 
-    def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`. Supports rows of fixed width that are read as one range."""
-        if self.is_indexed:
-            return None
-        stride = self.words.width + self.width
-        base = self.scope.buffers[0].start
-        ranges, cuts = fixed_ranges(base, stride, rows.distinct.values, context.coalesce_gap)
-        if len(ranges) > 1:
-            return None
-        whole = Cuts([0, len(rows)], cuts.firsts)
-        taken = fixed_take((yield ranges), whole, rows.numbers, stride).view(np.uint8)
-        return self._rows(taken.reshape(len(rows), stride), context)
-
     def _regular(self, rows: Rows, context: DecodeContext) -> Decoding[LeafPart]:
         """Fixed-width values without lists: all rows have the same size."""
         stride = self.words.width + self.width
@@ -131,9 +116,9 @@ class FullZipPlan(LayoutPlan):
             buffers = yield ranges
             taken = fixed_take(buffers, cuts, rows.values, stride)
             table = taken.view(np.uint8).reshape(len(rows), stride)
-        return self._rows(table, context)
+        return self.rows(table, context)
 
-    def _rows(self, table: npt.NDArray[np.uint8], context: DecodeContext) -> LeafPart:
+    def rows(self, table: npt.NDArray[np.uint8], context: DecodeContext) -> LeafPart:
         """Decode rows of equal size, given as a table; each starts with its control word."""
         width = self.words.width
         levels = self.words.levels(np.ascontiguousarray(table[:, :width]))

@@ -39,7 +39,6 @@ from lance_core.store.range_arrays import BufferSlices
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
@@ -108,7 +107,7 @@ class ChunkedPages:
         parts = self.parts(chunks, read, context)
         wanted = WantedRows(rows, chunks, counts, table)
         chosen, where = wanted_levels(self.message, self.kinds, parts, wanted, context)
-        if not isinstance(where, slice) and _is_sparse(where, counts):
+        if not isinstance(where, slice) and is_sparse(where, counts):
             at = ChunkPositions.of(where, counts)
             return self._taken(parts, chosen, chunks, at, None, context)
         values = self._all_values(parts, chunks, counts, context)
@@ -138,27 +137,16 @@ class ChunkedPages:
         spend(int(sizes.sum()))
         return chunk_parts(self.form, read.data, read.positions, sizes, context.kernels)
 
-    def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`. Supports few rows of a single page without lists."""
-        distinct = rows.distinct.values
-        chunks, chunk, position = self.table.locate(distinct, context.kernels)
-        counts = self.table.counts[chunks]
-        if not _is_sparse(distinct, counts):
-            return None
-        read = yield from self.read(chunks, context)
-        at = ChunkPositions(counts, chunk, position)
-        return self._few(chunks, at, read, rows.places, context)
-
     def _single_rows(self, rows: RowIndices, context: DecodeContext) -> Decoding[LeafPart]:
         """Rows of a page without lists; decodes only these rows if there are few in each chunk."""
         chunks, chunk, position = self.table.locate(rows.values, context.kernels)
         read = yield from self.read(chunks, context)
         counts = self.table.counts[chunks]
-        if not _is_sparse(rows.values, counts):
+        if not is_sparse(rows.values, counts):
             return self.part(rows, chunks, read, context)
-        return self._few(chunks, ChunkPositions(counts, chunk, position), read, None, context)
+        return self.few(chunks, ChunkPositions(counts, chunk, position), read, None, context)
 
-    def _few(
+    def few(
         self,
         chunks: Int64Array,
         at: ChunkPositions,
@@ -225,6 +213,6 @@ class ChunkedPages:
         return dictionary_values(values, where, levels, items, self.type, kernels)
 
 
-def _is_sparse(where: Int64Array, counts: Int64Array) -> bool:
+def is_sparse(where: Int64Array, counts: Int64Array) -> bool:
     """True if taking the values at ``where`` costs less than decoding all values of the chunks."""
     return len(where) * _TAKE_COST < int(counts.sum())

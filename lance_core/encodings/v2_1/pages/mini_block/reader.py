@@ -25,7 +25,6 @@ from lance_core.store.base import ByteRange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lance_core.encodings.arrow.ordered_rows import OrderedRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
 
@@ -69,12 +68,6 @@ class MiniBlockPlan(LayoutPlan):
         buffers = yield [*asked, self.scope.buffers[1]]
         known = self.describe(buffers[:-1], context)
         return known, ChunkBytes(np.frombuffer(buffers[-1], np.uint8), known.table.starts)
-
-    def take(self, rows: OrderedRows, context: DecodeContext) -> Decoding[LeafPart | None]:
-        """See `LayoutPlan`. Supports few values of a page without lists whose chunks are known."""
-        if self.known is None or self.has_lists:
-            return None
-        return (yield from self.known.take(rows, context))
 
     def descriptions(self) -> list[ByteRange]:
         """The ranges of the chunk words and, if present, the dictionary and repetition index."""
