@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from lance_core.commits.handlers.lock import CommitLock
 from lance_core.dataset.arrow_class import ArrowInstance
-from lance_core.dataset.change_methods import ChangeMethods
-from lance_core.dataset.history_methods import HistoryMethods
-from lance_core.dataset.index_methods import IndexMethods
-from lance_core.dataset.maintenance_methods import MaintenanceMethods
-from lance_core.dataset.read_methods import ReadMethods
-from lance_core.dataset.schema_methods import SchemaMethods
+from lance_core.dataset.methods.changes import ChangeMethods
+from lance_core.dataset.methods.history import HistoryMethods
+from lance_core.dataset.methods.indices import IndexMethods
+from lance_core.dataset.methods.maintenance import MaintenanceMethods
+from lance_core.dataset.methods.reads import ReadMethods
+from lance_core.dataset.methods.schemas import SchemaMethods
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.session import Session
 from lance_core.dataset.statistics import LanceStats

@@ -214,7 +214,7 @@ class LanceFragment(ArrowInstance):
     ) -> LanceScanner:
         """A scan of this fragment; see `LanceDataset.scanner` for the options."""
         arguments = {"columns": columns, "fragments": [self], **options}
-        return LanceScanner(self._snapshot, options_of(arguments))
+        return LanceScanner(self._snapshot, options_of(arguments), lambda _: self)
 
     def to_table(
         self, columns: Columns = None, **options: Unpack[FragmentScanArguments]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -31,17 +31,12 @@ from lance_core.on_demand import lazy_module
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lance_core.dataset import dataset as datasets
-    from lance_core.dataset import fragment as fragments
-    from lance_core.dataset.fragment import LanceFragment
     from lance_core.dataset.read import plan_text
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.plan_text import PlanText
     from lance_core.dataset.read.sources import scan_splits
     from lance_core.dataset.read.sources.scan_splits import ScanSplit
 else:
-    datasets = lazy_module("lance_core.dataset.dataset")
-    fragments = lazy_module("lance_core.dataset.fragment")
     plan_text = lazy_module("lance_core.dataset.read.plan_text")
     scan_splits = lazy_module("lance_core.dataset.read.sources.scan_splits")
 
@@ -49,10 +44,10 @@ _log = logging.getLogger(__name__)
 
 
 class TaggedRecordBatch(NamedTuple):
-    """A batch, and the fragment of its rows; None for a result that is sorted."""
+    """A batch, and the `LanceFragment` of its rows; None for a result that is sorted."""
 
     record_batch: pa.RecordBatch
-    fragment: LanceFragment | None
+    fragment: Any
 
 
 @short_tracebacks
@@ -61,8 +56,15 @@ class LanceScanner(ArrowInstance):
 
     arrow_name = "Scanner"
 
-    def __init__(self, snapshot: Snapshot, options: ScanOptions) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        options: ScanOptions,
+        fragment_of: Callable[[int], Any] | None = None,
+    ) -> None:
+        """``fragment_of``: the `LanceFragment` with an id, for `scan_batches`."""
         self._snapshot = snapshot
+        self._fragment_of = fragment_of
         self._options = options
         self._plan = plan_scan(snapshot, options)
 
@@ -133,13 +135,12 @@ class LanceScanner(ArrowInstance):
         if plan.order:
             yield from (TaggedRecordBatch(batch, None) for batch in self.to_batches())
             return
-        dataset = datasets.LanceDataset.of(self._snapshot)
         for span in plan.spans:
             if left == 0:
                 return
             most = None if left is None else left + skip
             part = replace(plan.of_spans((span,)), offset=0, limit=most)
-            fragment = fragments.LanceFragment(dataset, span.fragment.id)
+            fragment = self._fragment_of and self._fragment_of(span.fragment.id)
             for batch in scan.scan_batches(self._snapshot, part):
                 kept = sliced(pa.Table.from_batches([batch]), skip) if skip else batch
                 skip = max(0, skip - batch.num_rows)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lance_core.dataset.fragment import LanceFragment
+from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.read.columns.ordering import ColumnOrdering
 from lance_core.dataset.read.scan_options import BUILDER_NAMES, KNOWN, not_negative, options_of
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.short_tracebacks import short_tracebacks
-from lance_core.dataset.snapshot.snapshot import HasSnapshot
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.suggestions import did_you_mean, shortened
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-    from lance_core.dataset.fragment import LanceFragment
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
 
 
@@ -27,7 +28,7 @@ class ScannerBuilder:
     Each method sets one option and returns the builder; `to_scanner` checks all of them.
     """
 
-    def __init__(self, ds: HasSnapshot) -> None:
+    def __init__(self, ds: DatasetBase) -> None:
         self.ds = ds
         self._options: dict[str, Any] = {}
 
@@ -217,4 +218,6 @@ class ScannerBuilder:
 
     def to_scanner(self) -> LanceScanner:
         """The scan with these options. Raises the errors of `LanceDataset.scanner`."""
-        return LanceScanner(self.ds.snapshot, options_of(self._options))
+        version = self.ds.of(self.ds.snapshot)  # stays as it is when the dataset moves on
+        options = options_of(self._options)
+        return LanceScanner(version.snapshot, options, partial(LanceFragment, version))

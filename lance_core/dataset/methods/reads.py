@@ -76,7 +76,12 @@ class ReadMethods(DatasetBase):
             "batch_size": batch_size,
             **options,
         }
-        return LanceScanner(self._snapshot, options_of(arguments, self._scan_defaults))
+        version = self.of(self._snapshot)  # stays as it is when this object moves on
+        return LanceScanner(
+            self._snapshot,
+            options_of(arguments, self._scan_defaults),
+            lambda id_: fragments.LanceFragment(version, id_),
+        )
 
     def to_table(
         self,

@@ -1,0 +1,1 @@
+"""The methods of `LanceDataset`, a base class for each kind of work."""
