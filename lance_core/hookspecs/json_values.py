@@ -3,7 +3,7 @@
 For authors of indices and functions of JSON columns.
 """
 
-from lance_core.schema.json_members import (
+from lance_core.schema.json.members import (
     CONTAINER,
     FALSE,
     NULL,
@@ -15,8 +15,8 @@ from lance_core.schema.json_members import (
     lengths,
     members_of,
 )
-from lance_core.schema.json_path import PathMatches, field_names, follow, parse_path
-from lance_core.schema.json_values import (
+from lance_core.schema.json.path import PathMatches, field_names, follow, parse_path
+from lance_core.schema.json.values import (
     are_int64,
     binary,
     booleans,

@@ -2,7 +2,7 @@
 
 from lance_core.schema.align import align_batch, check_nulls, to_storage
 from lance_core.schema.as_json import json_to_schema, schema_to_json
-from lance_core.schema.blob import (
+from lance_core.schema.blobs.fields import (
     BLOB_V2,
     DESCRIPTION_V2,
     BlobKind,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, SchemaMismatchError
-from lance_core.schema.blob import GIVEN_V2, is_blob_v2, is_given
+from lance_core.schema.blobs.fields import GIVEN_V2, is_blob_v2, is_given
 from lance_core.schema.field import Field
-from lance_core.schema.json_encoding import encode_json
+from lance_core.schema.json.encoding import encode_json
 from lance_core.schema.logical_type import without_views
 from lance_core.schema.path import format_path
 from lance_core.schema.rebuild import visible_children, with_children

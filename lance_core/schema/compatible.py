@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lance_core.errors import SchemaMismatchError
 from lance_core.schema import extension
-from lance_core.schema.blob import is_blob_v2, is_given, other_thresholds
+from lance_core.schema.blobs.fields import is_blob_v2, is_given, other_thresholds
 from lance_core.schema.field import Field
 from lance_core.schema.path import format_path
 from lance_core.schema.tree import Schema

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lance_core.schema import extension
 from lance_core.schema.field import Field
-from lance_core.schema.json_values import decode_json
+from lance_core.schema.json.values import decode_json
 from lance_core.schema.rebuild import visible_children, with_children
 
 

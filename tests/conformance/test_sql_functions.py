@@ -17,7 +17,7 @@ from lance_core import builtin
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.plugins import get_manager
 from lance_core.plugins.manager import PluginManager
-from lance_core.schema.json_encoding import encode
+from lance_core.schema.json.encoding import encode
 from lance_core_functions.plugin import FUNCTIONS
 from lance_core_testing import SqlFunctionTests
 from tests.conformance.planted.runner import failure_of

@@ -12,7 +12,7 @@ import pytest
 import lance_core
 from lance_core.dataset.expressions.filters import as_value
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
-from lance_core.schema.json_encoding import encode
+from lance_core.schema.json.encoding import encode
 from tests.each_case import each_case
 
 ROWS = [

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.index.queries import IndexQuery, OfJsonField, PlainQuery
-from lance_core.schema.json_encoding import encode_json
+from lance_core.schema.json.encoding import encode_json
 from lance_core_indices.json.json_rows import JsonRows
 from lance_core_indices.plugin import SCALAR_TYPES
 from lance_core_testing.index_samples import SampleRows, sample_arrays

@@ -26,8 +26,8 @@ from lance_core.schema import (
     schema_to_json,
     wrap,
 )
-from lance_core.schema.json_binary import decode
-from lance_core.schema.json_encoding import encode
+from lance_core.schema.json.binary import decode
+from lance_core.schema.json.encoding import encode
 from tests.each_case import each_case
 from tests.interop.differential.fields import Point, Tags
 

@@ -16,7 +16,7 @@ from lance_core.dataset.snapshot.base_paths import allowing, object_place, open_
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, has_blobs_v2, is_blob_v2
-from lance_core.schema.blob import GIVEN_V2
+from lance_core.schema.blobs.fields import GIVEN_V2
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import parse_uri, shown_uri

@@ -27,7 +27,7 @@ from lance_core.schema import (
     given_to_files,
     is_blob_v2,
 )
-from lance_core.schema.blob import GIVEN_V2
+from lance_core.schema.blobs.fields import GIVEN_V2
 from lance_core.schema.empty_arrays import empty_array
 from lance_core.schema.rebuild import visible_children, with_children
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import BLOB_V2
-from lance_core.schema.blob import GIVEN_V2, THRESHOLD_KEYS, is_given
+from lance_core.schema.blobs.fields import GIVEN_V2, THRESHOLD_KEYS, is_given
 
 _MAX_SIZE = (1 << 64) - 1
 

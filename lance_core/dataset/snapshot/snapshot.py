@@ -24,7 +24,7 @@ from lance_core.errors import CorruptFileError, InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field as SchemaField
 from lance_core.schema import Schema, is_blob_v2
-from lance_core.schema.blob_views import with_bytes, with_descriptions
+from lance_core.schema.blobs.views import with_bytes, with_descriptions
 from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import StoreUrl

@@ -19,7 +19,7 @@ from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import InvalidInputError, MergeError
 from lance_core.schema import Field
 from lance_core.schema.align import to_storage
-from lance_core.schema.blob import given_to_files
+from lance_core.schema.blobs.fields import given_to_files
 from lance_core.schema.logical_type import without_views
 from lance_core.suggestions import hint
 

@@ -10,7 +10,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.schema import Field, Schema
-from lance_core.schema.blob_views import with_bytes, with_descriptions
+from lance_core.schema.blobs.views import with_bytes, with_descriptions
 from tests.each_case import each_case
 
 POINT = pa.struct([("x", pa.int8()), ("y", pa.struct([("p", pa.int8()), ("q.r", pa.int8())]))])

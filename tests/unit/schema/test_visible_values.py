@@ -9,7 +9,7 @@ import pytest
 
 from lance_core.errors import InvalidInputError
 from lance_core.schema.align import align_batch
-from lance_core.schema.json_binary import decode
+from lance_core.schema.json.binary import decode
 from lance_core.schema.tree import Schema
 from tests.each_case import each_case
 

@@ -21,7 +21,7 @@ from lance_core.dataset.values.to_stored import check_text
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, binary_json, format_path, wrap_chunks
-from lance_core.schema.blob_views import result_field
+from lance_core.schema.blobs.views import result_field
 from lance_core.schema.project import project_lineages
 from lance_core.suggestions import no_field
 

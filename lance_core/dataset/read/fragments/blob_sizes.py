@@ -13,7 +13,7 @@ from lance_core.dataset.read.fragments.fragment_reader import read_fields
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.decoding import Rows
 from lance_core.schema import UNASSIGNED, BlobKind, Field
-from lance_core.schema.blob import has_given_blobs
+from lance_core.schema.blobs.fields import has_given_blobs
 from lance_core.schema.project import project_lineages
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from lance_core.encodings.arrow.ordered_rows import AnyRows
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks
-from lance_core.schema.blob import has_given_blobs, is_blob_v2
+from lance_core.schema.blobs.fields import has_given_blobs, is_blob_v2
 from lance_core.table.fragments.data_file import DataFile
 from lance_core.table.fragments.fragment import Fragment
 

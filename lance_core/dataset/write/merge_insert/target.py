@@ -33,7 +33,7 @@ from lance_core.encodings.kernels.numpy.integer_index import Int64Array, Integer
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
-from lance_core.schema.blob import given_to_files
+from lance_core.schema.blobs.fields import given_to_files
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment

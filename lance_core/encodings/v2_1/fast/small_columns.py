@@ -17,7 +17,7 @@ from lance_core.encodings.v2_1.fast.group_encoder import pages_together
 from lance_core.encodings.v2_1.selection.options import NO_OPTIONS, FieldOptions
 from lance_core.encodings.v2_1.selection.structure import NARROW
 from lance_core.errors import PluginError
-from lance_core.schema.blob import has_blobs
+from lance_core.schema.blobs.fields import has_blobs
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext, FieldEncoder

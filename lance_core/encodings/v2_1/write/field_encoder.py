@@ -20,7 +20,7 @@ from lance_core.encodings.v2_1.write.leaf_encoder import LeafEncoder, PagesOfLea
 from lance_core.encodings.v2_1.write.page_encoder import PageEncoder
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.schema.align import to_storage
-from lance_core.schema.blob import has_blobs
+from lance_core.schema.blobs.fields import has_blobs
 from lance_core.schema.storable import check_field
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 import lance_core
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.indices import IndexConfig
-from lance_core.schema.json_path import field_names
+from lance_core.schema.json.path import field_names
 from lance_core_indices.json.details import TARGETS, JsonDetails, parse_details
 from tests.each_case import each_case
 

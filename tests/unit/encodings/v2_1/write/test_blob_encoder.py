@@ -16,7 +16,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema, align_batch, given_to_files
-from lance_core.schema.blob import BLOB_V2, GIVEN_V2
+from lance_core.schema.blobs.fields import BLOB_V2, GIVEN_V2
 from tests.each_case import each_case
 
 MARK = {"lance-encoding:blob": "true"}

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
-from lance_core.schema.json_binary import decode
-from lance_core.schema.json_encoding import encode, encode_json
-from lance_core.schema.json_values import decode_json
+from lance_core.schema.json.binary import decode
+from lance_core.schema.json.encoding import encode, encode_json
+from lance_core.schema.json.values import decode_json
 from tests.each_case import each_case
 
 GOLDEN = {

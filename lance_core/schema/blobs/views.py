@@ -11,16 +11,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lance_core.schema import (
-    BLOB_KEY,
-    DESCRIPTION_V2,
-    UNASSIGNED,
-    Field,
-    Schema,
-    as_bytes,
-    is_blob_v2,
-)
+from lance_core.schema.blobs.fields import DESCRIPTION_V2, as_bytes, is_blob_v2
+from lance_core.schema.field import BLOB_KEY, UNASSIGNED, Field
 from lance_core.schema.logical_type import logical_type_of
+from lance_core.schema.tree import Schema
 
 _PACKED = {"lance-encoding:packed": "true"}
 

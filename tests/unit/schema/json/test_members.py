@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from lance_core.errors import CorruptFileError
-from lance_core.schema import json_members, json_values
-from lance_core.schema.json_encoding import encode_json
-from lance_core.schema.json_members import field, members_of
+from lance_core.schema.json import members as json_members
+from lance_core.schema.json import values as json_values
+from lance_core.schema.json.encoding import encode_json
+from lance_core.schema.json.members import field, members_of
 
 NAMES = ["", "a", "b", "ab", "ä", "a\0", "longer name"]
 

@@ -1,4 +1,4 @@
-"""Encode JSON text as binary JSON, whose layout is described in `json_binary`.
+"""Encode JSON text as binary JSON, whose layout is described in `binary`.
 
 The parser of the standard library and a recursive function encode ordinary values. They cannot
 follow values that are nested deeply; for these, a loop parses and encodes at the same time.
@@ -16,7 +16,7 @@ from typing import Union
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
-from lance_core.schema.json_binary import (
+from lance_core.schema.json.binary import (
     ARRAY,
     CONTAINER,
     ESCAPED_STRING,

@@ -12,7 +12,7 @@ with the six characters of this escape, as the reference library does. Alone, th
 equal to a string of these six characters. So the top bit of its entry is set, which the reference
 library ignores, and its backslashes are doubled.
 
-`json_encoding` encodes text; `json_values` decodes many values at once.
+`encoding` encodes text; `values` decodes many values at once.
 """
 
 from __future__ import annotations

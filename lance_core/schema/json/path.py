@@ -12,8 +12,8 @@ import numpy as np
 
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema import json_members
-from lance_core.schema.json_members import Int64Array, Members
+from lance_core.schema.json import members as json_members
+from lance_core.schema.json.members import Int64Array, Members
 
 _STEP = re.compile(
     r"""

@@ -1,6 +1,6 @@
 """Members of many binary JSON values at once: fields of objects, elements of arrays.
 
-The layout is described in `json_binary`. All steps are numpy operations over all values; the cost
+The layout is described in `binary`. All steps are numpy operations over all values; the cost
 of a step is proportional to the number of members of the containers that it looks into.
 """
 
@@ -22,7 +22,7 @@ NULL, STRING, NUMBER, FALSE, TRUE, CONTAINER = range(6)
 """Kinds of members."""
 
 ESCAPED_STRING = 9
-"""The kind of a string with lone surrogates, as `json_binary` describes it."""
+"""The kind of a string with lone surrogates, as `binary` describes it."""
 
 ABSENT = 15
 """The kind of a value that does not exist; it is used only in memory."""

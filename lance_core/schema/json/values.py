@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.schema.json_binary import (
+from lance_core.schema.json.binary import (
     DECIMAL,
     FLOAT,
     SIGNED,
@@ -29,7 +29,7 @@ from lance_core.schema.json_binary import (
     float_text,
     string_text,
 )
-from lance_core.schema.json_members import (
+from lance_core.schema.json.members import (
     CONTAINER,
     ESCAPED_STRING,
     FALSE,

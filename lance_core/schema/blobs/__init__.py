@@ -1,0 +1,1 @@
+"""Blob columns: their fields in tables, data files and results."""

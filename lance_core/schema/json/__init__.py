@@ -1,0 +1,1 @@
+"""JSON columns: the layout of binary JSON, its values, and paths into it."""
