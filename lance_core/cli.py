@@ -120,6 +120,7 @@ def _check_lines(options: argparse.Namespace) -> Iterator[str]:
             *plugin.commit_handlers,
             *plugin.manifest_stores,
             *plugin.index_types,
+            *plugin.searches,
         ]
         for spec in specs:
             problem = problem_of(spec)
@@ -157,6 +158,8 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
         yield f"  index type {index_type.name}"
     if plugin.sql_functions:
         yield f"  SQL functions: {', '.join(sorted(spec.name for spec in plugin.sql_functions))}"
+    for search in plugin.searches:
+        yield f"  search {search.name}"
     if plugin.file_versions:
         yield f"  file versions: {', '.join(spec.version.value for spec in plugin.file_versions)}"
     if plugin.encodings:

@@ -1,8 +1,8 @@
 """All tests: ``python -m tests``, or those that pytest's arguments name.
 
 Each part is a run of pytest of its own; two more than there are processors run at the same time,
-because many tests wait for services and processes of their own. A process collects, imports and keeps only what its part
-needs, and the tests of a part share servers and a session of Spark.
+because many tests wait for services and processes of their own. A process collects, imports and
+keeps only what its part needs, and the tests of a part share servers and a session of Spark.
 
 ``--beside COMMAND`` runs other commands together with all tests.
 """

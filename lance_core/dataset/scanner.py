@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from lance_core.dataset.read import plan_text
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.plan_text import PlanText
+    from lance_core.dataset.read.ranking import plan_ranking as rankings
     from lance_core.dataset.read.sources import scan_splits
     from lance_core.dataset.read.sources.scan_splits import ScanSplit
 else:
     plan_text = lazy_module("lance_core.dataset.read.plan_text")
+    rankings = lazy_module("lance_core.dataset.read.ranking.plan_ranking")
     scan_splits = lazy_module("lance_core.dataset.read.sources.scan_splits")
 
 _log = logging.getLogger(__name__)
@@ -66,7 +68,8 @@ class LanceScanner(ArrowInstance):
         self._snapshot = snapshot
         self._fragment_of = fragment_of
         self._options = options
-        self._plan = plan_scan(snapshot, options)
+        self._ranked = None if options.search is None else rankings.plan_ranked(snapshot, options)
+        self._plan = plan_scan(snapshot, options) if self._ranked is None else self._ranked.plan
 
     def __repr__(self) -> str:
         try:
@@ -78,7 +81,7 @@ class LanceScanner(ArrowInstance):
     @property
     def projected_schema(self) -> pa.Schema:
         """Schema of the result."""
-        return self._plan.projection.schema
+        return self._plan.projection.schema if self._ranked is None else self._ranked.schema
 
     @property
     def dataset_schema(self) -> pa.Schema:
@@ -91,12 +94,17 @@ class LanceScanner(ArrowInstance):
 
     def _table(self, plan: ScanPlan) -> pa.Table:
         plan = self._measured(plan)
-        found = scan.scan_table(self._snapshot, plan)
+        if self._ranked is None:
+            found = scan.scan_table(self._snapshot, plan)
+        else:
+            found = replace(self._ranked, plan=plan).table(self._snapshot)
         self._report(plan)
         return found
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The result as record batches; memory does not depend on the size of the table."""
+        if self._ranked is not None:
+            return iter(self._table(self._plan).to_batches(max_chunksize=self._plan.batch_size))
         if self._options.scan_stats_callback is None:
             return scan.scan_batches(self._snapshot, self._plan)
         return self._reported_batches()
@@ -132,7 +140,7 @@ class LanceScanner(ArrowInstance):
     def scan_batches(self) -> Iterator[TaggedRecordBatch]:
         """Same as `to_batches`, each batch with the fragment of its rows."""
         plan, skip, left = self._plan, self._plan.offset, self._plan.limit
-        if plan.order:
+        if plan.order or self._ranked is not None:
             yield from (TaggedRecordBatch(batch, None) for batch in self.to_batches())
             return
         for span in plan.spans:
@@ -166,6 +174,8 @@ class LanceScanner(ArrowInstance):
 
     def count_rows(self) -> int:
         """The number of rows of the result; reads only the columns that the filter needs."""
+        if self._ranked is not None:
+            return self._ranked.count(self._snapshot)
         return scan.count(self._snapshot, self._plan)
 
     def splits(self) -> list[ScanSplit]:
@@ -174,8 +184,10 @@ class LanceScanner(ArrowInstance):
         If the table has an index for the filter, it is searched now, and the splits have only the
         rows that it returns. A process scans splits, or parts of them, with the option ``splits``,
         the same version and the same filter, and searches no index. Limit, offset and order are
-        ignored here.
+        ignored here. Raises `UnsupportedFeatureError` for a search.
         """
+        if self._ranked is not None:
+            raise UnsupportedFeatureError("the rows of a search have no splits")
         return list(scan_splits.splits_of(self._plan.rows))
 
     def head(self, num_rows: int) -> pa.Table:
@@ -213,7 +225,9 @@ class LanceScanner(ArrowInstance):
         """
         plan = replace(self._plan, metrics=ScanMetrics())
         start = time.perf_counter()
-        if count_rows:
+        if self._ranked is not None:
+            replace(self._ranked, plan=plan).table(self._snapshot)
+        elif count_rows:
             scan.count(self._snapshot, plan)
         else:
             for _ in scan.scan_batches(self._snapshot, plan):
@@ -224,6 +238,8 @@ class LanceScanner(ArrowInstance):
     def _steps(
         self, plan: ScanPlan, verbose: bool = False, count_rows: bool = False
     ) -> list[plan_text.PlanStep]:
+        if self._ranked is not None:
+            return plan_text.ranked_steps(self._snapshot, self._ranked, self._options, verbose)
         return plan_text.plan_steps(self._snapshot, plan, self._options, verbose, count_rows)
 
     @staticmethod

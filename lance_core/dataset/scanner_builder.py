@@ -122,7 +122,7 @@ class ScannerBuilder:
         return self._set(row_addr_allowlist=allowlist, row_addr_blocklist=blocklist)
 
     def prefilter(self, prefilter: bool) -> ScannerBuilder:
-        """Accepted for pylance's users; has no effect, since it concerns searches only."""
+        """False filters the rows that a search returns, instead of those that it ranks."""
         return self._set(prefilter=prefilter)
 
     def with_row_id(self, with_row_id: bool = True) -> ScannerBuilder:
@@ -193,16 +193,19 @@ class ScannerBuilder:
         return self._set(order_by=orderings)
 
     def disable_scoring_autoprojection(self, disable: bool = True) -> ScannerBuilder:
-        """Accepted for pylance's users; has no effect, since it concerns searches only."""
+        """Return the score of a search only if the columns name it."""
         return self._set(disable_scoring_autoprojection=disable)
 
     def with_index_segments(self, index_segments: Iterable[Any] | None) -> ScannerBuilder:
         """Not supported yet, except None."""
         return self._set(index_segments=index_segments)
 
-    def nearest(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not supported: raises `UnsupportedFeatureError`."""
-        raise UnsupportedFeatureError("scans do not support 'nearest' yet")
+    def nearest(self, column: str, q: Any, k: int | None = None, **options: Any) -> ScannerBuilder:
+        """Return the ``k`` rows whose vectors in ``column`` are nearest to ``q``.
+
+        ``options``: further keys of the argument ``nearest`` of `LanceDataset.scanner`.
+        """
+        return self._set(nearest={"column": column, "q": q, "k": k, **options})
 
     def full_text_search(self, query: Any, columns: list[str] | None = None) -> NoReturn:
         """Not supported: raises `UnsupportedFeatureError`."""

@@ -39,6 +39,7 @@ from lance_core.hookspecs.hooks import (
     lance_kernels,
     lance_manifest_stores,
     lance_object_stores,
+    lance_searches,
     lance_sql_functions,
 )
 
@@ -129,6 +130,7 @@ __all__ = [
     "lance_kernels",
     "lance_manifest_stores",
     "lance_object_stores",
+    "lance_searches",
     "lance_sql_functions",
     "plain",
     "slice_ranges",

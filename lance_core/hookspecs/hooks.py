@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.registry import EncodingSpec
     from lance_core.encodings.version import FileVersionSpec
     from lance_core.function_spec import SqlFunctionSpec
-    from lance_core.index.spec import IndexTypeSpec
+    from lance_core.index.spec import IndexTypeSpec, SearchSpec
     from lance_core.store.spec import ObjectStoreSpec
 
 PROJECT = "lance_core"
@@ -110,5 +110,15 @@ def lance_sql_functions() -> Iterable[SqlFunctionSpec]:
 
     The ``plan`` of a descriptor is imported at the first call of the function in an expression. It
     is written with `lance_core.sql_functions`.
+    """
+    return ()
+
+
+@hookspec
+def lance_searches() -> Iterable[SearchSpec]:
+    """Searches that rank rows, by the argument of scans that asks for one, such as ``nearest``.
+
+    The factory returns a `lance_core.index.ranking.RankedSearch`, which makes queries. Index types
+    whose open indices are a `lance_core.index.ranking.RankedIndex` answer them.
     """
     return ()

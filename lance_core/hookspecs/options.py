@@ -23,7 +23,14 @@ from lance_core.store.secret_detection import (
     texts_in,
     without_queries,
 )
-from lance_core.suggestions import ALMOST_EQUAL, did_you_mean, hint, nearest, shortened
+from lance_core.suggestions import (
+    ALMOST_EQUAL,
+    did_you_mean,
+    hint,
+    nearest,
+    shortened,
+    unknown_argument,
+)
 
 __all__ = [
     "ALMOST_EQUAL",
@@ -43,6 +50,7 @@ __all__ = [
     "shown_path",
     "sounds_secret",
     "texts_in",
+    "unknown_argument",
     "without_frames",
     "without_queries",
     "wrap_secrets",

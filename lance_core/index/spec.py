@@ -1,4 +1,4 @@
-"""The descriptor of an index type, which a plugin returns."""
+"""The descriptors of index types and of searches, which plugins return."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.index.base import IndexType
+    from lance_core.index.ranking import RankedSearch
 
 IndexTypeFactory: TypeAlias = "Callable[[], IndexType]"
+SearchFactory: TypeAlias = "Callable[[], RankedSearch]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,18 @@ class IndexTypeSpec:
     def max_version(self) -> int:
         """The highest ``index_version`` that the type reads."""
         return max(self.version, self.stable_row_id_version or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSpec:
+    """Describes a search, which a plugin returns from ``lance_searches``.
+
+    ``name``: the argument of scans that asks for it. ``factory``: returns the `RankedSearch`,
+    or its import path ``"module:attribute"``, imported on first use.
+    """
+
+    name: str
+    factory: SearchFactory | str
 
 
 def plain_index_type(name: str) -> str:

@@ -14,7 +14,7 @@ from lance_core.encodings.version import FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.file_version import FileVersion, StorableTypes, VersionFacts
 from lance_core.function_spec import PARAMETER_TYPES, SqlFunctionSpec, malformed_parameter
-from lance_core.index.spec import IndexTypeSpec
+from lance_core.index.spec import IndexTypeSpec, SearchSpec
 from lance_core.plugin_calls import type_of
 from lance_core.store.base import StoreCapabilities
 from lance_core.store.spec import ObjectStoreSpec
@@ -99,6 +99,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
         "group": _TEXT,
         "infers_nullable": _BOOL,
     },
+    SearchSpec: {},
 }
 
 
@@ -253,6 +254,12 @@ def _check_function(spec: SqlFunctionSpec) -> None:
     _check_factory(spec.plan, spec.name, "plan")
 
 
+def _check_search(spec: SearchSpec) -> None:
+    if not isinstance(spec.name, str) or not spec.name.isidentifier():
+        raise PluginLoadError(f"name of a search is {spec.name!r}: an argument of scans")
+    _check_factory(spec.factory, spec.name)
+
+
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
         raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
@@ -277,4 +284,5 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     KernelSpec: _check_kernels,
     IndexTypeSpec: _check_index_type,
     SqlFunctionSpec: _check_function,
+    SearchSpec: _check_search,
 }

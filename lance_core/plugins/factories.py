@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
 from lance_core.function_spec import SqlFunctionSpec
-from lance_core.index.spec import IndexTypeSpec
+from lance_core.index.spec import IndexTypeSpec, SearchSpec
 from lance_core.on_demand import lazy_module
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret, without_frames, wrap_secrets
@@ -67,7 +67,12 @@ def masked(text: str, url: StoreUrl, options: Mapping[str, str | Secret]) -> str
 
 
 Spec: TypeAlias = (
-    ObjectStoreSpec | CommitHandlerSpec | ManifestStoreSpec | IndexTypeSpec | SqlFunctionSpec
+    ObjectStoreSpec
+    | CommitHandlerSpec
+    | ManifestStoreSpec
+    | IndexTypeSpec
+    | SearchSpec
+    | SqlFunctionSpec
 )
 """A descriptor with a factory or, of a function, a planner."""
 
@@ -99,7 +104,7 @@ def _numbers_of_arguments(spec: Spec) -> tuple[int, ...]:
     if isinstance(spec, SqlFunctionSpec):
         least, most, _ = spec.shape
         return (least, least + 1 if most is None else most)
-    return ({CommitHandlerSpec: 4, IndexTypeSpec: 0}.get(type(spec), 2),)
+    return ({CommitHandlerSpec: 4, IndexTypeSpec: 0, SearchSpec: 0}.get(type(spec), 2),)
 
 
 def _shown(error: Exception, secrets: Iterable[str]) -> str:

@@ -17,7 +17,8 @@ class KnownPlugin:
     stores. ``handlers``: names and URL suffixes of its commit handlers. ``file_versions``: names of
     the file versions that it reads and writes. ``index_types``: names of its index types, without
     underscores; the `details_key` of each is ``<name>indexdetails``. ``functions``: names and
-    aliases of its SQL functions, in lower case.
+    aliases of its SQL functions, in lower case. ``searches``: the arguments of scans that ask for
+    its searches.
     """
 
     extra: str
@@ -26,6 +27,7 @@ class KnownPlugin:
     file_versions: tuple[str, ...] = ()
     index_types: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
+    searches: tuple[str, ...] = ()
 
 
 _SQL_FUNCTIONS = """
@@ -77,6 +79,14 @@ KNOWN_PLUGINS = (
     KnownPlugin("s3", ("s3", "s3a", "s3n")),
     KnownPlugin("spark"),
     KnownPlugin("sql", handlers=("sql",)),
+    KnownPlugin(
+        "vector",
+        index_types=(
+            *("vector", "ivfflat", "ivfpq", "ivfsq", "ivfrq"),
+            *("ivfhnswflat", "ivfhnswpq", "ivfhnswsq"),
+        ),
+        searches=("nearest",),
+    ),
 )
 
 SUFFIX_OF_PARAMETER = {
@@ -104,6 +114,9 @@ EXTRA_OF_INDEX_TYPE = {name: known.extra for known in KNOWN_PLUGINS for name in 
 
 EXTRA_OF_FUNCTION = {name: known.extra for known in KNOWN_PLUGINS for name in known.functions}
 """The extra that installs an SQL function, by its name or alias in lower case."""
+
+EXTRA_OF_SEARCH = {name: known.extra for known in KNOWN_PLUGINS for name in known.searches}
+"""The extra that installs a search, by the argument of scans that asks for it."""
 
 
 def extra_of_details(key: str | None) -> str | None:

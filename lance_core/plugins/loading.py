@@ -13,7 +13,7 @@ from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.version import FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.function_spec import SqlFunctionSpec
-from lance_core.index.spec import IndexTypeSpec
+from lance_core.index.spec import IndexTypeSpec, SearchSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugin_calls import type_of
 from lance_core.plugins.descriptors import check_descriptor
@@ -80,6 +80,7 @@ class Contribution:
     kernels: tuple[KernelSpec, ...]
     index_types: tuple[IndexTypeSpec, ...]
     sql_functions: tuple[SqlFunctionSpec, ...]
+    searches: tuple[SearchSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +218,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_kernels, KernelSpec)),
         tuple(_checked(hook.lance_index_types, IndexTypeSpec)),
         tuple(_checked(hook.lance_sql_functions, SqlFunctionSpec)),
+        tuple(_checked(hook.lance_searches, SearchSpec)),
     )
 
 

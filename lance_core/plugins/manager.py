@@ -16,7 +16,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion, FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
 from lance_core.function_spec import SqlFunctionSpec
-from lance_core.index.spec import IndexTypeSpec, plain_index_type
+from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.on_demand import import_module, without_collections
 from lance_core.plugins.checked_results import encodings_of, is_of_this_project, kernels_of
@@ -25,6 +25,7 @@ from lance_core.plugins.known_plugins import (
     EXTRA_OF_HANDLER,
     EXTRA_OF_INDEX_TYPE,
     EXTRA_OF_SCHEME,
+    EXTRA_OF_SEARCH,
     extra_of_details,
 )
 from lance_core.plugins.loading import (
@@ -74,6 +75,7 @@ class _Collected:
     index_types: Offers[IndexTypeSpec]
     index_details: Offers[IndexTypeSpec]
     sql_functions: Offers[SqlFunctionSpec]
+    searches: Offers[SearchSpec]
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,17 @@ class PluginManager:
             raise no_function(name, every.sql_functions, _left_out(every))
         return _only("the SQL function", key, every.sql_functions[key])
 
+    def search(self, argument: str) -> SearchSpec:
+        """The search that the ``argument`` of a scan asks for.
+
+        Raises `PluginNotFoundError` or `PluginConflictError`.
+        """
+        every, what = self._all(), "the search"
+        if argument not in every.searches:
+            look = PluginLookup(what, argument, dict.fromkeys(every.searches), EXTRA_OF_SEARCH)
+            raise not_found(look, _left_out(every))
+        return _only(what, argument, every.searches[argument])
+
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.
 
@@ -323,6 +336,7 @@ class PluginManager:
                 for spec in c.sql_functions
                 for name in spec.names
             ),
+            searches=_offers((c.source, s, s.name) for c in every for s in c.searches),
         )
 
 

@@ -20,6 +20,7 @@ from lance_core.hookspecs import (
     json_values,
     kernels,
     options,
+    searches,
     stores,
 )
 from lance_core.hookspecs.exports import HOMES
@@ -37,6 +38,7 @@ PARTS = {
     json_values: {"schema", "file_version"},
     kernels: {"encodings", "store", "file_version"},
     options: {"store"},
+    searches: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     stores: {"store"},
 }
 """What each module of the package imports of the core."""

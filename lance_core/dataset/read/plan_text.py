@@ -22,6 +22,7 @@ from lance_core.errors import printable
 if TYPE_CHECKING:
     from lance_core.dataset.read.columns.ordering import ColumnOrdering
     from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.read.ranking.ranked_scan import RankedScan
     from lance_core.dataset.read.scan_metrics import StepMetrics
     from lance_core.dataset.read.scan_options import ScanOptions
     from lance_core.dataset.read.sources.prefilter.prefilter import Prefilter
@@ -81,6 +82,48 @@ def plan_steps(
         details = f"{steps[at].details}, unused_indices=[{unused}]"
         steps[at] = steps[at]._replace(details=details)
     return [PlanStep("AggregateExec", "aggr=[count(*)]"), *steps] if is_count else steps
+
+
+def ranked_steps(
+    snapshot: Snapshot, ranked: RankedScan, options: ScanOptions, is_verbose: bool
+) -> list[PlanStep]:
+    """The steps of a scan that ranks rows: the search, and the columns of the best rows."""
+    query, plan = ranked.query, ranked.plan
+    found = ranked.index(snapshot)
+    order = "ASC" if query.ascending else "DESC"
+    names = ", ".join(name for name, _ in ranked.columns)
+    steps = [
+        PlanStep("ProjectionExec", f"expr=[{names}]"),
+        PlanStep(
+            "LanceRead",
+            f"uri={snapshot.root.redacted_uri}, projection=[{_field_names(plan)}], "
+            "source=stream(_rowaddr)",
+        ),
+    ]
+    if ranked.filters_last and plan.filter is not None:
+        steps.append(PlanStep("FilterExec", str(options.filter)))
+        plan = replace(plan, rows=SpanRows(plan.spans))
+    steps.append(
+        PlanStep(
+            "SortExec",
+            f"TopK(fetch={query.k}), expr=[{query.score_name} {order} NULLS LAST, "
+            "_rowaddr ASC NULLS LAST]",
+        )
+    )
+    of_index, of_values = query.step_names
+    if found is not None:
+        others = sum(span.fragment.id not in found.fragments for span in plan.spans)
+        rest = f", uncovered fragments={others}" if others and not ranked.skips_others else ""
+        steps.append(PlanStep(of_index, query.step_text(found.name) + rest))
+    else:
+        steps.append(PlanStep(of_values, query.step_text(None)))
+    searched = replace(plan, projection=select(plan.schema, [query.column]), limit=None, offset=0)
+    steps += list(_steps(snapshot, searched, options.filter, is_verbose))[1:]
+    return steps
+
+
+def _field_names(plan: ScanPlan) -> str:
+    return ", ".join(field.name for field in plan.projection.fields)
 
 
 def _steps(

@@ -73,6 +73,10 @@ class ScanOptions:
     disables pruning by the statistics of files of version 0.1, which changes no result.
     ``use_scalar_index``: False ignores the indices of the table. ``fast_search``: True skips
     fragments that are not indexed, if an index is used.
+
+    ``nearest``: a search, see `RankedScan`. ``prefilter``: False filters the rows that it returns,
+    by default it returns rows that satisfy the filter. ``disable_scoring_autoprojection``: True
+    returns the score only if ``columns`` names it.
     """
 
     columns: Columns = None
@@ -97,6 +101,14 @@ class ScanOptions:
     scan_stats_callback: StatisticsCallback | None = None
     use_scalar_index: bool | None = None
     fast_search: bool | None = None
+    nearest: Any = None
+    prefilter: bool | None = None
+    disable_scoring_autoprojection: bool | None = None
+
+    @property
+    def search(self) -> tuple[str, Any] | None:
+        """The argument that asks for a search, and its value."""
+        return None if self.nearest is None else ("nearest", self.nearest)
 
 
 BLOBS_AS_BYTES = "all_binary"
@@ -115,21 +127,19 @@ BATCH_SIZE_VARIABLE = "LANCE_DEFAULT_BATCH_SIZE"
 HINTS = frozenset(
     {
         "batch_readahead",
-        "disable_scoring_autoprojection",
         "fragment_readahead",
         "io_buffer_size",
-        "prefilter",
         "scan_in_order",
     }
 )
-"""Arguments of pylance without an effect here: they tune its scans, or concern its searches."""
+"""Arguments of pylance without an effect here: they tune its scans."""
 
 
 MIN_HINTS = {"batch_readahead": 1, "fragment_readahead": 0, "io_buffer_size": 0}
 """Minimum values of hints that are numbers."""
 
 
-UNSUPPORTED = frozenset({"nearest", "full_text_query", "index_segments"})
+UNSUPPORTED = frozenset({"full_text_query", "index_segments"})
 
 
 _CHOOSE_ROWS = "fragments", "row_ranges", "order_by", "row_addr_allowlist", "row_addr_blocklist"

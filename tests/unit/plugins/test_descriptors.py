@@ -19,6 +19,7 @@ from lance_core.hookspecs import (
     SqlFunctionSpec,
     hookimpl,
 )
+from lance_core.hookspecs.searches import SearchSpec
 from lance_core.plugins.loading import Contribution, PluginLoadFailure, PluginSource, load
 from tests.each_case import each_case
 
@@ -53,6 +54,7 @@ MAKERS: dict[str, tuple[type, dict[str, Any]]] = {
         IndexTypeSpec,
         {"name": "v", "label": "V", "details_url": "/example.V", "factory": nothing},
     ),
+    "lance_searches": (SearchSpec, {"name": "by_size", "factory": nothing}),
     "lance_sql_functions": (
         SqlFunctionSpec,
         {"name": "v", "plan": nothing, "parameters": "any, [text*], ...", "summary": "V."},
@@ -131,6 +133,7 @@ WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
         "version": [None, "1", -1, True],
         "stable_row_id_version": ["1", -1],
     },
+    "lance_searches": {"name": [None, 3, "by size"], "factory": [None, "module"]},
     "lance_sql_functions": {
         "name": [None, 3, "", "Upper", "with space", "a.b", "||"],
         "plan": [None, "module", 3],

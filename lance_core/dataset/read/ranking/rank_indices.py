@@ -1,0 +1,152 @@
+"""Rank the rows that indices cover, without those that are deleted or excluded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
+from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices, warn_of_failure
+from lance_core.dataset.read.sources.pruning import field_at
+from lance_core.dataset.read.sources.row_places import live_places
+from lance_core.errors import CorruptFileError, LanceError
+from lance_core.index.base import RowNumbers
+from lance_core.index.ranking import AllowedRows, Hits, RankedIndex, merged
+from lance_core.lazy_dataclass import dataclass
+from lance_core.schema.path import parse_path
+from lance_core.table.indices.row_set import RowSet
+from lance_core.table.row_ids.row_id_index import OFFSET_BITS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from pyroaring import BitMap
+
+    from lance_core.dataset.read.sources.prefilter.usable_indices import UsableIndex
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.index.ranking import RankedQuery
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenSegment:
+    """An opened segment of an index. ``fragments``: those whose rows it answers for."""
+
+    index: RankedIndex
+    fragments: BitMap
+    has_row_ids: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankingIndex:
+    """An index that answers a query, with all its segments."""
+
+    name: str
+    segments: tuple[OpenSegment, ...]
+    fragments: BitMap
+
+
+def ranking_index(snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None:
+    """The first index of the column that can answer ``query``; None if there is none.
+
+    An index that cannot be opened is left out with a warning: its rows are ranked by their values.
+    """
+    if snapshot.file.index_section is None or not query.uses_indices:
+        return None
+    field = field_at(snapshot, parse_path(query.column))
+    if field is None:
+        return None
+    for index in usable_indices(snapshot).of_field(snapshot, field.id):
+        try:
+            opened = _opened(snapshot, index, query)
+        except (LanceError, OSError) as error:
+            warn_of_failure(snapshot, index.name, error)
+            continue
+        if opened is not None:
+            return opened
+    return None
+
+
+def _opened(snapshot: Snapshot, index: UsableIndex, query: RankedQuery) -> RankingIndex | None:
+    segments = []
+    for segment in index.segments:
+        opened = open_index(snapshot, segment.stored, index.spec)
+        if not isinstance(opened, RankedIndex) or not query.can_use(opened):
+            return None
+        segments.append(OpenSegment(opened, segment.fragments, segment.has_row_ids))
+    return RankingIndex(index.name, tuple(segments), index.fragments)
+
+
+def rank_index(
+    snapshot: Snapshot, index: RankingIndex, query: RankedQuery, rows: RowSet | None
+) -> list[Hits]:
+    """The best rows of all segments for each query, by address.
+
+    ``rows``: the addresses of the rows that may be returned; None for all live ones.
+    """
+    best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
+    for segment in index.segments:
+        addressing = _Addressing(snapshot, segment)
+        allowed = _allowed(snapshot, segment, addressing, rows)
+        answers = segment.index.top(query, query.num_candidates, allowed)
+        for mine, hits in zip(best, answers, strict=True):
+            addresses, exist = addressing.addresses(hits.rows)
+            if not exist.all():
+                raise CorruptFileError(f"index {index.name!r} has rows that the table has not")
+            mine.append(Hits(addresses, hits.scores))
+    return [merged(mine, query.num_candidates, ascending=query.ascending) for mine in best]
+
+
+class _Addressing:
+    """Where the rows of a segment are now."""
+
+    def __init__(self, snapshot: Snapshot, segment: OpenSegment) -> None:
+        self._snapshot = snapshot
+        self._has_row_ids = segment.has_row_ids
+        self._map = usable_indices(snapshot).map
+
+    def addresses(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
+        """The address of each row, and True if there is such a row now."""
+        if not self._has_row_ids:
+            return self._map.moved(rows)
+        places = live_places(self._snapshot, rows)
+        ids = self._snapshot.manifest.fragments.counts.ids.astype(np.uint64)
+        exist = places >= 0
+        safe = np.where(exist, places, 0)
+        high = ids[safe >> OFFSET_BITS] << np.uint64(OFFSET_BITS)
+        return high | (safe & 0xFFFFFFFF).astype(np.uint64), exist
+
+
+def _allowed(
+    snapshot: Snapshot, segment: OpenSegment, addressing: _Addressing, rows: RowSet | None
+) -> AllowedRows:
+    """The rows of a segment that are alive, in a fragment that it covers, and among ``rows``."""
+    live = live_rows(snapshot, segment.fragments)
+    total = sum(snapshot.physical_rows(snapshot.fragment(id_)) for id_ in segment.fragments)
+    if rows is None:
+        allowed, share = live, 1.0
+    else:
+        allowed = rows.within(segment.fragments.__contains__)
+        count = sum(len(b) for b in allowed.bitmaps.values() if b is not None)
+        share = count / max(1, total)
+
+    def mask(numbers: RowNumbers) -> npt.NDArray[np.bool_]:
+        addresses, exist = addressing.addresses(numbers)
+        return exist & allowed.contains(addresses)
+
+    return AllowedRows(mask, share)
+
+
+def live_rows(snapshot: Snapshot, fragments: Iterable[int]) -> RowSet:
+    """The live rows of ``fragments``."""
+    from pyroaring import BitMap
+
+    bitmaps: dict[int, BitMap | None] = {}
+    for id_ in fragments:
+        fragment = snapshot.fragment(id_)
+        deleted = snapshot.deleted_offsets(fragment)
+        if deleted is None or not len(deleted):
+            bitmaps[id_] = None
+        else:
+            bitmaps[id_] = BitMap(range(snapshot.physical_rows(fragment))) - BitMap(deleted)
+    return RowSet(bitmaps)

@@ -1,0 +1,77 @@
+"""Rank rows by the values of their column, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.dataset.read import scan
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
+from lance_core.dataset.read.given_rows.take import take_addresses
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.index.ranking import Hits, best_of, merged
+
+if TYPE_CHECKING:
+    from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.index.ranking import RankedQuery
+
+WINDOW_ROWS = 1 << 17
+"""Maximum rows that are ranked at once: 64 MiB of 128 floats. Several windows are read at the same
+time, so that memory does not depend on the number of rows."""
+
+TAKEN_ROWS = 1 << 14
+"""Maximum rows whose values are read at once by their addresses."""
+
+
+def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: int) -> list[Hits]:
+    """The best ``count`` rows of ``plan`` for each query, by address, with exact scores.
+
+    ``plan`` says which rows there are; its projection is not used.
+    """
+    projection = select(plan.schema, [query.column], [ROW_ADDRESS])
+    plan = replace(plan, projection=projection, batch_size=WINDOW_ROWS, limit=None, offset=0)
+    best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
+    for batch in scan.scan_batches(snapshot, plan):
+        values, addresses = batch.columns
+        numbers = addresses.to_numpy()
+        for mine, hits in zip(best, query.best(_storage(values), count), strict=True):
+            mine.append(Hits(numbers[hits.rows], hits.scores))
+            if len(mine) > 1:
+                mine[:] = [merged(mine, count, ascending=query.ascending)]
+    none = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
+    return [mine[0] if mine else none for mine in best]
+
+
+def rank_again(
+    snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, hits: Sequence[Hits], count: int
+) -> list[Hits]:
+    """The best ``count`` of ``hits``, which are addresses, with exact scores."""
+    addresses = np.unique(np.concatenate([one.rows for one in hits]))
+    values = _values_at(snapshot, plan, query.column, addresses)
+    ranked = []
+    for number, one in enumerate(hits):
+        at = from_numpy(np.searchsorted(addresses, one.rows))
+        scores = query.scores(values.take(at), number)
+        ranked.append(best_of(one.rows, scores, count, ascending=query.ascending))
+    return ranked
+
+
+def _values_at(snapshot: Snapshot, plan: ScanPlan, column: str, addresses: np.ndarray) -> pa.Array:
+    projection = select(plan.schema, [column])
+    parts = [
+        take_addresses(snapshot, addresses[start : start + TAKEN_ROWS].astype(np.int64), projection)
+        for start in range(0, len(addresses), TAKEN_ROWS)
+    ]
+    chunks = [_storage(chunk) for part in parts for chunk in part.column(0).chunks]
+    if not chunks:
+        return pa.nulls(0, projection.fields[0].storage_type)
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _storage(values: pa.Array) -> pa.Array:
+    return values.storage if isinstance(values, pa.ExtensionArray) else values

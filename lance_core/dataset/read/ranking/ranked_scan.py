@@ -1,0 +1,186 @@
+"""`RankedScan`: the best rows for a query, with their scores, as a table.
+
+The filter decides which rows may be returned, indices of the column rank the rows that they cover,
+all others are ranked by their values, and the columns of the best rows are read last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.dataset.read import scan
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
+from lance_core.dataset.read.given_rows.take import take_addresses
+from lance_core.dataset.read.ranking.rank_indices import (
+    RankingIndex,
+    live_rows,
+    rank_index,
+    ranking_index,
+)
+from lance_core.dataset.read.ranking.rank_values import rank_again, rank_spans
+from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
+from lance_core.dataset.read.sources.row_source import SpanRows
+from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.errors import LanceError
+from lance_core.index.ranking import Hits, merged
+from lance_core.lazy_dataclass import dataclass
+from lance_core.table.indices.row_set import RowSet
+
+if TYPE_CHECKING:
+    from lance_core.dataset.read.fragments.span import Span
+    from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.snapshot.snapshot import Snapshot
+    from lance_core.index.ranking import RankedQuery
+
+QUERY_INDEX = "query_index"
+"""The column with the number of the query, from 0, in an answer to several queries."""
+
+FEW_ROWS = 4096
+"""Rows of a filter up to which their values are ranked: it takes less time than to search an index
+for them, and answers are exact."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedScan:
+    """A scan that returns the best rows for ``query``, best first.
+
+    ``plan`` has the rows that may be returned and the columns, without those that the search adds;
+    ``columns``: the name of each column of the result, in order, and the column of the plan, or of
+    the search, that it is. The limit and offset of the plan count ranked rows. ``filters_last``:
+    True ranks all rows and filters the best ones afterwards, so that fewer rows than exist may be
+    returned. ``skips_others``: rows that an index does not cover are not returned if an index is
+    used.
+    """
+
+    query: RankedQuery
+    plan: ScanPlan
+    columns: tuple[tuple[str, str], ...]
+    filters_last: bool = False
+    skips_others: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the result."""
+        stored = self.plan.projection.schema
+        own = {
+            self.query.score_name: pa.field(self.query.score_name, pa.float32()),
+            QUERY_INDEX: pa.field(QUERY_INDEX, pa.int32(), nullable=False),
+        }
+        fields = [
+            (own[source] if source in own else stored.field(source)).with_name(name)
+            for name, source in self.columns
+        ]
+        return pa.schema(fields, stored.metadata)
+
+    def table(self, snapshot: Snapshot, limit: int | None = None) -> pa.Table:
+        """The result; ``limit`` replaces that of the plan."""
+        limit = self.plan.limit if limit is None else limit
+        hits = self._hits(snapshot)
+        addresses = np.concatenate([one.rows for one in hits])
+        numbers = np.repeat(np.arange(len(hits), dtype=np.int32), [len(one.rows) for one in hits])
+        scores = np.concatenate([one.scores for one in hits])
+        if self.plan.offset or limit is not None:
+            stop = None if limit is None else self.plan.offset + limit
+            some = slice(self.plan.offset, stop)
+            addresses, numbers, scores = addresses[some], numbers[some], scores[some]
+        rows = take_addresses(snapshot, addresses.astype(np.int64), self.plan.projection)
+        own = {self.query.score_name: from_numpy(scores), QUERY_INDEX: from_numpy(numbers)}
+        columns = [own[name] if name in own else rows.column(name) for _, name in self.columns]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+    def batches(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+        """The result as batches."""
+        yield from self.table(snapshot).to_batches(max_chunksize=self.plan.batch_size)
+
+    def count(self, snapshot: Snapshot) -> int:
+        """The number of rows of the result."""
+        found = sum(len(hits.rows) for hits in self._hits(snapshot))
+        return len(range(found)[self.plan.offset :][: self.plan.limit])
+
+    def index(self, snapshot: Snapshot) -> RankingIndex | None:
+        """The index that is searched, if there is one."""
+        return ranking_index(snapshot, self.query)
+
+    def _hits(self, snapshot: Snapshot) -> list[Hits]:
+        """The best rows for each query, by address, with the scores of the result."""
+        query, plan = self.query, self.plan
+        searched = replace(plan, rows=SpanRows(plan.spans)) if self.filters_last else plan
+        index = self.index(snapshot)
+        hits = None
+        if index is not None:
+            try:
+                hits = self._indexed(snapshot, searched, index)
+            except (LanceError, OSError) as error:
+                warn_of_failure(snapshot, index.name, error)
+        if hits is None:
+            hits = rank_spans(snapshot, searched, query, query.k)
+        accepted = [query.accepts(one.scores) for one in hits]
+        hits = [
+            Hits(one.rows[mask][: query.k], one.scores[mask][: query.k])
+            for one, mask in zip(hits, accepted, strict=True)
+        ]
+        return self._filtered(snapshot, hits) if self.filters_last else hits
+
+    def _indexed(self, snapshot: Snapshot, plan: ScanPlan, index: RankingIndex) -> list[Hits]:
+        """The best rows by ``index``, and of the rows that it does not cover."""
+        query = self.query
+        covered: list[Span] = []
+        others: list[Span] = []
+        for span in plan.spans:
+            (covered if span.fragment.id in index.fragments else others).append(span)
+        is_whole = all(
+            span.start == 0 and span.stop == snapshot.physical_rows(span.fragment)
+            for span in covered
+        )
+        rows = None
+        if plan.is_selective or not is_whole or len(covered) < len(index.fragments):
+            rows = _matching(snapshot, plan.of_spans(covered), is_whole=is_whole)
+            if _size(rows) <= FEW_ROWS:
+                searched = plan.of_spans(covered) if self.skips_others else plan
+                return rank_spans(snapshot, searched, query, query.k)
+        hits = rank_index(snapshot, index, query, rows)
+        unindexed = []
+        if others and not self.skips_others:
+            unindexed = rank_spans(snapshot, plan.of_spans(others), query, query.k)
+        is_mixed = any(len(one.rows) for one in unindexed)
+        if query.refines or is_mixed:
+            hits = rank_again(snapshot, plan, query, hits, query.num_candidates)
+        if is_mixed:
+            count = query.num_candidates
+            pairs = zip(hits, unindexed, strict=True)
+            hits = [merged(pair, count, ascending=query.ascending) for pair in pairs]
+        return hits
+
+    def _filtered(self, snapshot: Snapshot, hits: Sequence[Hits]) -> list[Hits]:
+        """The hits that satisfy the filter."""
+        if self.plan.filter is None and self.plan.mask is None:
+            return list(hits)
+        rows = _matching(snapshot, self.plan, is_whole=False)
+        kept = [rows.contains(one.rows) for one in hits]
+        return [Hits(one.rows[m], one.scores[m]) for one, m in zip(hits, kept, strict=True)]
+
+
+def _matching(snapshot: Snapshot, plan: ScanPlan, *, is_whole: bool) -> RowSet:
+    """The addresses of the rows of ``plan``, whose spans may be whole fragments."""
+    if is_whole and not plan.is_selective:
+        return live_rows(snapshot, [span.fragment.id for span in plan.spans])
+    if plan.mask is not None:
+        addresses = replace(
+            plan, projection=select(plan.schema, [ROW_ADDRESS]), limit=None, offset=0
+        )
+        found = [batch.column(0).to_numpy() for batch in scan.scan_batches(snapshot, addresses)]
+    else:
+        found = [
+            np.asarray(offsets, np.uint64) | np.uint64(fragment.id << 32)
+            for fragment, offsets in scan.matching(snapshot, plan)
+        ]
+    return RowSet.of(np.concatenate([np.empty(0, np.uint64), *found]))
+
+
+def _size(rows: RowSet) -> int:
+    return sum(FEW_ROWS + 1 if bitmap is None else len(bitmap) for bitmap in rows.bitmaps.values())

@@ -1,0 +1,159 @@
+"""Ranked searches: the rows that answer a query best, such as the nearest vectors.
+
+A plugin provides a search by an argument of scans (`SearchSpec`, for example ``nearest``): it makes
+a `RankedQuery` from the value of the argument. The query ranks the values of a column by itself,
+and indices of the column that implement `RankedIndex` rank many rows without reading their values.
+
+The core does the rest. It masks deleted rows, rows that a filter excludes and rows that an index
+must not answer for *before* they are ranked, so that they never cost results; it ranks the rows
+that no index covers by their values, unites the answers, and reads the columns of the best rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.index.base import OpenIndex, RowNumbers, SearchResult, UnansweredQueryError
+from lance_core.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from lance_core.index.queries import IndexQuery
+
+Scores: TypeAlias = npt.NDArray[np.float32]
+
+
+class Hits(NamedTuple):
+    """Rows with their scores, best first; rows of equal scores ascend.
+
+    ``rows``: row numbers of an index, or positions in an array of values.
+    """
+
+    rows: npt.NDArray[Any]
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllowedRows:
+    """The rows that an index may return.
+
+    ``mask`` returns, for any row numbers of the index, True for those that are allowed; its cost
+    grows with their number. ``share``: about how many of the rows of the index are allowed, from 0
+    to 1. An index of which most rows are allowed ranks first and masks the best ones, and masks
+    first where few are.
+    """
+
+    mask: Callable[[RowNumbers], npt.NDArray[np.bool_]]
+    share: float = 1.0
+
+
+class RankedQuery(ABC):
+    """One or several queries that rank the rows of a column. Immutable and thread-safe."""
+
+    column: str
+    """The path of the column to search."""
+    k: int
+    """Rows to return for each query, at least 1."""
+    num_queries: int = 1
+    """Queries that are answered at once."""
+    is_batch: bool = False
+    """True adds a column ``query_index`` before the others, also for a single query."""
+    score_name: str
+    """The name of the column with the score, of type float32, such as ``_distance``."""
+    ascending: bool
+    """True if the lowest score is the best one, as for distances; False if the highest is."""
+    num_candidates: int
+    """Rows that an index returns for each query; more than `k` if they are ranked again."""
+    refines: bool = False
+    """True if rows that an index returns are ranked again by the values of the column."""
+    uses_indices: bool = True
+    """False if all rows are ranked by their values."""
+
+    @abstractmethod
+    def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
+        """The ``count`` best of ``values``, by position, for each query; exact scores.
+
+        ``values`` have the storage type of the column and may have any length. Nulls and values
+        without a score are left out, so that there may be fewer.
+        """
+
+    @abstractmethod
+    def scores(self, values: pa.Array, query: int) -> Scores:
+        """The exact score of each value for one of the queries; NaN for a value without one."""
+
+    def accepts(self, scores: Scores) -> npt.NDArray[np.bool_]:
+        """True for the scores that results may have; `Hits` may have others."""
+        return np.ones(len(scores), np.bool_)
+
+    def can_use(self, index: OpenIndex) -> bool:
+        """True if ``index``, an index of the column, ranks its rows as this query does."""
+        return isinstance(index, RankedIndex)
+
+    def step_text(self, index_name: str | None) -> str:
+        """What a plan says of the search of an index, or of all rows (None)."""
+        return f"k={self.k}" if index_name is None else f"name={index_name}, k={self.k}"
+
+    @property
+    def step_names(self) -> tuple[str, str]:
+        """The names of the steps of a plan: the search of an index, and of all rows."""
+        return "RankedIndexSearch", "RankedScan"
+
+
+class RankedIndex(OpenIndex):
+    """An opened index that ranks its rows."""
+
+    @abstractmethod
+    def top(self, query: RankedQuery, count: int, allowed: AllowedRows | None) -> Sequence[Hits]:
+        """The best ``count`` rows of the index for each query.
+
+        All rows are allowed if ``allowed`` is None. An index that looks at a part of its rows goes
+        on until it has ``count`` allowed rows or has looked at all, unless the query forbids it;
+        fewer rows than exist are returned in no other case. Scores may be approximate. Raises
+        `CorruptFileError` for damaged files.
+        """
+
+    def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
+        """Filters are not answered."""
+        raise UnansweredQueryError
+
+
+class RankedSearch(ABC):
+    """A search that scans have an argument for. It has no state."""
+
+    @abstractmethod
+    def query(self, value: Any, type_of: Callable[[str], pa.DataType]) -> RankedQuery:
+        """The query from the value of the argument.
+
+        ``type_of`` returns the storage type of the column at a path, and raises
+        `InvalidInputError` if there is none. Raises `InvalidInputError` for invalid values,
+        ``TypeError`` for unknown names in them.
+        """
+
+
+def merged(parts: Sequence[Hits], count: int, *, ascending: bool) -> Hits:
+    """The best ``count`` rows of ``parts``; ties by row number. NaN scores are left out."""
+    rows = np.concatenate([part.rows for part in parts]) if parts else np.empty(0, np.uint64)
+    scores = np.concatenate([part.scores for part in parts]) if parts else np.empty(0, np.float32)
+    return best_of(rows, scores, count, ascending=ascending)
+
+
+def best_of(
+    rows: npt.NDArray[Any], scores: npt.NDArray[Any], count: int, *, ascending: bool
+) -> Hits:
+    """The best ``count`` of ``rows`` with these scores; ties by row number, NaN left out."""
+    keys = scores if ascending else -scores
+    valid = ~np.isnan(keys)
+    if not valid.all():
+        rows, keys = rows[valid], keys[valid]
+    if len(keys) > count:
+        worst = np.partition(keys, count - 1)[count - 1]
+        near = np.flatnonzero(keys <= worst)
+        rows, keys = rows[near], keys[near]
+    order = np.lexsort((rows, keys))[:count]
+    keys = keys[order]
+    return Hits(rows[order], (keys if ascending else -keys).astype(np.float32, copy=False))

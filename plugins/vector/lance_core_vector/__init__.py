@@ -1,0 +1,1 @@
+"""Vector search: the rows whose vectors are nearest to a query."""

@@ -1,0 +1,146 @@
+"""`VectorQuery`: one or several query vectors, and how their neighbours are ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.hookspecs.indices import OpenIndex
+from lance_core.hookspecs.searches import Hits, RankedIndex, RankedQuery, best_of
+from lance_core_vector.shortlist import Shortlist
+from lance_core_vector.vectors import Vectors
+
+if TYPE_CHECKING:
+    from lance_core_vector.distances import Matrix, Metric
+    from lance_core_vector.options import NearestOptions
+
+BLOCK_BYTES = 4 << 20
+"""Bytes of vectors, and of their distances, that are compared at once: they stay in the cache."""
+
+
+class VectorQuery(RankedQuery):
+    """Query vectors against a column.
+
+    ``queries``: one a row. ``is_multivector``: True if the rows of the column have several vectors;
+    all ``queries`` are then one query, whose distance is the sum of the distance of each of its
+    vectors from the nearest one of a row.
+    """
+
+    score_name = "_distance"
+    ascending = True
+
+    def __init__(
+        self, options: NearestOptions, queries: Matrix, metric: Metric, *, is_multivector: bool
+    ) -> None:
+        self.options = options
+        self.queries = queries
+        self.metric = metric
+        self.is_multivector = is_multivector
+        self.column = options.column
+        self.k = options.k
+        self.num_queries = 1 if is_multivector else len(queries)
+        self.is_batch = options.is_batch and not is_multivector
+        self.num_candidates = options.k * (options.refine_factor or 1)
+        self.refines = options.refine_factor is not None
+        self.uses_indices = options.use_index
+
+    def accepts(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+        low, high = self.options.distance_range
+        found = np.ones(len(scores), np.bool_)
+        if low is not None:
+            found &= scores >= np.float32(low)
+        if high is not None:
+            found &= scores < np.float32(high)
+        return found
+
+    def can_use(self, index: OpenIndex) -> bool:
+        metric = getattr(index, "metric", None)
+        wanted = self.options.metric
+        return isinstance(index, RankedIndex) and (wanted is None or metric is self.metric)
+
+    def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
+        vectors = Vectors.of(values)
+        with np.errstate(all="ignore"):  # infinite and undefined distances are handled
+            candidates = self._candidates(vectors, len(values), count)
+        found = []
+        for number, rows in enumerate(candidates):
+            scores = self._exact(vectors, rows, number)
+            accepted = self.accepts(scores)
+            found.append(best_of(rows[accepted], scores[accepted], count, ascending=True))
+        return found
+
+    def scores(self, values: pa.Array, query: int) -> npt.NDArray[np.float32]:
+        return self._exact(Vectors.of(values), np.arange(len(values)), query)
+
+    def step_text(self, index_name: str | None) -> str:
+        if index_name is None:
+            return f"metric={self.metric.name}, k={self.k}"
+        return f"name={index_name}, k={self.num_candidates}, metric={self.metric.name}"
+
+    @property
+    def step_names(self) -> tuple[str, str]:
+        return "ANNSubIndex", "KNNVectorDistance"
+
+    def _candidates(
+        self, vectors: Vectors, num_rows: int, count: int
+    ) -> Sequence[npt.NDArray[np.int64]]:
+        """For each query, rows among which the ``count`` best ones are."""
+        low, _ = self.options.distance_range
+        if self.is_multivector:
+            distances = np.full((num_rows, 1), np.nan)
+            rows = vectors.rows
+            assert rows is not None
+            if len(rows):
+                firsts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+                every = self.metric.approximate(vectors.matrix, self._own(vectors))
+                nearest = np.minimum.reduceat(every, firsts)
+                distances[rows[firsts], 0] = nearest.sum(axis=1, dtype=np.float64)
+            return [np.flatnonzero(~np.isnan(distances[:, 0]))]
+        if not np.isfinite(self.queries).all():
+            every = np.arange(num_rows) if vectors.rows is None else vectors.rows
+            return [every] * self.num_queries
+        shortlist = Shortlist(self.num_queries, count if low is None else num_rows)
+        matrix, queries = vectors.matrix, self._own(vectors)
+        width = matrix.shape[1] * matrix.itemsize + 4 * len(queries)
+        step = max(256, BLOCK_BYTES // max(1, width))
+        for start in range(0, len(matrix), step):
+            block = matrix[start : start + step]
+            shortlist.add(
+                self.metric.approximate(block, queries), self.metric.error(block, queries), start
+            )
+        found = shortlist.rows()
+        return found if vectors.rows is None else [vectors.rows[one] for one in found]
+
+    def _own(self, vectors: Vectors) -> Matrix:
+        return self.queries.astype(vectors.matrix.dtype, copy=False)
+
+    def _exact(
+        self, vectors: Vectors, rows: npt.NDArray[np.int64], number: int
+    ) -> npt.NDArray[np.float32]:
+        """The exact distances of ``rows`` from query ``number``."""
+        with np.errstate(all="ignore"):
+            return self._distances(vectors, rows, number)
+
+    def _distances(
+        self, vectors: Vectors, rows: npt.NDArray[np.int64], number: int
+    ) -> npt.NDArray[np.float32]:
+        if vectors.rows is None:
+            return self.metric.exact(vectors.matrix[rows], self._own(vectors)[number])
+        scores = np.full(len(rows), np.nan, np.float32)
+        firsts = np.searchsorted(vectors.rows, rows)
+        stops = np.searchsorted(vectors.rows, rows, side="right")
+        if not self.is_multivector:
+            there = stops > firsts
+            some = vectors.matrix[firsts[there]]
+            scores[there] = self.metric.exact(some, self._own(vectors)[number])
+            return scores
+        for at, (first, stop) in enumerate(zip(firsts.tolist(), stops.tolist(), strict=True)):
+            some = vectors.matrix[first:stop]
+            if len(some):
+                each = [self.metric.exact(some, query).min() for query in self._own(vectors)]
+                scores[at] = np.sum(each, dtype=np.float64)
+        return scores

@@ -1,0 +1,62 @@
+"""`VectorSearch`: the search that the argument ``nearest`` of a scan asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.hookspecs.searches import RankedQuery, RankedSearch
+from lance_core_vector.distances import METRICS, Metric
+from lance_core_vector.options import NearestOptions
+from lance_core_vector.query import VectorQuery
+from lance_core_vector.vectors import vector_type
+
+_NUMPY = {pa.float16(): np.float16, pa.float32(): np.float32, pa.float64(): np.float64}
+
+
+class VectorSearch(RankedSearch):
+    """Makes a `VectorQuery` of a dictionary with the keys of pylance."""
+
+    def query(self, value: Any, type_of: Callable[[str], pa.DataType]) -> RankedQuery:
+        options = NearestOptions.of(value)
+        kind = type_of(options.column)
+        vector = vector_type(kind)
+        if vector is None:
+            raise InvalidTypeError(f"Query column {options.column} must be a vector. Got {kind}.")
+        item, is_multivector = vector
+        metric = _metric(options, item.value_type)
+        queries = options.queries
+        if queries.shape[1] != item.list_size:
+            raise InvalidInputError(
+                f"Query vector size {queries.shape[1]} does not match index column size "
+                f"{item.list_size}"
+            )
+        if metric.of_bits:
+            if not np.isin(queries, np.arange(256)).all():
+                raise InvalidInputError("a query of bytes has numbers from 0 to 255")
+            queries = queries.astype(np.uint8)
+        else:
+            # As the vectors of the column are stored.
+            queries = queries.astype(_NUMPY[item.value_type]).astype(np.float64)
+        return VectorQuery(options, queries, metric, is_multivector=is_multivector)
+
+
+def _metric(options: NearestOptions, item: pa.DataType) -> Metric:
+    """The metric of a query against vectors of ``item``; raises `InvalidInputError`."""
+    if item != pa.uint8() and item not in _NUMPY:
+        raise InvalidInputError(
+            f"column {options.column!r} has vectors of {item}: float16, float32, float64 or uint8 "
+            "are searched"
+        )
+    is_bits = item == pa.uint8()
+    metric = options.metric or METRICS["hamming" if is_bits else "l2"]
+    if metric.of_bits != is_bits:
+        raise InvalidInputError(
+            f"Distance type {metric.name} does not support vectors of {item} (column "
+            f"{options.column!r})"
+        )
+    return metric

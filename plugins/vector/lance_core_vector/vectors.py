@@ -1,0 +1,54 @@
+"""Columns of vectors as matrices.
+
+A column has one vector a row (a fixed-size list) or several (a list of them, "multivector").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """The vectors of an array.
+
+    ``matrix``: all of them, one a row, in float32, float64 or uint8. ``rows``: the position in the
+    array of each, ascending; None if vector i is that of row i.
+    """
+
+    matrix: npt.NDArray[Any]
+    rows: npt.NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, values: pa.Array) -> Vectors:
+        """The vectors of ``values``, which have a type that `vector_type` knows; no nulls."""
+        rows = None
+        if not pa.types.is_fixed_size_list(values.type):
+            rows = pa.compute.list_parent_indices(values).to_numpy().astype(np.int64)
+            values = values.flatten()
+        if values.null_count:
+            present = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
+            values = values.take(pa.array(present))
+            rows = present if rows is None else rows[present]
+        width = values.type.list_size
+        flat = values.flatten()
+        if pa.types.is_float16(flat.type):
+            matrix = flat.to_numpy(zero_copy_only=False).astype(np.float32)
+        else:
+            matrix = flat.to_numpy(zero_copy_only=False)
+        return cls(matrix.reshape(-1, width), rows)
+
+
+def vector_type(kind: pa.DataType) -> tuple[pa.DataType, bool] | None:
+    """The type of one vector of a column of type ``kind``, and True for several a row.
+
+    None if the column has no vectors.
+    """
+    is_multi = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    vector = kind.value_type if is_multi else kind
+    return (vector, is_multi) if pa.types.is_fixed_size_list(vector) else None
