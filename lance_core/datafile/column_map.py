@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lance_core.encodings.page import Column
-from lance_core.encodings.v2_0.byte_lists import is_byte_lists
+from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Field, Schema
 

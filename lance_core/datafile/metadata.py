@@ -17,7 +17,7 @@ from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, TABLE_ENTRY, Fo
 from lance_core.datafile.tail import Tail
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.page import Column
-from lance_core.encodings.v2_0.byte_lists import is_byte_lists
+from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema

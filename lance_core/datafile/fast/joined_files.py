@@ -26,8 +26,7 @@ from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.page import Column
 from lance_core.encodings.page_arrays import PageArrays
 from lance_core.encodings.version import FileVersion
-from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.fast_paths import FastPaths
+from lance_core.errors import CorruptFileError
 from lance_core.store.ranges import view_ranges
 
 if TYPE_CHECKING:
@@ -75,10 +74,7 @@ class JoinedFiles:
 
         Raises `CorruptFileError` if a file is invalid, or if files differ in their version or the
         number of columns; reading the files one by one then tells which of them is invalid.
-        Raises `UnsupportedFeatureError` in the plain mode.
         """
-        if FastPaths.is_plain:
-            raise UnsupportedFeatureError("in the plain mode, files are read one by one")
         self._paths = [part.path for part in parts]
         self._ranges = JoinedRanges(np.array([part.size for part in parts], np.int64))
         self.num_rows = sum(part.num_rows for part in parts)

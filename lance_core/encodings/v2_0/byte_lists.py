@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
-from lance_core.encodings.arrow.strings import check_utf8, is_text, is_variable, offset_dtype
+from lance_core.encodings.arrow.strings import check_utf8, is_text, offset_dtype
 from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
 from lance_core.encodings.v2_0.list import ListPlan
 from lance_core.errors import CorruptFileError
@@ -23,14 +22,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.page import Column
-
-
-def is_byte_lists(type_: pa.DataType, column: Column) -> bool:
-    """True if ``column`` and the one after it store values of ``type_`` as lists of bytes."""
-    if not is_variable(type_) or not column.pages:
-        return False
-    encoding = column.pages[0].encoding
-    return isinstance(encoding, ArrayEncoding) and encoding.HasField("list")
 
 
 class ByteListPlan(FieldPlan):

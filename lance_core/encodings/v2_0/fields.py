@@ -12,8 +12,9 @@ import pyarrow as pa
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
 from lance_core.encodings.arrow.ordered_rows import OrderedRows, reorder
 from lance_core.encodings.decoding import RowIndices, packed_rows
+from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.v2_0.blob import BlobPlan
-from lance_core.encodings.v2_0.byte_lists import ByteListPlan, is_byte_lists
+from lance_core.encodings.v2_0.byte_lists import ByteListPlan
 from lance_core.encodings.v2_0.column import ColumnPlan, FieldPlan
 from lance_core.encodings.v2_0.list import ListPlan
 from lance_core.encodings.v2_0.struct import StructPlan

@@ -38,7 +38,7 @@ FACTS = VersionFacts(
 )
 SPEC = FileVersionSpec(
     version=FACTS,
-    decode_field=f"{PAGES}.read.fields:decode_field",
+    decode_field=f"{PAGES}.fields:decode_field",
     field_encoder=f"{PAGES}.write.field_encoder:field_encoder",
 )
 

@@ -16,6 +16,7 @@ from lance_core.dataset.read.fragments.blob_sizes import described_blobs
 from lance_core.dataset.read.fragments.span import FragmentRun, Span
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.windows.window_sizing import WindowSizer
+from lance_core.fast_paths import FastPaths
 from lance_core.file_version import facts_of_pair
 from lance_core.table.storage_version import facts_of
 
@@ -72,6 +73,8 @@ def _join(snapshot: Snapshot, fields: Sequence[Field]) -> bool:
     of a remote store are read concurrently, so that joining them gains little. Version 2 blobs may
     be in files of their own.
     """
+    if FastPaths.is_plain:
+        return False
     parts = (part.storage_type for field in fields for part in field.walk())
     if any(map(pa.types.is_dictionary, parts)):
         return False

@@ -1,4 +1,4 @@
-"""Decode and encode many small blocks with one encoding at once: dictionaries of pages."""
+"""Decode many small blocks with one encoding at once: the dictionaries of the pages of a column."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Variable
-from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, edges_of, spans_index
+from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, spans_index
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.compression.general import decompress
 from lance_core.encodings.v2_1.codecs.base import Block, decode
-from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.general import scheme_of
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
 from lance_core.encodings.v2_1.codecs.variable import offset_bits
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Int64Array
-    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.codecs.values import Values
 
 
@@ -93,30 +91,3 @@ def _joined_variable(
     np.cumsum(inner, out=ends[1:])
     is_short = width == 4 and ends[-1] <= MAX_OFFSET
     return VariableWidth(ends.astype(np.int32) if is_short else ends, text)
-
-
-def variable_blocks(
-    data: pa.Buffer, offsets: Int64Array, edges: Int64Array, width: int, kernels: Kernels
-) -> tuple[CompressiveEncoding, pa.Buffer, Int64Array]:
-    """Encode many blocks, with offsets of ``width`` bytes, as `VariableCodec` encodes each.
-
-    Value i is ``data[offsets[i]:offsets[i + 1]]``; block b has the values ``edges[b]`` to
-    ``edges[b + 1]``. Returns what encodes them, their bytes, and the edges of the blocks in these.
-    """
-    counts, sizes = np.diff(edges), np.diff(offsets[edges])
-    heads = (counts + 3) * width
-    words = np.empty(int(heads.sum()) // width, f"<u{width}")
-    firsts = (np.cumsum(heads) - heads) // width
-    words[firsts], words[firsts + 1] = 8 * width, heads
-    is_offset = np.ones(len(words), np.bool_)
-    is_offset[firsts] = is_offset[firsts + 1] = False
-    # Two blocks that follow each other share an offset.
-    block = np.repeat(np.arange(len(counts)), counts + 1)
-    words[is_offset] = offsets[np.arange(len(block)) - block] - offsets[edges[:-1]][block]
-    stops = np.stack([np.cumsum(heads), np.cumsum(sizes)], axis=1)
-    starts = stops - np.stack([heads, sizes], axis=1)
-    owners = np.tile(np.arange(2), len(counts))
-    buffers = [pa.py_buffer(words), data]
-    joined = kernels.join_slices(buffers, owners, starts.reshape(-1), stops.reshape(-1))
-    encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(8 * width)))
-    return encoding, pa.py_buffer(joined), edges_of(heads + sizes)

@@ -19,6 +19,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     InlineBitpacking,
     MiniBlockLayout,
     PageLayout,
+    Variable,
 )
 from lance_core.encodings.arrow.coalesced_take import edges_of
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
@@ -28,7 +29,6 @@ from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks, packed_ro
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
-from lance_core.encodings.v2_1.fast.dictionary_blocks import variable_blocks
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, LevelArray, ravel
 from lance_core.encodings.v2_1.pages.encoded_page import layers_of
 from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
@@ -52,6 +52,7 @@ from lance_core.encodings.version import FileVersion
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.decoding import Int64Array
+    from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.fast.column_selection import ColumnItems, ColumnValues
     from lance_core.store.base import BytesLike
 
@@ -253,7 +254,7 @@ def stored_dictionaries(items: ColumnItems, context: EncodeContext) -> list[Stor
 
 def _text_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
     """A block of values of variable width for each column."""
-    encoding, data, edges = variable_blocks(
+    encoding, data, edges = _variable_blocks(
         items.data, items.offsets, items.edges, items.offset_bytes, context.kernels
     )
     return compress_dictionaries(encoding, _slices(data, edges), context)
@@ -289,3 +290,30 @@ def _number_blocks(items: ColumnItems, context: EncodeContext) -> list[_Block]:
     data = compress_dictionaries(flat_encoding(bits), [parts[place] for place in flat], context)
     blocks |= zip(flat, data, strict=True)
     return [blocks[place] for place in range(len(counts))]
+
+
+def _variable_blocks(
+    data: pa.Buffer, offsets: Int64Array, edges: Int64Array, width: int, kernels: Kernels
+) -> tuple[CompressiveEncoding, pa.Buffer, Int64Array]:
+    """Encode many blocks, with offsets of ``width`` bytes, as `VariableCodec` encodes each.
+
+    Value i is ``data[offsets[i]:offsets[i + 1]]``; block b has the values ``edges[b]`` to
+    ``edges[b + 1]``. Returns what encodes them, their bytes, and the edges of the blocks in these.
+    """
+    counts, sizes = np.diff(edges), np.diff(offsets[edges])
+    heads = (counts + 3) * width
+    words = np.empty(int(heads.sum()) // width, f"<u{width}")
+    firsts = (np.cumsum(heads) - heads) // width
+    words[firsts], words[firsts + 1] = 8 * width, heads
+    is_offset = np.ones(len(words), np.bool_)
+    is_offset[firsts] = is_offset[firsts + 1] = False
+    # Two blocks that follow each other share an offset.
+    block = np.repeat(np.arange(len(counts)), counts + 1)
+    words[is_offset] = offsets[np.arange(len(block)) - block] - offsets[edges[:-1]][block]
+    stops = np.stack([np.cumsum(heads), np.cumsum(sizes)], axis=1)
+    starts = stops - np.stack([heads, sizes], axis=1)
+    owners = np.tile(np.arange(2), len(counts))
+    buffers = [pa.py_buffer(words), data]
+    joined = kernels.join_slices(buffers, owners, starts.reshape(-1), stops.reshape(-1))
+    encoding = CompressiveEncoding(variable=Variable(offsets=flat_encoding(8 * width)))
+    return encoding, pa.py_buffer(joined), edges_of(heads + sizes)

@@ -101,6 +101,7 @@ def test_batches_end_with_their_fragment(dataset: lance.LanceDataset) -> None:
     assert [batch.num_rows for batch in found] == [4, *[1] * 19]
 
 
+@pytest.mark.fast_path
 def test_all_fragments_are_read_by_one_call(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ def test_all_fragments_are_read_by_one_call(
     assert counts == [ROWS]
 
 
+@pytest.mark.fast_path
 def test_a_stream_begins_with_few_fragments(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +119,7 @@ def test_a_stream_begins_with_few_fragments(
     assert counts[0] == 160
 
 
+@pytest.mark.fast_path
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_first_scan_reads_each_small_file_once(tmp_path: Path, version: str) -> None:
     table = rows().select(["i", "n"])
@@ -157,6 +160,7 @@ def test_an_error_names_the_file_that_has_it(tmp_path: Path) -> None:
         lance.dataset(tmp_path / "table").to_table()
 
 
+@pytest.mark.fast_path
 def test_few_fragments_of_a_run_are_read_alone(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +189,7 @@ def test_dictionaries_of_strings_are_joined(tmp_path: Path, version: str) -> Non
     assert found == one_by_one(dataset, filter="w = 'word 5' OR i % 100 = 3")
 
 
+@pytest.mark.fast_path
 def test_takes_return_the_rows_in_their_order(
     dataset: lance.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

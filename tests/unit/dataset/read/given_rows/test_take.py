@@ -199,6 +199,7 @@ def test_few_rows_of_mapped_files_are_read_by_the_calling_thread(
     assert threads == [threading.get_ident()] * 3
 
 
+@pytest.mark.fast_path
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 def test_more_bytes_than_an_array_holds_are_taken_in_chunks(
     version: str, uri: str, monkeypatch: pytest.MonkeyPatch

@@ -107,6 +107,7 @@ def test_equal_rows_stay_in_the_order_of_the_table(sample: Sample) -> None:
     assert found["i"].to_pylist() == [1, 2, 4]
 
 
+@pytest.mark.fast_path
 def test_a_limit_reads_other_columns_of_the_first_rows_only(
     uri: str, some_rows: Callable[..., pa.Table]
 ) -> None:
