@@ -41,7 +41,7 @@ table = pa.table({"x": range(1000), "s": ["text"] * 1000})
 lance.write_dataset(table, "trial.lance")
 dataset = lance.write_dataset(table, "trial.lance", mode="append")
 dataset.create_scalar_index("x", "BTREE")
-assert dataset.count_rows("x >= 990 AND s = 'text'") == 20
+assert dataset.count_rows("x >= 990 AND upper(s) = 'TEXT'") == 20
 (answer,) = dataset.sql("SELECT max(x) AS x FROM dataset").build().to_batch_records()
 assert answer.to_pydict() == {"x": [999]}
 assert not get_manager().failures, get_manager().failures

@@ -256,15 +256,17 @@ class PluginManager:
         source = self._source_of(spec)
         return "no plugin" if source is None else f"plugin {source}"
 
-    def is_of_this_project(self, spec: IndexTypeSpec) -> bool:
+    def is_of_this_project(self, spec: IndexTypeSpec | SqlFunctionSpec) -> bool:
         """True if a distribution of this project provides ``spec``."""
         source = self._source_of(spec)
         return source is not None and is_of_this_project(source)
 
     def _source_of(self, spec: Descriptor) -> PluginSource | None:
         every = self._all()
-        tables = (every.schemes, every.handlers, every.index_types, every.sql_functions)
-        for offers in tables:
+        if isinstance(spec, SqlFunctionSpec):  # asked at each call, so without a search
+            named = every.sql_functions.get(spec.name, ())
+            return next((source for source, offered in named if offered is spec), None)
+        for offers in (every.schemes, every.handlers, every.index_types):
             for offer in offers.values():
                 for source, offered in offer:
                     if offered is spec:

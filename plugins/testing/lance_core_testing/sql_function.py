@@ -21,7 +21,7 @@ import pytest
 
 from lance_core.dataset.expressions.sql.functions import call_planned
 from lance_core.dataset.expressions.sql.nodes import size_limit
-from lance_core.errors import InvalidInputError, LanceError, ResultTooLargeError
+from lance_core.errors import InvalidInputError, LanceError, PluginError, ResultTooLargeError
 from lance_core.hookspecs.functions import SqlFunctionSpec
 from lance_core.plugins.descriptors import check_descriptor
 from lance_core.plugins.factories import problem_of
@@ -46,6 +46,8 @@ TYPES = (
     pa.dictionary(pa.int32(), pa.string()),
 )
 """Types of arguments that a function takes or refuses."""
+
+REFUSAL = "types that a function does not take are an error of lance_core.errors"
 
 MANY_ROWS = 4096
 MAX_ADDED_PER_ROW = 256
@@ -134,6 +136,8 @@ class SqlFunctionTests:
                 nodes[position] = null(pa.null())
                 try:
                     node = call_planned(self.spec, self.spec.name, nodes)
+                except PluginError:
+                    raise
                 except LanceError:
                     continue
                 got = _array(evaluate(node, _table(arguments)))
@@ -191,13 +195,13 @@ class SqlFunctionTests:
                     try:
                         node = self._node(some)
                         got = evaluate(node, _table(some))
+                    except PluginError as error:
+                        raise AssertionError(f"{name}: {error}; {REFUSAL}") from error
                     except LanceError:
                         continue
                     except Exception as error:
-                        raise AssertionError(
-                            f"{name}: {type(error).__name__}: {error}; types that a function does "
-                            "not take are an error of lance_core.errors"
-                        ) from error
+                        what_raised = f"{type(error).__name__}: {error}"
+                        raise AssertionError(f"{name}: {what_raised}; {REFUSAL}") from error
                     assert got.type == node.type, f"{name}: {got.type}, planned as {node.type}"
 
     def test_threads_evaluate_at_the_same_time(self) -> None:

@@ -56,6 +56,13 @@ assert "@id_idx(BTree)" in table.scanner(filter="id = 3").explain_plan()
 """
 """What is asserted after a program of the indices."""
 
+FUNCTIONS = """
+import lance_core as lance
+table = lance.dataset("t.lance")
+assert table.count_rows("upper(text) = 'ROW 11' AND length(kind) = 6") == 1
+"""
+"""What is asserted after a program of the functions."""
+
 REMOTE = """
 import importlib, pkgutil, lance_core_remote
 names = [module.name for module in pkgutil.iter_modules(lance_core_remote.__path__)]
@@ -123,6 +130,7 @@ def use(name: str, made: Environment) -> str:
         python = [made.folder / "bin" / "python", "-I"]
         told = run(*python, program, uri.format(made.folder), json.dumps(options), cwd=made.folder)
     every = {"kernels": KERNELS, "fsspec": FSSPEC, "indices": INDICES, "remote": REMOTE}
+    every["functions"] = FUNCTIONS
     checks = {**every, "legacy": LEGACY}.get(name)
     return told + (made.python(checks) if checks else "")
 

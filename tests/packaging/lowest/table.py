@@ -45,7 +45,7 @@ def main(uri: str, options: dict[str, Any]) -> None:
             table.create_scalar_index(column, kind)
     assert table.count_rows("id IN (3, 1500) AND text LIKE 'row%'") == 2
     assert table.count_rows("kind = 'kind 3'") == 286
-    table.update({"text": "concat(text, '!')"}, where="id < 10")
+    table.update({"text": "text || '!'"}, where="id < 10")
     merged = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
     merged.execute(rows(1990, 2010))
     table = lance.dataset(uri, storage_options=options)
