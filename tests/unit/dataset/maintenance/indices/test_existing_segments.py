@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,6 +65,39 @@ def test_a_fragment_with_new_values_is_left_out(uri: str) -> None:
     dataset = lance.LanceDataset.commit(dataset, operation, dataset.version)
     dataset.commit_existing_index_segments("i", "x", made)
     assert sorted(coverage(dataset, "i")) == [[], [0], [2], [3]]
+
+
+def test_a_fragment_that_has_only_lost_rows_since_stays_covered(uri: str) -> None:
+    dataset = new_table(uri)
+    dataset.delete("x = 3")
+    (segment,) = segments(dataset)[:1]
+    dataset.delete("x = 4")
+    dataset.commit_existing_index_segments("i", "x", [segment])
+    assert coverage(dataset, "i") == [[0]]
+    assert found(dataset, "i", [3, 5]) == stored(dataset, [5])
+
+
+def test_statistics_say_when_the_newest_segment_was_built(uri: str) -> None:
+    dataset = new_table(uri)
+    made = segments(dataset)
+    times = [datetime(2026, 1, day, tzinfo=UTC) for day in (3, 9, 5)]
+    dated = [replace(one, created_at=time) for one, time in zip(made, times, strict=False)]
+    dataset.commit_existing_index_segments("i", "x", [*dated, replace(made[3], created_at=None)])
+    statistics = dataset.stats.index_stats("i")
+    assert statistics["updated_at_timestamp_ms"] == times[1].timestamp() * 1000
+
+
+def test_a_segment_that_names_no_fragments_or_version_covers_none(uri: str) -> None:
+    dataset = new_table(uri)
+    made = segments(dataset)
+    bare = [replace(one, fragment_ids=None, index_version=None) for one in made[:2]]
+    dataset.commit_existing_index_segments("i", "x", [made[3]])
+    dataset.commit_existing_index_segments("i", "x", bare[:1])
+    dataset.commit_existing_index_segments("i", "x", bare[1:])
+    assert coverage(dataset, "i") == [[3], []]
+    (index,) = dataset.describe_indices()
+    assert index.segments[1].index_version == 0
+    assert dataset.count_rows("x < 20") == 18
 
 
 def test_segments_that_do_not_fit_are_refused(uri: str) -> None:
