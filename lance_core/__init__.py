@@ -105,7 +105,7 @@ if not TYPE_CHECKING:  # for type checkers, every name would exist
 
     def __getattr__(name: str) -> object:
         """Import a public name on first access, so that `import lance_core` stays fast."""
-        from lance_core.on_demand import Part, import_module, load
+        from lance_core.imports.on_demand import Part, import_module, load
 
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

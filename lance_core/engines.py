@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset import IndexConfig, LanceDataset

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lance_core.builtin import lance_sql_functions
 from lance_core.hookspecs import SqlFunctionSpec
+from lance_core.plugins.builtin import lance_sql_functions
 from lance_core_functions.plugin import FUNCTIONS as OF_PLUGIN
 from scripts import sql_constructs, sql_differences
 

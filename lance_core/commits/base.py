@@ -25,12 +25,12 @@ from typing import ClassVar, TypeAlias
 
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore
+from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.config import Secret
 from lance_core.store.uri import StoreUrl
-from lance_core.suggestions import hint
 from lance_core.table.paths import NamingScheme, manifest_path
 
 

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from lance_core.commits.base import Candidate, CommitHandler, ManifestLocation
+from lance_core.error_texts.plugin_calls import class_of, failed_call, type_of
 from lance_core.errors import (
     LanceError,
     ObjectNotFoundError,
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.plugin_calls import class_of, failed_call, type_of
 from lance_core.store.base import ObjectStore
 from lance_core.table.paths import DETACHED, NamingScheme, manifest_path
 

@@ -23,7 +23,7 @@ from lance_core.encodings.dispatch import parse_column_encoding, parse_page_enco
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 from lance_core.store.base import ByteRange, BytesLike
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from lance_core.errors import (
     ResultTooLargeError,
     UnsupportedFeatureError,
 )
-from lance_core.on_demand import Part, load
+from lance_core.imports.on_demand import Part, load
 from lance_core.schema import Field, Schema
 from lance_core.store.base import ByteRange, ObjectStore
 from lance_core.store.ranges import view_ranges

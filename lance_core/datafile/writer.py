@@ -28,7 +28,7 @@ from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.on_demand import Part, load
+from lance_core.imports.on_demand import Part, load
 from lance_core.schema import Schema, described_in_file, has_blobs, has_blobs_v2
 from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
 

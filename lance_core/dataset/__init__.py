@@ -121,7 +121,7 @@ def __getattr__(name: str) -> object:
     """Import a public name on first access, so that `import lance_core` stays fast."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lance_core.on_demand import import_module
+    from lance_core.imports.on_demand import import_module
 
     homes = import_module("lance_core.dataset.exports").HOMES
     return getattr(import_module(homes[name]), name)

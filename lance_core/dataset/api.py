@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lance_core.on_demand import Part, load
+from lance_core.imports.on_demand import Part, load
 
 if TYPE_CHECKING:
     # Importing the rest of the library takes longer than importing pyarrow: `import lance_core`

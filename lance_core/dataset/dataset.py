@@ -19,7 +19,7 @@ from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.session import Session
 from lance_core.dataset.statistics import LanceStats
 from lance_core.errors import printable
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 from lance_core.schema import LanceSchema
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets

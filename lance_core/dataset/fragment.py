@@ -25,7 +25,7 @@ from lance_core.dataset.write.fragment_writer import NO_LIMIT
 from lance_core.dataset.write.input import ReaderLike
 from lance_core.dataset.write.write import write_fragments
 from lance_core.errors import InvalidInputError, SchemaMismatchError
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 from lance_core.schema import Field, is_blob_v2
 from lance_core.schema.lance_schema import LanceSchema
 from lance_core.store.secret import hide_secrets_in

@@ -29,9 +29,9 @@ from lance_core.dataset.values.auto_cleanup_options import (
 from lance_core.dataset.values.progress import FragmentWriteProgress
 from lance_core.dataset.write import config
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import warn_caller
-from lance_core.on_demand import lazy_module
-from lance_core.suggestions import unknown_argument
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import optimize as optimizing_indices

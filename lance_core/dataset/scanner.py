@@ -26,7 +26,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError, printable
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from lance_core.dataset.read.columns.ordering import ColumnOrdering
 from lance_core.dataset.read.scan_options import BUILDER_NAMES, KNOWN, not_negative, options_of
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.short_tracebacks import short_tracebacks
+from lance_core.error_texts.suggestions import did_you_mean, shortened
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
-from lance_core.suggestions import did_you_mean, shortened
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lance_core.dataset.short_tracebacks import short_tracebacks
+from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import statistics as indices

@@ -17,7 +17,7 @@ All hooks are providers: they take no arguments and return descriptors. They are
 first look-up in a process. Descriptors are immutable and cheap to create: the entry module imports
 no SDK. The ``factory`` of a descriptor, a callable or text of the form ``"module:attribute"``,
 imports the SDK when the factory is called. The built-in stores, handlers, encodings and
-kernels use the same hooks (`lance_core.builtin`).
+kernels use the same hooks (`lance_core.plugins.builtin`).
 
 A plugin is ignored as a whole if it raises an error, returns anything but descriptors, or has a
 hook that does not exist; the error of a failed look-up lists ignored plugins. If two plugins

@@ -4,6 +4,14 @@ Factories get options as texts or as a `Secret`. No error, log line or represent
 the text of a secret.
 """
 
+from lance_core.error_texts.suggestions import (
+    ALMOST_EQUAL,
+    did_you_mean,
+    hint,
+    nearest,
+    shortened,
+    unknown_argument,
+)
 from lance_core.store.secret import (
     Secret,
     carrying_secrets,
@@ -22,14 +30,6 @@ from lance_core.store.secret_detection import (
     sounds_secret,
     texts_in,
     without_queries,
-)
-from lance_core.suggestions import (
-    ALMOST_EQUAL,
-    did_you_mean,
-    hint,
-    nearest,
-    shortened,
-    unknown_argument,
 )
 
 __all__ = [

@@ -3,7 +3,7 @@
 The tools that index types are written with have moved to `lance_core.index`.
 """
 
-from lance_core.forwarding import forward
+from lance_core.imports.forwarding import forward
 
 __path__: list[str] = []
 _TOOLS = ("external_sort", "runs", "sort_order", "split_block_filter", "xxhash64")

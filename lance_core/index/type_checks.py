@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lance_core.error_texts.plugin_calls import CheckedCalls
 from lance_core.errors import CorruptFileError, LanceError, PluginError
 from lance_core.index.base import (
     IndexPart,
@@ -22,7 +23,6 @@ from lance_core.index.base import (
     SearchResult,
     UnansweredQueryError,
 )
-from lance_core.plugin_calls import CheckedCalls
 from lance_core.table.indices.row_set import RowSet
 
 if TYPE_CHECKING:

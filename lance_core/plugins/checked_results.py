@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lance_core.encodings.kernels import KernelSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.plugins.loading import Contribution, PluginSource
 

@@ -11,14 +11,14 @@ from lance_core.encodings.kernels import ALL_LOOPS, KernelSpec
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingFamily, EncodingSpec
 from lance_core.encodings.version import FileVersionSpec
+from lance_core.error_texts.plugin_calls import type_of
+from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.file_version import FileVersion, StorableTypes, VersionFacts
 from lance_core.function_spec import PARAMETER_TYPES, SqlFunctionSpec, malformed_parameter
 from lance_core.index.spec import IndexTypeSpec, SearchSpec
-from lance_core.plugin_calls import type_of
 from lance_core.store.base import StoreCapabilities
 from lance_core.store.spec import ObjectStoreSpec
-from lance_core.suggestions import hint
 from lance_core.table.indices.index_metadata import details_key
 
 _Kind = tuple[str, Callable[[Any], bool]]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
 from lance_core.function_spec import SqlFunctionSpec
+from lance_core.imports.on_demand import lazy_module
 from lance_core.index.spec import IndexTypeSpec, SearchSpec
-from lance_core.on_demand import lazy_module
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret, without_frames, wrap_secrets
 from lance_core.store.secret_detection import redacted

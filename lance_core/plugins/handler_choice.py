@@ -22,8 +22,8 @@ from lance_core.commits.base import (
 from lance_core.commits.checked_handler import checked
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.handlers.directory import ReadOnlyCommitHandler
+from lance_core.error_texts.plugin_calls import wrong_result
 from lance_core.errors import InvalidInputError, PluginLoadError, StoreError, warn_caller
-from lance_core.plugin_calls import wrong_result
 from lance_core.plugins.capability_evidence import (
     apply_user_overrides,
     confirm,

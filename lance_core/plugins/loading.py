@@ -11,15 +11,15 @@ from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.encodings.kernels import KernelSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core.encodings.version import FileVersionSpec
+from lance_core.error_texts.plugin_calls import type_of
+from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.index.spec import IndexTypeSpec, SearchSpec
 from lance_core.lazy_dataclass import dataclass
-from lance_core.plugin_calls import type_of
 from lance_core.plugins.descriptors import check_descriptor
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
 from lance_core.store.spec import ObjectStoreSpec
-from lance_core.suggestions import hint, shortened
 
 if TYPE_CHECKING:  # the import is slow, so it runs only when plugins are used
     from importlib.metadata import EntryPoint

@@ -16,9 +16,9 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion, FileVersionSpec
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
 from lance_core.function_spec import SqlFunctionSpec
+from lance_core.imports.on_demand import import_module, without_collections
 from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import import_module, without_collections
 from lance_core.plugins.checked_results import encodings_of, is_of_this_project, kernels_of
 from lance_core.plugins.known_plugins import (
     EXTRA_OF_FILE_VERSION,
@@ -47,7 +47,7 @@ from lance_core.plugins.missing_plugin import (
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.table.indices.index_metadata import details_key
 
-BUILTIN = "lance_core.builtin"
+BUILTIN = "lance_core.plugins.builtin"
 """The module of the built-in plugin; it is imported by name, like other plugins."""
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from lance_core.commits.base import CommitHandler, CommitHandlerSpec, ManifestSt
 from lance_core.commits.environment import Environment
 from lance_core.commits.handlers.external_manifest import REQUIRES, ExternalManifestCommitHandler
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore
+from lance_core.error_texts.plugin_calls import wrong_result
 from lance_core.errors import PluginLoadError
-from lance_core.on_demand import lazy_module
-from lance_core.plugin_calls import wrong_result
+from lance_core.imports.on_demand import lazy_module
 from lance_core.plugins.factories import masked
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret

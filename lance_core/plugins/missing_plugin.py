@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Collection, Mapping, Sequence
 
+from lance_core.error_texts.suggestions import did_you_mean, nearest, shortened
 from lance_core.errors import LanceError, PluginNotFoundError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.known_plugins import EXTRA_OF_FUNCTION
@@ -16,7 +17,6 @@ from lance_core.plugins.loading import (
     PluginLoadFailure,
     PluginSource,
 )
-from lance_core.suggestions import did_you_mean, nearest, shortened
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
+from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError, StoreError
-from lance_core.suggestions import hint
 
 COMMON = {"pyproject.toml.in": "pyproject.toml", "README.md.in": "README.md"}
 """Templates of all packages, with the path of the created file."""

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 
 from lance_core.commits.base import CommitHandlerSpec
 from lance_core.concurrency.lru_cache import LruCache
+from lance_core.error_texts.suggestions import ALMOST_EQUAL, nearest, shortened
 from lance_core.errors import InvalidInputError
 from lance_core.plugins.factories import call_factory, checked
 from lance_core.plugins.known_plugins import SUFFIX_OF_PARAMETER
@@ -24,7 +25,6 @@ from lance_core.store.secret import (
 from lance_core.store.secret_detection import looks_secret
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.store.uri import StoreUrl, parse_uri
-from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
 
 HANDLER_OPTION = "commit_handler"
 """Storage option with the name of the commit handler."""

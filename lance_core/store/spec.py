@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
+from lance_core.error_texts.plugin_calls import wrong_result
+from lance_core.error_texts.suggestions import ALMOST_EQUAL, nearest, shortened
 from lance_core.errors import InvalidInputError, LanceError, PluginLoadError
+from lance_core.imports.on_demand import import_module
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import import_module
-from lance_core.plugin_calls import wrong_result
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import Secret, without_frames, wrap_secrets
 from lance_core.store.secret_detection import looks_secret
 from lance_core.store.uri import StoreUrl
-from lance_core.suggestions import ALMOST_EQUAL, nearest, shortened
 
 StoreFactory: TypeAlias = Callable[[StoreUrl, Mapping[str, "str | Secret"]], ObjectStore]
 """Creates a store rooted at a URL; options have canonical names, secret values are wrapped."""

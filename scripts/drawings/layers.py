@@ -15,7 +15,6 @@ ROLES = {
     "cli": "the command lance-core",
     "dataset": "open tables: read, write, maintain",
     "plugins": "find and check plugins",
-    "builtin": "our own stores, handlers",
     "hookspecs": "hooks, surface of plugins",
     "datafile": "one data file",
     "commits": "make a version final",
@@ -29,7 +28,7 @@ ROLES = {
 }
 """What is drawn. Other modules of the contract are thin, and are left out."""
 
-COLOURS = {"dataset": "green", "hookspecs": "red", "plugins": "red", "builtin": "red"}
+COLOURS = {"dataset": "green", "hookspecs": "red", "plugins": "red"}
 CALLERS = {("spark",): "calls the public API", ("explorer", "testing"): "test plugins"}
 """Plugins that call the core, rather than being called by it."""
 SHARED = {"remote": "shared by clouds"}

@@ -29,7 +29,7 @@ EXCEPTIONS = {
         "lance_core.commits.latest": "likewise",
         "lance_core.commits.loop": "the commit loop is what it explores",
         "lance_core.commits.options": "likewise",
-        "lance_core.on_demand": "a search keeps millions of objects alive",
+        "lance_core.imports.on_demand": "a search keeps millions of objects alive",
         "lance_core.table.file_references": "no schedule may lose a file that a version references",
         "lance_core.table.fragments.data_file": "actors commit fragments that have no files",
         "lance_core.table.fragments.fragment": "likewise",
@@ -45,7 +45,7 @@ EXCEPTIONS = {
         "lance_core.table.transactions.transaction": "likewise",
     },
     "lance_core_testing": {
-        "lance_core.builtin": "the encodings of the core, to store what a value encoding lacks",
+        "lance_core.plugins.builtin": "the encodings of the core, beside a value encoding",
         "lance_core.commits.history": "a suite reads what a handler has committed",
         "lance_core.commits.loop": "a suite commits through the handler under test",
         "lance_core.commits.options": "likewise",

@@ -13,9 +13,8 @@ import pytest
 from lance_core_example_haversine import SPEC, lance_sql_functions
 
 import lance_core as lance
-from lance_core import builtin
 from lance_core.function_spec import SqlFunctionSpec
-from lance_core.plugins import get_manager
+from lance_core.plugins import builtin, get_manager
 from lance_core.plugins.manager import PluginManager
 from lance_core.schema.json.encoding import encode
 from lance_core_functions.plugin import FUNCTIONS

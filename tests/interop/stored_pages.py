@@ -11,13 +11,13 @@ import lance
 import numpy as np
 import pyarrow as pa
 
-from lance_core.builtin import lance_encodings
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
 from lance_core.encodings.version import FileVersion
+from lance_core.plugins.builtin import lance_encodings
 
 REGISTRY = EncodingRegistry(("built-in", spec) for spec in lance_encodings())
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.builtin import lance_encodings
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.kernels import LOOPS, NUMPY, KernelSpec
 from lance_core.encodings.kernels.checked_kernels import checked_kernels
@@ -24,6 +23,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, LanceError, PluginError
 from lance_core.hookspecs import hookimpl
 from lance_core.plugins import get_manager
+from lance_core.plugins.builtin import lance_encodings
 from lance_core.plugins.checked_results import encodings_of
 from lance_core.plugins.loading import Contribution, PluginSource, load
 from lance_core_testing.stored_field import StoredField

@@ -9,8 +9,8 @@ otherwise publish over the manifest of another writer.
 from __future__ import annotations
 
 from lance_core.commits.handlers.external_manifest_store import ExternalManifestStore, ManifestEntry
+from lance_core.error_texts.plugin_calls import type_of
 from lance_core.errors import StoreError
-from lance_core.plugin_calls import type_of
 from lance_core.store.wrappers.result_checks import Mask, PluginCalls
 from lance_core.table.paths import DETACHED
 

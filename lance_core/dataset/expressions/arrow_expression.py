@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from lance_core.dataset.expressions.combine_chunks import with_few_chunks
 from lance_core.dataset.expressions.sql.nodes.evaluate import arrow_errors
 from lance_core.errors import InvalidInputError
+from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import lazy_module
 from lance_core.schema.empty_arrays import empty_table
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidExpressionError, InvalidInputError
+from lance_core.imports.on_demand import Part, load
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import Part, load
 
 if TYPE_CHECKING:
     # pyarrow.compute takes a fifth of this library's import time, and only expressions need it.

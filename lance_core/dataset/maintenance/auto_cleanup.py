@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.commits.cleanup import policy

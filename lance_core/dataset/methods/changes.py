@@ -32,7 +32,7 @@ from lance_core.dataset.write.retry_on_conflict import (
 )
 from lance_core.dataset.write.write import APPEND, file_version, write
 from lance_core.errors import UnsupportedFeatureError, warn_caller
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
 from lance_core.table.transactions.operations import UpdateBases
 

@@ -9,7 +9,7 @@ from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.values.base_path import DatasetBasePath
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
 from lance_core.table.manifest.version_summary import VersionSummary
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset.maintenance.indices import create as creating

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot import open_table
-from lance_core.on_demand import lazy_module
+from lance_core.error_texts.suggestions import unknown_argument
+from lance_core.imports.on_demand import lazy_module
 from lance_core.store.secret import hide_secrets
-from lance_core.suggestions import unknown_argument
 
 if TYPE_CHECKING:
     from lance_core.dataset import optimize as optimizing

@@ -17,7 +17,7 @@ from lance_core.dataset.read.sources.row_positions import Indices
 from lance_core.dataset.scanner import LanceScanner
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     import pandas as pd

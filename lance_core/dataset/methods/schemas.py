@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lance_core.dataset.mixin_base import DatasetBase
 from lance_core.dataset.short_tracebacks import short_tracebacks
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset.write.input import ReaderLike

@@ -51,7 +51,7 @@ from lance_core.dataset.read.windows.scan_windows import (
 )
 from lance_core.encodings.arrow.huge_pages import MAX_KEPT_BYTES
 from lance_core.encodings.decoding import packed_rows
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset.read.fragments.span import Span

@@ -25,11 +25,11 @@ from lance_core.dataset.read.sources.fragment_spans import all_spans, first_span
 from lance_core.dataset.read.sources.pruning import spans_left
 from lance_core.dataset.read.sources.row_source import RowSource, SpanRows
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.error_texts.suggestions import did_you_mean, shortened, unknown_argument
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.imports.on_demand import Part, lazy_module, load
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import Part, lazy_module, load
 from lance_core.schema import Schema
-from lance_core.suggestions import did_you_mean, shortened, unknown_argument
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc

@@ -16,6 +16,7 @@ from lance_core.commits.refs import get_tag
 from lance_core.dataset.snapshot.base_paths import allowing
 from lance_core.dataset.snapshot.session import Session, checked_session
 from lance_core.dataset.snapshot.snapshot import HasSnapshot, Snapshot, TableRoot, Target
+from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
@@ -31,7 +32,6 @@ from lance_core.store.memory import with_own_name
 from lance_core.store.secret import hide_secrets
 from lance_core.store.uri import uri_above
 from lance_core.store.wrappers.prefix import PrefixStore
-from lance_core.suggestions import unknown_argument
 from lance_core.table.refs import TREE, branch_folder, branch_or_main, recorded_branch
 
 IGNORED_OPTIONS = frozenset(

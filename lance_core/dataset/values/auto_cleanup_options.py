@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
+from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError
-from lance_core.suggestions import hint
 
 INTERVAL = "lance.auto_cleanup.interval"
 """Config key: number of versions between automatic cleanups."""

@@ -16,12 +16,12 @@ from lance_core.dataset.write.merge_insert.plan import primary_key
 from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
+from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError, MergeError
 from lance_core.schema import Field
 from lance_core.schema.align import to_storage
 from lance_core.schema.blobs.fields import given_to_files
 from lance_core.schema.logical_type import without_views
-from lance_core.suggestions import hint
 
 ACTION = "_action"
 """The column with the number of each row's action."""

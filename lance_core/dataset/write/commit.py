@@ -19,6 +19,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot, TableRoot
 from lance_core.dataset.values.operations import LanceOperation
 from lance_core.dataset.values.transaction import Transaction, properties_of
 from lance_core.encodings.version import FileVersion
+from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import (
     CommitUnknownError,
     DatasetNotFoundError,
@@ -26,7 +27,6 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.plugins.probe_records import probe_record
-from lance_core.suggestions import unknown_argument
 from lance_core.table.paths import DETACHED, NamingScheme
 from lance_core.table.transactions.apply import CommitFacts
 from lance_core.table.transactions.transaction import Transaction as StoredTransaction

@@ -22,11 +22,11 @@ from lance_core.dataset.write.legacy_dictionaries import in_dictionary
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
 from lance_core.encodings.version import FileVersion
+from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, given_to_files, has_blobs_v2
 from lance_core.schema.align import check_nulls, to_storage
-from lance_core.suggestions import hint, shortened
 from lance_core.table.manifest.feature_flags import check_writable
 from lance_core.table.transactions.operations import Update
 

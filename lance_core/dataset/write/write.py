@@ -33,6 +33,7 @@ from lance_core.dataset.write.discard_on_failure import (
 from lance_core.dataset.write.input import ReaderLike, stays_in_memory, to_reader
 from lance_core.dataset.write.legacy_dictionaries import with_dictionaries
 from lance_core.encodings.version import FileVersion
+from lance_core.error_texts.suggestions import unknown_argument
 from lance_core.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
@@ -41,8 +42,8 @@ from lance_core.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import lazy_module
 from lance_core.schema import (
     Schema,
     append_schema,
@@ -51,7 +52,6 @@ from lance_core.schema import (
     missing_fields,
 )
 from lance_core.store.secret import hide_secrets, hide_secrets_in
-from lance_core.suggestions import unknown_argument
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.fragments.fragment_list import FragmentList
 from lance_core.table.manifest.feature_flags import check_writable

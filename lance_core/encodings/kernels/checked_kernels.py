@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from lance_core.encodings.kernels.result_rules import RULES
 from lance_core.encodings.kernels.table import OPTIONAL_LOOPS, Kernels, KernelSpec
+from lance_core.error_texts.plugin_calls import CheckedCalls, type_of
 from lance_core.errors import PluginError
-from lance_core.plugin_calls import CheckedCalls, type_of
 
 
 def checked_kernels(spec: KernelSpec, plugin: str) -> KernelSpec:

@@ -20,9 +20,9 @@ from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES, accepts, error_name
+from lance_core.error_texts.plugin_calls import CheckedCalls
 from lance_core.errors import CorruptFileError, PluginError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.plugin_calls import CheckedCalls
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lance_core.encodings.registry import EncodingFamily, EncodingRegistry, EncodingSpec
 from lance_core.encodings.version import FIRST_WITH_VALUE_ENCODINGS, FileVersion
+from lance_core.error_texts.plugin_calls import CheckedCalls
 from lance_core.errors import (
     InvalidInputError,
     PluginConflictError,
@@ -25,7 +26,6 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.lazy_dataclass import dataclass
-from lance_core.plugin_calls import CheckedCalls
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.error_texts.suggestions import shortened
 from lance_core.errors import CorruptFileError, InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.json.binary import (
@@ -46,7 +47,6 @@ from lance_core.schema.json.members import (
     members_of,
     object_members,
 )
-from lance_core.suggestions import shortened
 
 MAX_VECTORISED_DEPTH = 40
 """Levels of nesting that are converted together; deeper values are decoded one by one."""

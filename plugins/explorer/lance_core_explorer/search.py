@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
-from lance_core.on_demand import without_collections
+from lance_core.imports.on_demand import without_collections
 from lance_core_explorer.configuration import Configuration
 from lance_core_explorer.judge import Judge, Verdict
 from lance_core_explorer.machine import Decision, Machine, State

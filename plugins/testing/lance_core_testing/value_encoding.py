@@ -23,7 +23,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lance_core.builtin import lance_encodings
 from lance_core.encodings.decoding import RowIndices, decode_in_memory
 from lance_core.encodings.plugin_values.foreign_blocks import ForeignBlocks, encode_blocks
 from lance_core.encodings.plugin_values.value_encoding import MAX_BLOCK_VALUES, find_value_encoding
@@ -32,6 +31,7 @@ from lance_core.errors import LanceError
 from lance_core.hookspecs.encodings import ENCODING_KEY, ValueEncodingSpec
 from lance_core.hookspecs.file_versions import FileVersion, RowRange, Rows, Schema
 from lance_core.hookspecs.stores import ByteRange
+from lance_core.plugins.builtin import lance_encodings
 from lance_core_testing.memory_bound import bounded_memory
 from lance_core_testing.mutants import mutants
 from lance_core_testing.stored_array import select_rows

@@ -9,14 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core import builtin
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.kernels import LOOPS, NUMPY_KERNELS, Kernels, kernel_table
 from lance_core.encodings.kernels.checked_kernels import checked_kernels
 from lance_core.encodings.kernels.result_rules import RULES
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
-from lance_core.plugins import PluginManager
+from lance_core.plugins import PluginManager, builtin
 from lance_core.plugins.checked_results import encodings_of, kernels_of
 from lance_core.plugins.loading import Contribution, PluginSource, load
 from lance_core_testing.stored_field import StoredField

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.builtin import lance_file_versions
 from lance_core.encodings.version import FORMAT_VERSIONS
 from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
 from lance_core.file_version import PAGE_LAYOUT_URL
@@ -20,6 +19,7 @@ from lance_core.hookspecs import (
     VersionFacts,
     hookimpl,
 )
+from lance_core.plugins.builtin import lance_file_versions
 from lance_core.plugins.manager import PluginManager, get_manager
 from tests.each_case import each_case
 

@@ -23,9 +23,9 @@ from lance_core.dataset.expressions.sql.nodes.node import (
 )
 from lance_core.dataset.expressions.sql.operators.distinct_options import call_for_distinct
 from lance_core.dataset.expressions.sql.values.coerce import plain
+from lance_core.error_texts.plugin_calls import failed_call, wrong_result
 from lance_core.errors import InvalidInputError, LanceError, PluginError
 from lance_core.function_spec import PlanFunction, SqlFunctionSpec
-from lance_core.plugin_calls import failed_call, wrong_result
 from lance_core.plugins.manager import get_manager
 from lance_core.store.spec import resolve_factory
 

@@ -25,7 +25,7 @@ from lance_core.dataset.expressions.sql.parser.long_chains import shortened
 from lance_core.dataset.expressions.sql.parser.syntax import Name
 from lance_core.dataset.expressions.sql.values import casts, literals
 from lance_core.errors import InvalidInputError
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from lance_core.dataset.expressions.sql import functions

@@ -25,8 +25,8 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.fragment_writer import new_fragment
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import UnsupportedFeatureError
+from lance_core.imports.on_demand import Part, load
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import Part, load
 from lance_core.schema import Field, Schema, to_storage
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.paths import data_file_name, data_file_path

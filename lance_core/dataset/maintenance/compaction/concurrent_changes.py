@@ -23,8 +23,8 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.fragment_metadata import FragmentMetadata
 from lance_core.dataset.write.deletions import write_deletion_file
 from lance_core.dataset.write.discard_on_failure import NewFiles
+from lance_core.error_texts.suggestions import shortened
 from lance_core.lazy_dataclass import dataclass
-from lance_core.suggestions import shortened
 from lance_core.table.fragments.deletion import RowOffsets
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.address_map import AddressMap

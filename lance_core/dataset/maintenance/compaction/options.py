@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict
 
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.version import FileVersion
+from lance_core.error_texts.suggestions import did_you_mean, shortened
 from lance_core.errors import (
     CompactionError,
     InvalidInputError,
@@ -19,7 +20,6 @@ from lance_core.errors import (
     warn_caller,
 )
 from lance_core.lazy_dataclass import dataclass
-from lance_core.suggestions import did_you_mean, shortened
 from lance_core.table.storage_version import may_mix
 
 CONFIG_PREFIX = "lance.compaction."

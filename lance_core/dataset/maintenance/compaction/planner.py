@@ -14,9 +14,9 @@ from lance_core.dataset.maintenance.compaction.remap import is_remappable
 from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
 from lance_core.dataset.read.sources.prefilter.stored_indices import indices_of, missing_plugins
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.error_texts.suggestions import shortened
 from lance_core.errors import warn_caller
 from lance_core.lazy_dataclass import dataclass
-from lance_core.suggestions import shortened
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from lance_core.dataset.write.retry_on_conflict import (
     ConflictRetries,
     retry_on_conflict,
 )
+from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import (
     CommitConflictError,
     IndexNameError,
@@ -41,7 +42,6 @@ from lance_core.index.files import Progress, no_progress
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager
 from lance_core.schema.path import quoted
-from lance_core.suggestions import hint, shortened
 from lance_core.table.fragments.fragment import Fragment
 from lance_core.table.indices.index_coverage import SYSTEM_INDICES
 from lance_core.table.indices.index_metadata import IndexMetadata

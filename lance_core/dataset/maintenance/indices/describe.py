@@ -12,7 +12,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import moment
 from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription
 from lance_core.errors import LanceError
-from lance_core.on_demand import without_collections
+from lance_core.imports.on_demand import without_collections
 from lance_core.table.indices.index_metadata import IndexDetails, IndexMetadata
 
 UNKNOWN = "Unknown"

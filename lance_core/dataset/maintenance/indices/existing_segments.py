@@ -29,6 +29,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index import Index
 from lance_core.dataset.write.commit_change import commit_change
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.error_texts.suggestions import shortened
 from lance_core.errors import (
     CommitFileMissingError,
     DatasetNotFoundError,
@@ -38,7 +39,6 @@ from lance_core.errors import (
     ObjectNotFoundError,
     UnsupportedFeatureError,
 )
-from lance_core.suggestions import shortened
 from lance_core.table.indices.index_coverage import covers_any
 from lance_core.table.indices.index_metadata import (
     IndexMetadata,

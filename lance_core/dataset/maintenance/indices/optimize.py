@@ -36,6 +36,7 @@ from lance_core.dataset.snapshot import open_table
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.progress_bar import progress_bar
 from lance_core.dataset.write.discard_on_failure import discard_on_failure
+from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import (
     CorruptFileError,
     IndexWarning,
@@ -47,7 +48,6 @@ from lance_core.errors import (
 )
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
-from lance_core.suggestions import hint, shortened
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
 from lance_core.table.manifest.feature_flags import check_writable
 

@@ -8,6 +8,7 @@ from typing import Any
 from lance_core.dataset.read.sources.prefilter.stored_indices import index_type
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.values.index_config import IndexConfig
+from lance_core.error_texts.suggestions import did_you_mean, shortened
 from lance_core.errors import (
     ColumnNotFoundError,
     InvalidInputError,
@@ -22,7 +23,6 @@ from lance_core.plugins import get_manager
 from lance_core.plugins.known_plugins import EXTRA_OF_INDEX_TYPE
 from lance_core.schema import Field, Schema
 from lance_core.schema.path import format_path
-from lance_core.suggestions import did_you_mean, shortened
 
 _UNSUPPORTED = frozenset(
     {"inverted", "fts", "fm", "rtree", "minhashlsh", "vector", "scalar"}

@@ -25,9 +25,9 @@ from lance_core.dataset.read.sources.row_places import live_places
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import InvalidInputError
+from lance_core.imports.on_demand import Part, load
 from lance_core.index.base import IndexBatch, RowNumbers
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import Part, load
 from lance_core.schema import Field, binary_json, to_storage
 from lance_core.schema.project import project_lineages
 from lance_core.table.fragments.fragment import Fragment

@@ -18,12 +18,12 @@ from lance_core.dataset.expressions.filters import Value, as_value
 from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.columns.prune_struct_fields import prune_fields
 from lance_core.dataset.values.to_stored import check_text
+from lance_core.error_texts.suggestions import no_field
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema, binary_json, format_path, wrap_chunks
 from lance_core.schema.blobs.views import result_field
 from lance_core.schema.project import project_lineages
-from lance_core.suggestions import no_field
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"

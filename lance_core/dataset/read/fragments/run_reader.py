@@ -23,7 +23,7 @@ from lance_core.dataset.read.fragments.span import FragmentRun
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.decoding import RowRange, Rows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 from lance_core.schema import wrap_chunks
 from lance_core.table.fragments.fragment import Fragment, check_fragment_id
 

@@ -18,7 +18,7 @@ from lance_core.dataset.read.columns.projection import META_COLUMNS
 from lance_core.dataset.read.fragments.meta_columns import fragment_bounds, meta_bounds
 from lance_core.dataset.read.sources.fragment_spans import FragmentSpans
 from lance_core.encodings.arrow.numpy_values import from_numpy
-from lance_core.on_demand import lazy_module
+from lance_core.imports.on_demand import lazy_module
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,10 +12,10 @@ from lance_core.dataset.write.retry_on_conflict import (
     ConflictRetries,
 )
 from lance_core.encodings.version import FileVersion
+from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema
-from lance_core.suggestions import hint
 
 SOURCE, TARGET = "source", "target"
 """The prefixes of columns in conditions."""

@@ -13,6 +13,7 @@ from lance_core.dataset.write.blob_options import stored_schema
 from lance_core.dataset.write.merge_insert.plan import MergePlan
 from lance_core.dataset.write.merge_insert.spill import SpilledRows
 from lance_core.encodings.version import FileVersion
+from lance_core.error_texts.suggestions import hint
 from lance_core.errors import (
     CommitConflictError,
     InvalidInputError,
@@ -24,7 +25,6 @@ from lance_core.schema import Field, Schema, append_schema, given_to_files
 from lance_core.schema.align import align_batch
 from lance_core.schema.project import keep_ids
 from lance_core.store.temporary_folder import TemporaryFolder
-from lance_core.suggestions import hint
 
 MEMORY_BUDGET = 512 << 20
 """Bytes of a streamed source that a merge keeps in memory; it writes larger ones to disk."""

@@ -30,8 +30,8 @@ from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices, packed_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array, IntegerIndex, MemberRows
+from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import lazy_module
 from lance_core.schema import Field
 from lance_core.schema.blobs.fields import given_to_files
 from lance_core.schema.empty_arrays import empty_table

@@ -32,8 +32,8 @@ from lance_core.encodings.v2_1.codecs.values import (
     Values,
     VariableWidth,
 )
+from lance_core.error_texts.plugin_calls import CheckedCalls, type_of
 from lance_core.errors import CorruptFileError, PluginError
-from lance_core.plugin_calls import CheckedCalls, type_of
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

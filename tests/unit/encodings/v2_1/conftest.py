@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from lance_core.builtin import lance_encodings
 from lance_core.encodings.context import DecodeContext, EncodeContext
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
+from lance_core.plugins.builtin import lance_encodings
 
 REGISTRY = EncodingRegistry(("built-in", spec) for spec in lance_encodings())
 Encoding = Callable[[str], EncodeContext]

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lance_core.dataset.expressions.sql.nodes.node import ColumnNode
 from lance_core.dataset.expressions.sql.parser.syntax import Name
+from lance_core.error_texts.suggestions import no_field
 from lance_core.errors import InvalidInputError
-from lance_core.suggestions import no_field
 
 TABLE = {b"lance-core:is-table": b""}
 """Metadata of a struct column that stands for a table."""

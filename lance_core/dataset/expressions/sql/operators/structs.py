@@ -15,8 +15,8 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     call,
     with_nullable,
 )
+from lance_core.error_texts.suggestions import no_field
 from lance_core.errors import InvalidInputError
-from lance_core.suggestions import no_field
 
 
 def field(node: Node, name: str) -> Node:

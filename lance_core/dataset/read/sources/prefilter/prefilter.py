@@ -40,10 +40,10 @@ from lance_core.dataset.read.sources.prefilter.usable_indices import (
 )
 from lance_core.dataset.read.sources.pruning import field_at
 from lance_core.dataset.read.sources.row_source import RowSource, SpanRows
+from lance_core.imports.on_demand import lazy_module
 from lance_core.index.base import UnansweredQueryError
 from lance_core.index.queries import IsIn
 from lance_core.lazy_dataclass import dataclass
-from lance_core.on_demand import lazy_module
 
 if TYPE_CHECKING:
     from pyroaring import BitMap

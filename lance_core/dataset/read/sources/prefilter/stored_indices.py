@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.error_texts.plugin_calls import failed_call, wrong_result
 from lance_core.errors import CorruptFileError, LanceError, PluginLoadError
+from lance_core.imports.on_demand import lazy_module
 from lance_core.index.base import IndexType, OpenIndex
 from lance_core.index.files import IndexFolder
 from lance_core.index.loads import count_index
 from lance_core.index.spec import IndexTypeSpec
-from lance_core.on_demand import lazy_module
-from lance_core.plugin_calls import failed_call, wrong_result
 from lance_core.plugins import get_manager
 from lance_core.store.spec import resolve_factory
 from lance_core.table.indices.index_coverage import is_system_index

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lance_core.builtin import lance_encodings
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
+from lance_core.plugins.builtin import lance_encodings
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 
 import lance_core_testing
 from lance_core.errors import PluginNotFoundError
-from lance_core.forwarding import forward
+from lance_core.imports.forwarding import forward
 from tests.each_case import each_case
 
 SUB_MODULES = [
@@ -113,5 +113,5 @@ def test_without_the_distribution_the_error_names_the_extra(absent: ModuleType) 
 
 
 def test_importing_the_core_imports_no_forwarding() -> None:
-    code = "import sys, lance_core; assert 'lance_core.forwarding' not in sys.modules"
+    code = "import sys, lance_core; assert 'lance_core.imports.forwarding' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -26,7 +26,7 @@ class Part(enum.Enum):
 
     TABLES = (
         *("difflib", "hashlib", "importlib.metadata", "pluggy", "pyroaring", "socket"),
-        *("urllib.parse", "lance_core.dataset.dataset", "lance_core.builtin"),
+        *("urllib.parse", "lance_core.dataset.dataset", "lance_core.plugins.builtin"),
     )
     """Opening tables, and commits."""
 

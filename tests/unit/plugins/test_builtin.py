@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pluggy
 
-from lance_core import builtin, hookspecs
+from lance_core import hookspecs
+from lance_core.plugins import builtin
 from lance_core.plugins.manager import PluginManager
 
 

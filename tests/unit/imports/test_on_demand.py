@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import lance_core
-from lance_core.on_demand import Part, without_collections
+from lance_core.imports.on_demand import Part, without_collections
 from tests.each_case import each_case
 
 PACKAGE = Path(lance_core.__file__).parent
@@ -116,8 +116,8 @@ ELSEWHERE = {
     "lance_core": "the package itself",
     "pyarrow": "is loaded by all that reads or writes",
     "lance_core.dataset": "by `Part.TABLES`",
-    "lance_core.on_demand": "is loaded with the package",
-    "lance_core.hookspecs": "by `lance_core.builtin`",
+    "lance_core.imports.on_demand": "is loaded with the package",
+    "lance_core.hookspecs": "by `lance_core.plugins.builtin`",
     "lance_core.table.manifest.plain_fields": "is small, and the schemas of few tables need it",
     "lance_core.schema.plain_fields": "likewise",
 }
@@ -243,7 +243,7 @@ def test_the_garbage_collector_pauses_during_imports_and_is_then_as_before(enabl
 
 FORK = """
 import os, signal, sys, threading, time
-from lance_core import on_demand
+from lance_core.imports import on_demand
 
 begun = threading.Event()
 sys.path.insert(0, sys.argv[1])

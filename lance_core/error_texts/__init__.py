@@ -1,0 +1,1 @@
+"""Texts of errors: the nearest known name, and what a plugin did wrong."""
