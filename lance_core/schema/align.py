@@ -9,7 +9,6 @@ import pyarrow as pa
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema.blobs.fields import GIVEN_V2, is_blob_v2, is_given
 from lance_core.schema.field import Field
-from lance_core.schema.json.encoding import encode_json
 from lance_core.schema.logical_type import without_views
 from lance_core.schema.path import format_path
 from lance_core.schema.rebuild import visible_children, with_children
@@ -98,6 +97,8 @@ def _binary_json(texts: pa.Array, path: Sequence[str], visible: VisibleValues) -
         import pyarrow.compute as pc
 
         texts = pc.if_else(pa.array(visible.mask), texts, pa.scalar(None, texts.type))
+    from lance_core.schema.json.encoding import encode_json
+
     return encode_json(texts, format_path(path), visible.row_of)
 
 

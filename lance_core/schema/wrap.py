@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from lance_core.schema import extension
 from lance_core.schema.field import Field
-from lance_core.schema.json.values import decode_json
 from lance_core.schema.rebuild import visible_children, with_children
 
 
@@ -41,6 +40,8 @@ def wrap(array: pa.Array, field: Field) -> pa.Array:
         return array
     plain = extension.storage_of(wanted)
     if field.is_json:
+        from lance_core.schema.json.values import decode_json
+
         array = decode_json(array, field.name)
     elif field.children:
         array = _nested(array, field, plain)

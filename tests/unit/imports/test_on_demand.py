@@ -120,6 +120,8 @@ ELSEWHERE = {
     "lance_core.hookspecs": "by `lance_core.plugins.builtin`",
     "lance_core.table.manifest.plain_fields": "is small, and the schemas of few tables need it",
     "lance_core.schema.plain_fields": "likewise",
+    "lance_core.schema.json.encoding": "few tables have columns of JSON",
+    "lance_core.schema.json.values": "likewise",
 }
 
 
