@@ -7,7 +7,8 @@ from lance_core.plugins.handler_choice import (
     select_commit_handler,
 )
 from lance_core.plugins.loading import PluginLoadFailure
-from lance_core.plugins.manager import PluginManager, get_manager, plain_name
+from lance_core.plugins.manager import PluginManager, get_manager
+from lance_core.plugins.offers import plain_name
 from lance_core.plugins.store_cache import (
     ALLOW_OPTION,
     CAPABILITY_OPTIONS,

@@ -7,19 +7,18 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
-from lance_core.encodings.kernels import kernel_table
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion, FileVersionSpec
-from lance_core.errors import InvalidInputError, PluginConflictError, PluginNotFoundError
+from lance_core.errors import InvalidInputError, PluginNotFoundError
 from lance_core.function_spec import SqlFunctionSpec
-from lance_core.imports.on_demand import import_module, without_collections
+from lance_core.imports.on_demand import without_collections
 from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
-from lance_core.plugins.checked_results import encodings_of, is_of_this_project, kernels_of
+from lance_core.plugins.checked_results import is_of_this_project
 from lance_core.plugins.known_plugins import (
     EXTRA_OF_FILE_VERSION,
     EXTRA_OF_HANDLER,
@@ -36,7 +35,6 @@ from lance_core.plugins.loading import (
     installed_plugins,
     load,
 )
-from lance_core.plugins.manifest_stores import as_commit_handler
 from lance_core.plugins.missing_plugin import (
     LeftOut,
     PluginLookup,
@@ -44,6 +42,7 @@ from lance_core.plugins.missing_plugin import (
     not_found,
     remedy,
 )
+from lance_core.plugins.offers import AllOffers, Descriptor, all_offers, only
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.table.indices.index_metadata import details_key
 
@@ -51,31 +50,6 @@ BUILTIN = "lance_core.plugins.builtin"
 """The module of the built-in plugin; it is imported by name, like other plugins."""
 
 T = TypeVar("T")
-
-Descriptor: TypeAlias = ObjectStoreSpec | CommitHandlerSpec | IndexTypeSpec | SqlFunctionSpec
-"""Descriptors whose provider is named in errors."""
-
-Offers = dict[str, list[tuple[PluginSource, T]]]
-"""All providers of each key."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Collected:
-    """The descriptors of all plugins, indexed by key."""
-
-    contributions: tuple[Contribution, ...]
-    failures: tuple[PluginLoadFailure, ...]
-    disabled: tuple[PluginSource, ...]
-    schemes: Offers[ObjectStoreSpec]
-    handlers: Offers[CommitHandlerSpec]
-    handler_suffixes: Offers[CommitHandlerSpec]
-    handler_options: Mapping[str, str]
-    encodings: EncodingRegistry
-    file_versions: Offers[FileVersionSpec]
-    index_types: Offers[IndexTypeSpec]
-    index_details: Offers[IndexTypeSpec]
-    sql_functions: Offers[SqlFunctionSpec]
-    searches: Offers[SearchSpec]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +79,7 @@ class PluginManager:
         self._lock = threading.RLock()
         self._registered: dict[str, object] = {}
         self._installed: _Installed | None = None
-        self._collected: _Collected | None = None
+        self._collected: AllOffers | None = None
 
     def register(self, plugin: object, name: str | None = None) -> str:
         """Add a plugin object; returns its name for `unregister`.
@@ -168,14 +142,14 @@ class PluginManager:
             known = {name: offer[0][1].extra for name, offer in every.schemes.items()}
             look = PluginLookup("a store for scheme", scheme, known, EXTRA_OF_SCHEME)
             raise not_found(look, _left_out(every))
-        return _only("a store for scheme", scheme, every.schemes[scheme])
+        return only("a store for scheme", scheme, every.schemes[scheme])
 
     def commit_handler(self, name: str) -> CommitHandlerSpec:
         """The commit handler ``name``. Raises `PluginNotFoundError` or `PluginConflictError`."""
         every = self._all()
         if name not in every.handlers:
             raise _no_handler(every, "a commit handler", name, every.handlers)
-        return _only("commit handler", name, every.handlers[name])
+        return only("commit handler", name, every.handlers[name])
 
     def url_suffix(self, suffix: str) -> CommitHandlerSpec:
         """The commit handler for ``scheme+suffix://`` URLs. Raises like `commit_handler`."""
@@ -183,7 +157,7 @@ class PluginManager:
         if suffix not in every.handler_suffixes:
             what = "a commit handler for URL suffix"
             raise _no_handler(every, what, suffix, every.handler_suffixes)
-        return _only("URL suffix", suffix, every.handler_suffixes[suffix])
+        return only("URL suffix", suffix, every.handler_suffixes[suffix])
 
     def index_type(self, name: str) -> IndexTypeSpec:
         """The index type ``name``; the case and underscores do not matter.
@@ -192,12 +166,8 @@ class PluginManager:
         """
         every, key = self._all(), plain_index_type(name)
         if key not in every.index_types:
-            known = {o[0][1].name: EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()}
-            missing = EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
-            installable = {name if k == key else k: EXTRA_OF_INDEX_TYPE[k] for k in missing}
-            look = PluginLookup("an index type", name, known, installable)
-            raise not_found(look, _left_out(every))
-        return _only("an index type", name, every.index_types[key])
+            raise _no_index_type(every, name)
+        return only("an index type", name, every.index_types[key])
 
     def index_type_of(self, type_url: str) -> IndexTypeSpec | None:
         """The index type whose details have the type ``type_url``, None if there is none.
@@ -205,7 +175,7 @@ class PluginManager:
         Raises `PluginConflictError`.
         """
         offers = self._all().index_details.get(details_key(type_url) or "")
-        return None if offers is None else _only("indices of type", type_url, offers)
+        return None if offers is None else only("indices of type", type_url, offers)
 
     def file_version(self, version: FileVersion) -> FileVersionSpec:
         """The descriptor of a file version.
@@ -217,7 +187,7 @@ class PluginManager:
             known = dict.fromkeys(every.file_versions)
             look = PluginLookup(what, version.value, known, EXTRA_OF_FILE_VERSION)
             raise not_found(look, _left_out(every))
-        return _only(what, version.value, every.file_versions[version.value])
+        return only(what, version.value, every.file_versions[version.value])
 
     def sql_function(self, name: str) -> SqlFunctionSpec:
         """The SQL function with this name or alias; the case does not matter.
@@ -229,7 +199,7 @@ class PluginManager:
         every, key = self._all(), name.lower()
         if key not in every.sql_functions:
             raise no_function(name, every.sql_functions, _left_out(every))
-        return _only("the SQL function", key, every.sql_functions[key])
+        return only("the SQL function", key, every.sql_functions[key])
 
     def search(self, argument: str) -> SearchSpec:
         """The search that the ``argument`` of a scan asks for.
@@ -240,7 +210,7 @@ class PluginManager:
         if argument not in every.searches:
             look = PluginLookup(what, argument, dict.fromkeys(every.searches), EXTRA_OF_SEARCH)
             raise not_found(look, _left_out(every))
-        return _only(what, argument, every.searches[argument])
+        return only(what, argument, every.searches[argument])
 
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.
@@ -253,31 +223,19 @@ class PluginManager:
 
     def provider_of(self, spec: Descriptor) -> str:
         """The name of the plugin that provides ``spec``, for error messages."""
-        source = self._source_of(spec)
+        source = self._all().source_of(spec)
         return "no plugin" if source is None else f"plugin {source}"
 
     def is_of_this_project(self, spec: IndexTypeSpec | SqlFunctionSpec) -> bool:
         """True if a distribution of this project provides ``spec``."""
-        source = self._source_of(spec)
+        source = self._all().source_of(spec)
         return source is not None and is_of_this_project(source)
-
-    def _source_of(self, spec: Descriptor) -> PluginSource | None:
-        every = self._all()
-        if isinstance(spec, SqlFunctionSpec):  # asked at each call, so without a search
-            named = every.sql_functions.get(spec.name, ())
-            return next((source for source, offered in named if offered is spec), None)
-        for offers in (every.schemes, every.handlers, every.index_types):
-            for offer in offers.values():
-                for source, offered in offer:
-                    if offered is spec:
-                        return source
-        return None
 
     def renew_lock(self) -> None:
         """Replace the lock by an unlocked one, after a fork."""
         self._lock = threading.RLock()
 
-    def _all(self) -> _Collected:
+    def _all(self) -> AllOffers:
         collected = self._collected
         if collected is None:
             with self._lock:
@@ -286,7 +244,7 @@ class PluginManager:
                 collected = self._collected
         return collected
 
-    def _collect(self) -> _Collected:
+    def _collect(self) -> AllOffers:
         if self._installed is None:
             found = _installed(self._use_entry_points, self._environ)
             loaded, failed = _load_all(found.sources, found.failures)
@@ -297,54 +255,12 @@ class PluginManager:
             for name, plugin in self._registered.items()
         ]
         more, failed = _load_all(added, [])
-        every = (*contributions, *more)
-        handlers = [(c.source, spec) for c in every for spec in _handlers(c)]
-        return _Collected(
-            contributions=every,
-            failures=(*failures, *failed),
-            disabled=self._installed.disabled,
-            schemes=_offers(
-                (c.source, s, n) for c in every for s in c.object_stores for n in s.schemes
-            ),
-            handlers=_offers((source, spec, spec.name) for source, spec in handlers),
-            handler_suffixes=_offers((source, spec, spec.url_suffix) for source, spec in handlers),
-            handler_options={plain_name(n): n for _, spec in handlers for n in spec.options},
-            encodings=EncodingRegistry(
-                ((str(c.source), e) for c in every for e in encodings_of(c)),
-                [
-                    *(str(failure) for failure in (*failures, *failed)),
-                    *(f"{source}: disabled" for source in self._installed.disabled),
-                ],
-                kernel_table((str(c.source), spec) for c in every for spec in kernels_of(c)),
-                self.file_version,
-                import_module,
-            ),
-            file_versions=_offers(
-                (c.source, spec, spec.version.value) for c in every for spec in c.file_versions
-            ),
-            index_types=_offers(
-                (c.source, spec, plain_index_type(spec.name))
-                for c in every
-                for spec in c.index_types
-            ),
-            index_details=_offers(
-                (c.source, spec, details_key(spec.details_url))
-                for c in every
-                for spec in c.index_types
-            ),
-            sql_functions=_offers(
-                (c.source, spec, name)
-                for c in every
-                for spec in c.sql_functions
-                for name in spec.names
-            ),
-            searches=_offers((c.source, s, s.name) for c in every for s in c.searches),
+        return all_offers(
+            (*contributions, *more),
+            (*failures, *failed),
+            self._installed.disabled,
+            self.file_version,
         )
-
-
-def plain_name(option: str) -> str:
-    """The name of a handler's option in lower case and without underscores, for comparisons."""
-    return option.lower().replace("_", "")
 
 
 def _installed(entry_points: bool, environ: Mapping[str, str]) -> InstalledPlugins:
@@ -365,46 +281,27 @@ def _load_all(
     return loaded, [*failures, *failed]
 
 
-def _left_out(every: _Collected) -> LeftOut:
+def _left_out(every: AllOffers) -> LeftOut:
     loaded = frozenset(plugin.source.distribution.split()[0] for plugin in every.contributions)
     return LeftOut(every.failures, every.disabled, loaded)
 
 
-def _no_handler(
-    every: _Collected, what: str, key: str, known: Iterable[str]
-) -> PluginNotFoundError:
+def _no_index_type(every: AllOffers, name: str) -> PluginNotFoundError:
+    key = plain_index_type(name)
+    known = {o[0][1].name: EXTRA_OF_INDEX_TYPE.get(k) for k, o in every.index_types.items()}
+    missing = EXTRA_OF_INDEX_TYPE.keys() - every.index_types.keys()
+    installable = {name if k == key else k: EXTRA_OF_INDEX_TYPE[k] for k in missing}
+    look = PluginLookup("an index type", name, known, installable)
+    return not_found(look, _left_out(every))
+
+
+def _no_handler(every: AllOffers, what: str, key: str, known: Iterable[str]) -> PluginNotFoundError:
     extras = {name: EXTRA_OF_HANDLER.get(name) for name in known}
     return not_found(PluginLookup(what, key, extras, EXTRA_OF_HANDLER), _left_out(every))
 
 
 def _returning(plugin: object) -> Callable[[], object]:
     return lambda: plugin
-
-
-def _handlers(contribution: Contribution) -> list[CommitHandlerSpec]:
-    """The commit handlers of one plugin, including those of its manifest stores."""
-    return [
-        *contribution.commit_handlers,
-        *(
-            as_commit_handler(spec, str(contribution.source))
-            for spec in contribution.manifest_stores
-        ),
-    ]
-
-
-def _offers(provided: Iterable[tuple[PluginSource, T, str | None]]) -> Offers[T]:
-    offers: Offers[T] = {}
-    for source, spec, key in provided:
-        if key is not None:
-            offers.setdefault(key, []).append((source, spec))
-    return offers
-
-
-def _only(what: str, key: str, offers: list[tuple[PluginSource, T]]) -> T:
-    if len(offers) > 1:
-        names = " and ".join(str(source) for source, _ in offers)
-        raise PluginConflictError(f"{what} {key!r} is provided by {names}; uninstall one of them")
-    return offers[0][1]
 
 
 _manager: PluginManager | None = None

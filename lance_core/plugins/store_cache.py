@@ -12,7 +12,8 @@ from lance_core.error_texts.suggestions import ALMOST_EQUAL, nearest, shortened
 from lance_core.errors import InvalidInputError
 from lance_core.plugins.factories import call_factory, checked
 from lance_core.plugins.known_plugins import SUFFIX_OF_PARAMETER
-from lance_core.plugins.manager import get_manager, plain_name
+from lance_core.plugins.manager import get_manager
+from lance_core.plugins.offers import plain_name
 from lance_core.store.base import ObjectStore, StoreCapabilities
 from lance_core.store.secret import (
     Secret,
