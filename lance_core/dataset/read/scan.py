@@ -219,7 +219,7 @@ def _uncut(
         parts = bounded.results(windows)
     else:
         parts = run(read, windows)
-    return completed(parts, partial(complete, reads), reads.nothing, sizers.late, limit)
+    return completed(parts, partial(complete, reads), lambda: reads.nothing, sizers.late, limit)
 
 
 def _filled_batches(windows: Iterator[list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:

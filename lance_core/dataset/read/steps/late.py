@@ -60,25 +60,27 @@ Complete = Callable[[PendingRows], FoundRows]
 def completed(
     parts: Iterable[WindowResult],
     complete: Complete,
-    nothing: pa.Table,
+    nothing: Callable[[], pa.Table],
     sizer: WindowSizer,
     budget: int | None = None,
 ) -> Iterator[ScannedRows]:
     """The rows of ``parts`` in order, with all columns.
 
-    ``nothing``: an empty table of the result. ``sizer`` determines the number of rows that one read
-    completes, and observes their bytes. ``budget``: the maximum bytes that one read of several rows
-    decodes; None for no limit.
+    ``nothing``: returns an empty table of the result. ``sizer`` determines the number of rows that
+    one read completes, and observes their bytes. ``budget``: the maximum bytes that one read of
+    several rows decodes; None for no limit.
     """
     waiting: list[PendingRows] = []
-    for found, is_last in parts:
-        if isinstance(found, PendingRows):
-            waiting.append(found)
-        table, edges = (nothing, None) if isinstance(found, PendingRows) else found
+    for part, is_last in parts:
+        if isinstance(part, PendingRows):
+            waiting.append(part)
+            table, edges = nothing(), None
+        else:
+            table, edges = part
         is_enough = sum(len(pending.offsets) for pending in waiting) >= sizer.rows
         if waiting and (is_enough or is_last or table.num_rows):
-            for part in _completed(waiting, complete, sizer, budget):
-                yield ScannedRows(part.table, False, part.edges)
+            for rows in _completed(waiting, complete, sizer, budget):
+                yield ScannedRows(rows.table, False, rows.edges)
             waiting = []
         if is_last or table.num_rows:
             yield ScannedRows(table, is_last, edges)

@@ -102,15 +102,11 @@ def scan_reads(
         first, late = replace(snapshot, reads=metrics.read), replace(snapshot, reads=metrics.late)
     if not plan.has_chosen_rows and (plan.filter is None or plan.limit is None):
         first, late = reading_ahead(first, late, plan.spans)
-    some = late if plan.metrics is None else replace(late, reads=metrics.read)
-    return ScanReads(
-        plan,
-        column_steps(snapshot, plan),
-        metrics,
-        ColumnReader(first, plan.includes_deleted),
-        ColumnReader(some, plan.includes_deleted),
-        ColumnReader(late, plan.includes_deleted),
-        sizer,
-        low_retention,
-        max_kept,
-    )
+    all_rows = ColumnReader(first, plan.includes_deleted)
+    others = all_rows if late is first else ColumnReader(late, plan.includes_deleted)
+    some_rows = others
+    if plan.metrics is not None:
+        some_rows = ColumnReader(replace(late, reads=metrics.read), plan.includes_deleted)
+    columns = column_steps(snapshot, plan)
+    readers = all_rows, some_rows, others
+    return ScanReads(plan, columns, metrics, *readers, sizer, low_retention, max_kept)

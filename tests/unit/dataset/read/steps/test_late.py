@@ -148,7 +148,7 @@ def run(
         assert pending.offsets.tolist() == pending.tested["t"].to_pylist()
         return FoundRows(pa.table({"i": pending.offsets}))
 
-    found = list(completed(parts, complete, NOTHING, sizer))
+    found = list(completed(parts, complete, lambda: NOTHING, sizer))
     return counts, [(rows.table["i"].to_pylist(), rows.is_last) for rows in found]
 
 
