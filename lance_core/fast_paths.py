@@ -22,13 +22,18 @@ R = TypeVar("R")
 
 
 class FastPath(Generic[P, R]):
-    """``applies`` returns None, or the case that ``run`` does; it neither reads nor decodes."""
+    """``applies`` returns None, or the case that ``run`` does."""
 
     __slots__ = ("applies", "run")
 
     def __init__(self, applies: Callable[P, T | None], run: Callable[[T], R]) -> None:
         self.applies: Callable[P, Any] = applies
         self.run: Callable[[Any], R] = run
+
+    @staticmethod
+    def of(function: Callable[P, R | None]) -> FastPath[P, R]:
+        """The path of a single ``function``, which returns the result, or None."""
+        return FastPath(function, lambda result: result)
 
 
 class FastPaths(Generic[P, R]):

@@ -220,7 +220,7 @@ class FileReader:
     def find_integers(
         self, field: Field, column_of: Mapping[int, int], rows: RowRange, index: IntegerIndex
     ) -> ValueMatches | None:
-        """See `lance_core.encodings.fast.version_paths.KeySearch`; raises as `read` does.
+        """See `lance_core.encodings.fast.version_paths.find_integers`; raises as `read` does.
 
         None if there is no faster way than to decode all values.
         """

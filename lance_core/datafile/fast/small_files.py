@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -65,30 +64,20 @@ class SmallFile:
         return whole
 
 
-class _SmallFileRead(NamedTuple):
-    """A file of the cache ``files`` that is opened."""
+def whole_file(
+    files: SmallFiles | None, store: ObjectStore, path: str, size: int
+) -> tuple[Tail, SmallFile] | None:
+    """A file that is opened: all of it, and the source of further reads.
 
-    files: SmallFiles
-    store: ObjectStore
-    path: str
-    size: int
-
-    @classmethod
-    def of(
-        cls, files: SmallFiles | None, store: ObjectStore, path: str, size: int
-    ) -> _SmallFileRead | None:
-        """None without a cache, and for a file that is cheaper to read in parts."""
-        if files is None or not files.takes(store, size):
-            return None
-        return cls(files, store, path, size)
-
-    def read(self) -> tuple[Tail, SmallFile]:
-        """The whole file, and the source of further reads."""
-        tail = Tail(self.store, self.path, self.size, self.size)
-        return tail, self.files.add(self.store, self.path, tail.buffer)
+    None without a cache, and for a file that is cheaper to read in parts.
+    """
+    if files is None or not files.takes(store, size):
+        return None
+    tail = Tail(store, path, size, size)
+    return tail, files.add(store, path, tail.buffer)
 
 
-WHOLE_FILES = FastPaths(FastPath(_SmallFileRead.of, _SmallFileRead.read))
+WHOLE_FILES = FastPaths(FastPath.of(whole_file))
 """How a file is opened: the tail to parse, and the source of what is read later.
 
 Without it, each file takes at least one more request.

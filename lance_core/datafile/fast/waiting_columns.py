@@ -58,7 +58,7 @@ class WaitingColumns(WaitingRows):
         return flush_together(self._columns, encoder_of, self._context)
 
 
-WAITING_ROWS = FastPaths(FastPath(WaitingColumns.of, lambda columns: columns))
+WAITING_ROWS = FastPaths(FastPath.of(WaitingColumns.of))
 """Whether rows of a file, or of a group of its fields, wait.
 
 Without it, writing 3,000 columns of 100 rows takes 8.2 times the processor time.

@@ -6,7 +6,7 @@ Each function looks up the one of its name in the `FileVersionSpec` of the versi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lance_core.encodings.page import GroupKey
 from lance_core.fast_paths import FastPath, FastPaths
@@ -56,42 +56,25 @@ def decode_columns(
     return decoding
 
 
-class KeySearch(NamedTuple):
-    """A search for the ``rows`` whose value, as an integer with the same bits, is in ``keys``."""
+def find_integers(
+    field: Field,
+    column_of: Mapping[int, int],
+    columns: Sequence[Column],
+    rows: RowRange,
+    index: IntegerIndex,
+    context: DecodeContext,
+) -> Decoding[ValueMatches | None] | None:
+    """The ``rows`` whose value, as an integer with the same bits, is in ``index``.
 
-    find: Callable[..., Decoding[ValueMatches | None]]
-    field: Field
-    column_of: Mapping[int, int]
-    columns: Sequence[Column]
-    rows: RowRange
-    keys: IntegerIndex
-    context: DecodeContext
-
-    @classmethod
-    def of(
-        cls,
-        field: Field,
-        column_of: Mapping[int, int],
-        columns: Sequence[Column],
-        rows: RowRange,
-        index: IntegerIndex,
-        context: DecodeContext,
-    ) -> KeySearch | None:
-        """None if the file version cannot search."""
-        find = context.registry.decoder(context.version).find_integers
-        return find and cls(find, field, column_of, columns, rows, index, context)
-
-    def matches(self) -> Decoding[ValueMatches | None]:
-        """The rows, counted from the first of ``rows``.
-
-        None, before any request, if decoding all values is the only way to find them: the column
-        has nulls or a nested type, or is not packed in few pages. Raises as `decode_field` does.
-        """
-        find, *arguments = self
-        return (yield from find(*arguments))
+    They count from the first of ``rows``. None, before any request, if decoding all values is the
+    only way to find them: the version cannot search, or the column has nulls or a nested type, or
+    is not packed in few pages. Raises as `decode_field` does.
+    """
+    find = context.registry.decoder(context.version).find_integers
+    return find and find(field, column_of, columns, rows, index, context)
 
 
-KEY_SEARCHES = FastPaths(FastPath(KeySearch.of, KeySearch.matches))
+KEY_SEARCHES = FastPaths(FastPath.of(find_integers))
 """Which rows of a field have one of many keys; otherwise all values are decoded.
 
 Without it, a merge of 1,000 rows into 5,000,000 takes 1.36 times the processor time.

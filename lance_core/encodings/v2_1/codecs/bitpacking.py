@@ -195,12 +195,17 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
 
     The levels of all chunks of a page share one message, so they share the width.
     """
-    found = packed_rows(words[None], counts, width, kernels)
-    if found is not None:
-        return found
     units, raw = _parts_of_blocks(words, counts, width)
     packed = units * packed_bytes(width)
     sizes = packed + raw
+    if not (counts[:-1] % CHUNK).any():
+        # Only the last block has remaining values, so units are adjacent: pack all with one call.
+        stop = len(words) - int(raw.sum()) // words.itemsize
+        spread = np.zeros(int(units.sum()) * CHUNK, words.dtype)
+        spread[:stop] = words[:stop]
+        tail = np.ascontiguousarray(words[stop:]).view(np.uint8)
+        data = np.concatenate([kernels.pack_fastlanes(spread, width), tail])
+        return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
     # Pad the packed words of each block to a multiple of 1024, so that one call packs all. Then
     # interleave packed and raw bytes of the blocks with a mask of the output bytes.
     begins, taken = np.cumsum(counts) - counts, np.minimum(units * CHUNK, counts)
@@ -212,26 +217,6 @@ def packed_blocks(words: Words, counts: Int64Array, width: int, kernels: Kernels
     data[~is_raw] = kernels.pack_fastlanes(spread, width)
     data[is_raw] = words[spans_index(begins + taken, begins + counts)].view(np.uint8)
     return Encoded(_out_of_line(words, width), (pa.py_buffer(data),), sizes[None], counts)
-
-
-def packed_rows(rows: Words, counts: Int64Array, width: int, kernels: Kernels) -> Encoded | None:
-    """The blocks of `packed_blocks` for each of many ``rows``, each with ``counts`` words.
-
-    None if another block of a row than the last has less than a multiple of 1024.
-    """
-    if (counts[:-1] % CHUNK).any():
-        return None
-    units, raw = _parts_of_blocks(rows, counts, width)
-    # Only the last block has remaining values, so units are adjacent: pack all with one call.
-    stop = rows.shape[1] - int(raw.sum()) // rows.itemsize
-    spread = np.zeros((len(rows), int(units.sum()) * CHUNK), rows.dtype)
-    spread[:, :stop] = rows[:, :stop]
-    packed = kernels.pack_fastlanes(spread.reshape(-1), width).reshape(len(rows), -1)
-    tails = np.ascontiguousarray(rows[:, stop:]).view(np.uint8).reshape(len(rows), -1)
-    data = np.concatenate([packed, tails], axis=1).reshape(-1)
-    sizes = np.tile(units * packed_bytes(width) + raw, len(rows))
-    encoding = _out_of_line(rows, width)
-    return Encoded(encoding, (pa.py_buffer(data),), sizes[None], np.tile(counts, len(rows)))
 
 
 def _parts_of_blocks(words: Words, counts: Int64Array, width: int) -> tuple[Int64Array, Int64Array]:

@@ -28,7 +28,6 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.codecs.base import (
     Block,
     Chunk,
-    ChunkPositions,
     Codec,
     Encoded,
     MiniBlockChunks,
@@ -38,7 +37,6 @@ from lance_core.encodings.v2_1.codecs.base import (
     decode,
     encode,
     scalar_at,
-    take,
 )
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
 from lance_core.encodings.v2_1.codecs.values_take import downcast_offsets
@@ -76,13 +74,6 @@ class GeneralCodec(Codec):
     def encode(self, values: Values, target: Target) -> Encoded:
         """See `Codec`."""
         return compressed(encode(values, target), target.scheme, target.level)
-
-    def take(
-        self, message: General, chunks: MiniBlockChunks, at: ChunkPositions, context: DecodeContext
-    ) -> Values:
-        """See `Codec`. Decompresses only the chunks that contain the values."""
-        plain = _plain_chunks(chunks, scheme_of(message), context.kernels)
-        return take(message.values, plain, at, context)
 
     def scalar_at(
         self, message: General, place: Place, context: DecodeContext, depth: int

@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from lance_core.schema import Field
 
 
-MAX_WHOLE = 5
-"""Maximum ratio of all rows to those of a range to decode all rows.
+MAX_WHOLE = 2
+MIN_WHOLE_ROWS = 800
+"""Maximum ratio of all rows to those of a range, and minimum of all rows, to decode all of them.
 
-The rows of a range are not consecutive if columns are joined, so that each takes 5 times as long.
+The rows of a range are not consecutive if columns are joined, so that each takes longer; to cut
+the array of each column takes as long as a few hundred rows.
 """
 
 
@@ -91,7 +93,8 @@ def decode_columns(
         array = yield from decode_constants(pages, numbers, counts, field.storage_type)
         return split_columns([array], count, len(rows))
     length = joined[0].num_rows // count
-    if isinstance(rows, RowRange) and len(rows) < length <= MAX_WHOLE * len(rows):
+    is_part = max(len(rows), MIN_WHOLE_ROWS - 1) < length <= MAX_WHOLE * len(rows)
+    if is_part and isinstance(rows, RowRange):
         whole = RowRange(0, length)
         found = yield from decode_columns(field, column_of, joined, key, whole, context)
         return [_rows_of(arrays, rows) for arrays in found]

@@ -30,7 +30,6 @@ from lance_core.encodings.v2_1.fast.group_pages import (
     GroupValues,
     flat_values,
     group_pages,
-    long_text_values,
     number_values,
     stored_dictionaries,
     text_values,
@@ -216,12 +215,11 @@ class _Group:
         places = places[np.diff(offsets, axis=1).max(axis=1)[places] < NARROW]
         found, places = self._coded_pages(values, places)
         pages |= found
-        short = texts_are_short(values, self._type)[places]
-        for part, encode in ((places[short], text_values), (places[~short], long_text_values)):
-            if len(part):
-                chosen = encode(values.select(part), self._type, self._context)
-                pages |= self._stored(part, chosen)
-        return pages
+        places = places[texts_are_short(values, self._type)[places]]
+        if not len(places):
+            return pages
+        chosen = text_values(values.select(places), self._type, self._context)
+        return pages | self._stored(places, chosen)
 
     def _may_be_same(self, values: ColumnValues) -> npt.NDArray[np.bool_]:
         """For each column, False if its first and its last text that is not null differ."""
@@ -284,7 +282,8 @@ class _Group:
             if len(chosen):
                 rows = _rows(words, chosen)
                 values = number_values(rows, self._count, codec, self._context)
-                pages |= self._stored(places[chosen], values, dictionaries)
+                if values is not None:
+                    pages |= self._stored(places[chosen], values, dictionaries)
         return pages
 
     def _stored(

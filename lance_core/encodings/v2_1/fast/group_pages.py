@@ -25,7 +25,7 @@ from lance_core.encodings.arrow.coalesced_take import edges_of
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_bytes
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, encode
-from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks, packed_rows
+from lance_core.encodings.v2_1.codecs.bitpacking import packed_blocks
 from lance_core.encodings.v2_1.codecs.flat import flat_encoding
 from lance_core.encodings.v2_1.codecs.rle import run_blocks, run_columns
 from lance_core.encodings.v2_1.codecs.values import FixedWidth
@@ -64,10 +64,9 @@ class GroupValues(NamedTuple):
     """Encoded values of columns. Column c has the chunks ``edges[c]`` to ``edges[c + 1]``.
 
     Chunk k takes the next ``sizes[b, k]`` bytes of buffer b and has ``counts[k]`` values.
-    ``encodings`` has one item for each column, or a single one for all.
     """
 
-    encodings: Sequence[CompressiveEncoding]
+    encoding: CompressiveEncoding
     buffers: Sequence[pa.Buffer]
     sizes: Int64Array
     counts: Int64Array
@@ -76,8 +75,8 @@ class GroupValues(NamedTuple):
 
 def number_values(
     words: npt.NDArray[np.unsignedinteger], count: int, codec: str, context: EncodeContext
-) -> GroupValues:
-    """Encode rows of ``count`` integers by one of `CODECS`.
+) -> GroupValues | None:
+    """Encode rows of ``count`` integers by one of `CODECS`; None if a chunk has too many runs.
 
     ``words`` is padded with zeros to whole chunks of 1024 values.
     """
@@ -87,12 +86,11 @@ def number_values(
         return flat_values(octets, 8 * words.itemsize, count, context)
     target = Target(Place.MINI_BLOCK, context.registry, (codec,))
     if codec == "rle":
-        one = run_columns(values)
-        if one is not None:
-            edges = np.arange(len(words) + 1) * (len(one.counts) // len(words))
-            return GroupValues([one.encoding], one.buffers, one.sizes, one.counts, edges)
-        found = _together([encode(FixedWidth.of(row), target) for row in values])
-        return found._replace(encodings=found.encodings[:1])
+        runs = run_columns(values)
+        if runs is None:
+            return None
+        edges = np.arange(len(words) + 1) * (len(runs.counts) // len(words))
+        return GroupValues(runs.encoding, runs.buffers, runs.sizes, runs.counts, edges)
     one = encode(FixedWidth.of(values[0]), target)
     packed, sizes = context.kernels.pack_inline(words.reshape(-1))
     return _alike(one, len(words), pa.py_buffer(packed), sizes)
@@ -118,31 +116,13 @@ def text_values(columns: ColumnValues, type_: pa.DataType, context: EncodeContex
     rows = columns.edges.shape[1] - 1
     stops = np.arange(len(columns.edges) + 1) * rows
     edges = np.searchsorted(edges_of(counts), stops)
-    return GroupValues([one.encoding], [data], sizes[None], counts, edges)
-
-
-def long_text_values(
-    columns: ColumnValues, type_: pa.DataType, context: EncodeContext
-) -> GroupValues:
-    """Encode columns of texts of one type, each as `mini_block_values` selects it."""
-    texts = map(columns.texts, range(len(columns.edges)))
-    return _together([mini_block_values(one, type_, NO_OPTIONS, context) for one in texts])
+    return GroupValues(one.encoding, [data], sizes[None], counts, edges)
 
 
 def _alike(one: Encoded, count: int, data: pa.Buffer, sizes: Int64Array) -> GroupValues:
     """The values of ``count`` columns with as many values in each chunk as ``one`` has."""
     edges = np.arange(count + 1) * len(one.counts)
-    return GroupValues([one.encoding], [data], sizes[None], np.tile(one.counts, count), edges)
-
-
-def _together(columns: Sequence[Encoded]) -> GroupValues:
-    """Columns that are encoded one by one, with as many buffers."""
-    octets = [[np.frombuffer(data, np.uint8) for data in one.buffers] for one in columns]
-    buffers = [pa.py_buffer(np.concatenate(parts)) for parts in zip(*octets, strict=True)]
-    sizes = np.concatenate([one.sizes for one in columns], axis=1)
-    counts = np.concatenate([one.counts for one in columns])
-    edges = np.cumsum([0, *(len(one.counts) for one in columns)])
-    return GroupValues([one.encoding for one in columns], buffers, sizes, counts, edges)
+    return GroupValues(one.encoding, [data], sizes[None], np.tile(one.counts, count), edges)
 
 
 def group_pages(
@@ -160,7 +140,7 @@ def group_pages(
     large = context.version >= FileVersion.V2_2
     valid = None if definition is None else definition[0] == 0
     message = MiniBlockLayout(
-        value_compression=values.encodings[0],
+        value_compression=values.encoding,
         layers=layers_of(ravel((ItemLayer(count, valid),))),
         num_buffers=len(values.buffers),
         num_items=count,
@@ -182,25 +162,22 @@ def group_pages(
     stops = edges_of(totals)[values.edges]
     words = values.edges * (4 if large else 2)
     buffers = zip(_slices(table, words), _slices(joined, stops), strict=True)
-    return _pages(message, list(buffers), values.encodings, dictionaries)
+    return _pages(message, list(buffers), dictionaries)
 
 
 def _pages(
     message: MiniBlockLayout,
     buffers: Sequence[tuple[pa.Buffer, pa.Buffer]],
-    encodings: Sequence[CompressiveEncoding],
     dictionaries: Sequence[StoredDictionary | None],
 ) -> list[EncodedPage]:
     """A page of each column; ``message`` has what the layouts of all have in common."""
     count = message.num_items
-    if len(encodings) == 1 and not any(dictionaries):
+    if not any(dictionaries):
         raw = PageLayout(mini_block_layout=message).SerializeToString()
         return [EncodedPage(0, pair, raw, count, 0) for pair in buffers]
     pages = []
-    for place, (pair, dictionary) in enumerate(zip(buffers, dictionaries, strict=True)):
+    for pair, dictionary in zip(buffers, dictionaries, strict=True):
         own: tuple[BytesLike, ...] = pair
-        if len(encodings) > 1:
-            message.value_compression.CopyFrom(encodings[place])
         if dictionary is not None:
             message.dictionary.CopyFrom(dictionary.encoding)
             message.num_dictionary_items = dictionary.count
@@ -230,10 +207,7 @@ def _levels(
         runs = run_blocks(levels, counts)
         return encoding, ChunkPart(runs.buffers[0], runs.sizes[0])
     if codec == "out_of_line_bitpacking":
-        packed = None
-        if np.array_equal(counts, np.tile(own, len(definition))):
-            packed = packed_rows(definition, own, 1, kernels)
-        packed = packed or packed_blocks(levels, counts, 1, kernels)
+        packed = packed_blocks(levels, counts, 1, kernels)
         return encoding, ChunkPart(packed.buffers[0], packed.sizes[0])
     assert codec == "inline_bitpacking"  # each chunk is packed alone
     spread = np.zeros((len(counts), CHUNK), np.uint16)

@@ -31,7 +31,7 @@ from lance_core.schema.empty_arrays import empty_array
 from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -106,7 +106,7 @@ class SingleList(NamedTuple):
 class _ChunkLists:
     """Decodes single rows of a page that lie within one chunk."""
 
-    __slots__ = ("_definition", "_header", "_items", "_key", "_pages", "_rep", "_rows", "_value")
+    __slots__ = ("_definition", "_header", "_key", "_pages", "_rep", "_rows", "_value")
 
     def __init__(self, pages: ChunkedPages, rows: RowTable, context: DecodeContext) -> None:
         message = pages.message
@@ -118,7 +118,6 @@ class _ChunkLists:
         self._rep = _ChunkLevels(levels[0]) if form.has_rep else None
         self._definition = _ChunkLevels(levels[1]) if form.has_def else None
         self._value = _value_of(pages, context)
-        self._items = None if pages.items is None else _bytes_of_items(pages.items, pages.type)
 
     def chunk_of(self, row: int) -> int | None:
         """The chunk that contains the whole row; None if the row spans several chunks."""
@@ -213,9 +212,7 @@ class _ChunkLists:
             values = [value_at(chunk, position) for position in range(where.start, where.stop)]
             if pages.items is None:
                 return _array(values, pages.type, context.validate_utf8)
-            if self._items is None or (values and _has_nulls(levels)):
-                return _items_at(values, levels, pages, context)
-            return _array([self._items(index) for index in values], pages.type, False)
+            return _items_at(values, levels, pages, context)
         octets = np.frombuffer(data, np.uint8)
         place = np.array(starts).reshape(-1, 1), np.array(sizes).reshape(-1, 1)
         source = MiniBlockChunks(octets, *place, np.array([count]))
@@ -263,29 +260,6 @@ def _value_of(pages: ChunkedPages, context: DecodeContext) -> ScalarAt | None:
     if pages.items is None and not (is_long if is_variable(type_) else has_width):
         return None
     return scalar_at(encoding, Place.MINI_BLOCK, context)
-
-
-def _bytes_of_items(
-    items: pa.Array, type_: pa.DataType
-) -> Callable[[bytes | memoryview], memoryview] | None:
-    """A function that returns the bytes of an item; None if items are not whole bytes."""
-    if not pa.types.is_primitive(type_) or type_.bit_width % 8:
-        return None
-    width, count = type_.bit_width // 8, len(items)
-    octets = memoryview(items.buffers()[1]).cast("B") if count else memoryview(b"")
-    octets = octets[items.offset * width :]
-
-    def item(stored: bytes | memoryview) -> memoryview:
-        index = int.from_bytes(stored, "little")
-        if index >= count:
-            raise CorruptFileError(f"index {index} is outside of the dictionary of {count} items")
-        return octets[index * width : (index + 1) * width]
-
-    return item
-
-
-def _has_nulls(levels: Levels) -> bool:
-    return levels.definition is not None and bool(levels.definition.any())
 
 
 def _items_at(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Rows
     from lance_core.encodings.kernels.numpy.fsst_decode import SymbolTables
     from lance_core.encodings.v2_1.codecs.values import Values
-    from lance_core.store.base import ByteRange
 
 _TAKE_COST = 8
 """Cost of taking one value, relative to decoding one value of a whole chunk."""
@@ -82,9 +80,6 @@ class ChunkedPages:
     items: pa.Array | None = None
     owners: PageItems | None = None
     symbols: SymbolTables | None = None
-    _whole: list[tuple[int, Sequence[ByteRange], Int64Array]] = field(
-        init=False, default_factory=list
-    )
 
     @property
     def num_chunks(self) -> int:
@@ -116,20 +111,10 @@ class ChunkedPages:
 
     def read(self, chunks: Int64Array, context: DecodeContext) -> Decoding[ChunkBytes]:
         """Fetch the bytes of ``chunks``."""
-        ranges, positions = self._places(chunks, context.coalesce_gap)
+        starts, stops = self.table.starts[chunks], self.table.stops[chunks]
+        ranges, positions = span_places(self.base, starts, stops, context.coalesce_gap)
         buffers = yield ranges
         return ChunkBytes.of(buffers, positions, context)
-
-    def _places(self, chunks: Int64Array, gap: int) -> tuple[Sequence[ByteRange], Int64Array]:
-        """See `span_places`; for all chunks, the last result is cached."""
-        is_whole = len(chunks) == self.num_chunks
-        if is_whole and self._whole and self._whole[0][0] == gap:
-            return self._whole[0][1:]
-        starts, stops = self.table.starts[chunks], self.table.stops[chunks]
-        ranges, positions = span_places(self.base, starts, stops, gap)
-        if is_whole:
-            self._whole[:] = [(gap, ranges, positions)]
-        return ranges, positions
 
     def parts(self, chunks: Int64Array, read: ChunkBytes, context: DecodeContext) -> ChunkParts:
         """The levels and value buffers of ``chunks``."""
