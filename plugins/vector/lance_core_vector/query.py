@@ -96,7 +96,7 @@ class VectorQuery(RankedQuery):
             assert rows is not None
             if len(rows):
                 firsts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
-                every = self.metric.approximate(vectors.matrix, self._own(vectors))
+                every, _ = self.metric.approximate(vectors.matrix, self._own(vectors))
                 nearest = np.minimum.reduceat(every, firsts)
                 distances[rows[firsts], 0] = nearest.sum(axis=1, dtype=np.float64)
             return [np.flatnonzero(~np.isnan(distances[:, 0]))]
@@ -109,9 +109,8 @@ class VectorQuery(RankedQuery):
         step = max(256, BLOCK_BYTES // max(1, width))
         for start in range(0, len(matrix), step):
             block = matrix[start : start + step]
-            shortlist.add(
-                self.metric.approximate(block, queries), self.metric.error(block, queries), start
-            )
+            distances, errors = self.metric.approximate(block, queries)
+            shortlist.add(distances, errors, start)
         found = shortlist.rows()
         return found if vectors.rows is None else [vectors.rows[one] for one in found]
 

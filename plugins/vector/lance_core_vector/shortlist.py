@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+HEAD = 512
+"""Rows of a first block whose distances give the first limit."""
+
 SLACK = 64
 """Rows above twice the wanted number from which a list is shortened again."""
 
@@ -33,7 +36,9 @@ class Shortlist:
         """
         unknown = np.flatnonzero(np.isinf(self._limits))
         if len(unknown) and len(distances) > self._count:
-            kth = np.partition(distances[:, unknown], self._count - 1, axis=0)[self._count - 1]
+            # The first rows give a limit that is good enough, and are sorted in little time.
+            head = distances[: max(HEAD, 4 * self._count), unknown]
+            kth = np.partition(head, self._count - 1, axis=0)[self._count - 1]
             known = np.isfinite(kth)
             self._limits[unknown[known]] = kth[known] + 2 * errors[unknown[known]]
         limits = np.nextafter(self._limits.astype(distances.dtype), distances.dtype.type(np.inf))
@@ -41,7 +46,9 @@ class Shortlist:
             rows = np.flatnonzero(~(distances[:, 0] > limits[0]))
             self._append(0, rows, distances, errors, first)
             return
-        queries, rows = np.nonzero(~(distances > limits).T)
+        rows, queries = np.nonzero(~(distances > limits))
+        order = np.argsort(queries, kind="stable")
+        rows, queries = rows[order], queries[order]
         cuts = np.searchsorted(queries, np.arange(len(self._rows) + 1))
         for number in np.flatnonzero(np.diff(cuts)).tolist():
             self._append(number, rows[cuts[number] : cuts[number + 1]], distances, errors, first)
