@@ -277,6 +277,22 @@ class IndexSearches:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranking:
+    """Scans with a search, which return the best rows for a query."""
+
+    few_rows: int = 4096
+    """Rows of a filter up to which their values are ranked, also if an index covers them: answers
+    are exact. Bounds the values that are read instead of an index."""
+
+    window_rows: int = 1 << 17
+    """Maximum rows that are ranked at once, 64 MiB of 128 floats. Bounds memory, together with the
+    windows that are read at the same time."""
+
+    taken_rows: int = 1 << 14
+    """Maximum rows whose values are read at once by their addresses. Bounds memory."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScanTuning:
     """The numbers of a scan, in the order in which it uses them."""
 
@@ -290,6 +306,7 @@ class ScanTuning:
     columns: ColumnReads = ColumnReads()
     decoded: DecodedBytes = DecodedBytes()
     sort: Sorting = Sorting()
+    ranking: Ranking = Ranking()
 
 
 TUNING = ScanTuning()

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
 from lance_core.dataset.read.given_rows.take import take_addresses
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.index.ranking import Hits, best_of, merged
 
@@ -20,13 +21,6 @@ if TYPE_CHECKING:
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.ranking import RankedQuery
 
-WINDOW_ROWS = 1 << 17
-"""Maximum rows that are ranked at once: 64 MiB of 128 floats. Several windows are read at the same
-time, so that memory does not depend on the number of rows."""
-
-TAKEN_ROWS = 1 << 14
-"""Maximum rows whose values are read at once by their addresses."""
-
 
 def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: int) -> list[Hits]:
     """The best ``count`` rows of ``plan`` for each query, by address, with exact scores.
@@ -34,7 +28,9 @@ def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: in
     ``plan`` says which rows there are; its projection is not used.
     """
     projection = select(plan.schema, [query.column], [ROW_ADDRESS])
-    plan = replace(plan, projection=projection, batch_size=WINDOW_ROWS, limit=None, offset=0)
+    plan = replace(
+        plan, projection=projection, batch_size=tuning().ranking.window_rows, limit=None, offset=0
+    )
     best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
     for batch in scan.scan_batches(snapshot, plan):
         values, addresses = batch.columns
@@ -63,9 +59,10 @@ def rank_again(
 
 def _values_at(snapshot: Snapshot, plan: ScanPlan, column: str, addresses: np.ndarray) -> pa.Array:
     projection = select(plan.schema, [column])
+    step = tuning().ranking.taken_rows
     parts = [
-        take_addresses(snapshot, addresses[start : start + TAKEN_ROWS].astype(np.int64), projection)
-        for start in range(0, len(addresses), TAKEN_ROWS)
+        take_addresses(snapshot, addresses[start : start + step].astype(np.int64), projection)
+        for start in range(0, len(addresses), step)
     ]
     chunks = [_storage(chunk) for part in parts for chunk in part.column(0).chunks]
     if not chunks:

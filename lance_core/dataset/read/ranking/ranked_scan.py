@@ -23,6 +23,7 @@ from lance_core.dataset.read.ranking.rank_indices import (
     ranking_index,
 )
 from lance_core.dataset.read.ranking.rank_values import rank_again, rank_spans
+from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
 
 QUERY_INDEX = "query_index"
 """The column with the number of the query, from 0, in an answer to several queries."""
-
-FEW_ROWS = 4096
-"""Rows of a filter up to which their values are ranked: it takes less time than to search an index
-for them, and answers are exact."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +137,7 @@ class RankedScan:
         rows = None
         if plan.is_selective or not is_whole or len(covered) < len(index.fragments):
             rows = _matching(snapshot, plan.of_spans(covered), is_whole=is_whole)
-            if _size(rows) <= FEW_ROWS:
+            if _size(rows) <= tuning().ranking.few_rows:
                 searched = plan.of_spans(covered) if self.skips_others else plan
                 return rank_spans(snapshot, searched, query, query.k)
         hits = rank_index(snapshot, index, query, rows)
@@ -183,4 +180,6 @@ def _matching(snapshot: Snapshot, plan: ScanPlan, *, is_whole: bool) -> RowSet:
 
 
 def _size(rows: RowSet) -> int:
-    return sum(FEW_ROWS + 1 if bitmap is None else len(bitmap) for bitmap in rows.bitmaps.values())
+    """The number of addresses in ``rows``; many if it has whole fragments."""
+    many = tuning().ranking.few_rows + 1
+    return sum(many if bitmap is None else len(bitmap) for bitmap in rows.bitmaps.values())

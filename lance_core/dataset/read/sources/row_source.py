@@ -1,8 +1,8 @@
 """`RowSource`: where the rows of a scan come from, such as fragments or the search of indices.
 
 A source names the rows to read as spans, in the order of the result, and says which condition the
-scan must test for them. Sources that know more of a row than its place, such as the distance of a
-vector, would bring columns of their own in `SpanRows`, from which the steps of a scan read.
+scan must test for them. A search that ranks rows takes those that it may return from a source, and
+adds its order and its columns, such as a distance, to the result; see `read.ranking`.
 """
 
 from __future__ import annotations
