@@ -111,4 +111,4 @@ def test_a_pylance_index_does_not_change_exact_answers(tmp_path: Path) -> None:
     ours = lance_core.dataset(uri).to_table(columns=["id"], nearest=nearest)
     assert ours["id"].equals(theirs["id"])
     lance_core.write_dataset(table("float32", is_multi=False), uri, mode="append")
-    assert [one["name"] for one in lance.dataset(uri).list_indices()] == ["v_idx"]
+    assert [one.name for one in lance.dataset(uri).describe_indices()] == ["v_idx"]
