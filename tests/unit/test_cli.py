@@ -15,7 +15,7 @@ import lance_core
 from lance_core._version import __version__
 from lance_core.cli import main
 from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
-from lance_core.hookspecs import hookimpl
+from lance_core.hookspecs import SqlFunctionSpec, hookimpl
 from lance_core.plugins import get_manager
 from lance_core.store.memory import MemoryStore
 from lance_core.store.spec import ObjectStoreSpec
@@ -96,6 +96,29 @@ def test_a_check_tries_every_factory(
     captured = capsys.readouterr()
     assert "factory of gone (mine): 'gone' cannot be loaded from" in captured.out
     assert "factory of odd (mine): it is called with 2 arguments" in captured.out
+    assert captured.err == "lance-core: problems found: 2\n"
+
+
+def test_a_check_imports_the_planner_of_every_function(
+    registered: Callable[[object, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    @hookimpl
+    def lance_sql_functions() -> list[SqlFunctionSpec]:
+        return [
+            SqlFunctionSpec("gone", "no_such_module:gone", "text", "Nothing."),
+            SqlFunctionSpec("odd", lambda node: node, "text, [text]", "One argument only."),
+            SqlFunctionSpec("right", lambda *nodes: nodes[0], "text, ...", "The first text."),
+        ]
+
+    assert main(["plugins", "--check"]) == 0
+    assert "SQL functions (builtin): can be planned" in capsys.readouterr().out
+    registered(SimpleNamespace(lance_sql_functions=lance_sql_functions), "mine")
+    assert main(["plugins", "--check"]) == 1
+    captured = capsys.readouterr()
+    assert "  SQL functions: gone, odd, right" in captured.out
+    assert "SQL function gone (mine): 'gone' cannot be loaded from" in captured.out
+    assert "SQL function odd (mine): it is called with 2 arguments" in captured.out
+    assert "SQL functions (mine)" not in captured.out
     assert captured.err == "lance-core: problems found: 2\n"
 
 
