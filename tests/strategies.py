@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from lance_core.schema.rebuild import visible_children, with_children
-from lance_core_testing.value_samples import VALUES
+from lance_core_testing.encodings.value_samples import VALUES
 
 _FIXED = [type_ for type_ in VALUES if not str(type_).endswith(("string", "binary"))]
 

@@ -20,15 +20,15 @@ from lance_core.errors import PluginNotFoundError
 
 
 def forward(
-    module: str, target: str, *, extra: str, in_core: Mapping[str, str] | None = None
+    module: str, target: str, *, extra: str, renamed: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
     """The ``__getattr__`` of ``module``, whose names and sub-modules are those of ``target``.
 
     ``target``: the package that ``extra`` of lance-core installs. Without it, every use of a name
-    or sub-module raises `PluginNotFoundError`. ``in_core``: the sub-modules that have moved within
-    the core, and their new names. The module must set ``__path__`` to an empty list.
+    or sub-module raises `PluginNotFoundError`. ``renamed``: the sub-modules with another name
+    now, or in the core, and their new names. The module must set ``__path__`` to an empty list.
     """
-    finder = _MovedModules(module, target, extra, in_core or {})
+    finder = _MovedModules(module, target, extra, renamed or {})
     # Before the finder of files: it would load the files of a forwarded package a second time.
     sys.meta_path.insert(0, finder)
     return finder.attribute
@@ -37,19 +37,19 @@ def forward(
 class _MovedModules(MetaPathFinder, Loader):
     """Finds the modules below ``module`` as those below ``target``."""
 
-    def __init__(self, module: str, target: str, extra: str, in_core: Mapping[str, str]) -> None:
+    def __init__(self, module: str, target: str, extra: str, renamed: Mapping[str, str]) -> None:
         self._module = module
         self._target = target
         self._extra = extra
-        self._in_core = in_core
+        self._renamed = renamed
 
     def attribute(self, name: str) -> Any:
         """The attribute ``name`` of the target; raises `AttributeError` if it has none."""
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
-        if name in self._in_core:
+        if name in self._renamed and not self._renamed[name].startswith(self._target):
             self._warn(f".{name}")
-            return importlib.import_module(self._in_core[name])
+            return importlib.import_module(self._renamed[name])
         self._require_target()
         value = getattr(importlib.import_module(self._target), name)
         if name != "__all__":
@@ -63,7 +63,7 @@ class _MovedModules(MetaPathFinder, Loader):
         name = fullname.removeprefix(self._module)
         if name == fullname or not name.startswith("."):
             return None
-        if name[1:] not in self._in_core:
+        if self._new_name(name).startswith(self._target):
             self._require_target()
         found = importlib.util.find_spec(self._new_name(name))
         return None if found is None else ModuleSpec(fullname, self)
@@ -75,7 +75,7 @@ class _MovedModules(MetaPathFinder, Loader):
         self._warn(name)
 
     def _new_name(self, name: str) -> str:
-        return self._in_core.get(name[1:], self._target + name)
+        return self._renamed.get(name[1:], self._target + name)
 
     def _require_target(self) -> None:
         if importlib.util.find_spec(self._target) is None:

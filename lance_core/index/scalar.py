@@ -12,5 +12,5 @@ __getattr__ = forward(
     __name__,
     "lance_core_indices",
     extra="indices",
-    in_core={name: f"lance_core.index.{name}" for name in _TOOLS},
+    renamed={name: f"lance_core.index.{name}" for name in _TOOLS},
 )

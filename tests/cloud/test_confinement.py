@@ -27,7 +27,7 @@ from lance_core.store.secret import Secret
 from lance_core.store.uri import parse_uri
 from lance_core_remote.store import RemoteStore
 from lance_core_testing import MemoryClient, MemoryManifestStore
-from lance_core_testing.object_store_paths import HOSTILE as HOSTILE_PATHS
+from lance_core_testing.object_stores.paths import HOSTILE as HOSTILE_PATHS
 from tests.examples import share
 
 ROOT = "folder/table"

@@ -17,8 +17,8 @@ from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.capability_override import DeclaredStore
 from lance_core_lease.handler import LeaseCommitHandler, LeaseTerms
 from lance_core_lease.store_leases import StoreLeases
-from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.commit_handlers.suite import CommitHandlerTests, MakeHandler
+from lance_core_testing.object_stores.instances import OpenStore
 from lance_core_testing.sample_transactions import IMPATIENT
 
 

@@ -14,7 +14,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK
 from lance_core.encodings.registry import EncodingSpec
 from lance_core_testing import EncodingTests
-from lance_core_testing.stored_array import StoredArray
+from lance_core_testing.encodings.stored_array import StoredArray
 
 RNG = np.random.default_rng(11)
 ROWS = 150

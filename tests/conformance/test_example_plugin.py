@@ -14,9 +14,9 @@ from lance_core.errors import OutcomeUnknownError
 from lance_core.store.base import ObjectStore
 from lance_core.store.functions import exists, list_paths
 from lance_core.store.local import Durability, LocalStore
-from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler, MakeOther
-from lance_core_testing.object_store import ObjectStoreTests
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.commit_handlers.suite import CommitHandlerTests, MakeHandler, MakeOther
+from lance_core_testing.object_stores.instances import OpenStore
+from lance_core_testing.object_stores.suite import ObjectStoreTests
 from lance_core_testing.sample_transactions import first_candidate
 from lance_core_testing.stores.faulty import FaultRule, FaultyStore, RequestLost
 

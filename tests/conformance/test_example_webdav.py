@@ -23,11 +23,11 @@ from lance_core.plugins import get_manager, open_store
 from lance_core_remote.client import Failure, RequestError
 from lance_core_remote.settings import RemoteSettings
 from lance_core_remote.store import RemoteStore
-from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core_testing.commit_handlers.suite import CommitHandlerTests, MakeHandler
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Answer, Reset, Rule
-from lance_core_testing.object_store import ObjectStoreTests
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.object_stores.instances import OpenStore
+from lance_core_testing.object_stores.suite import ObjectStoreTests
 from tests.servers.webdav import running_webdav
 
 TABLE = pa.table({"id": [1, 2, 3]})

@@ -10,8 +10,8 @@ from lance_core.commits.handlers.external_manifest import ExternalManifestCommit
 from lance_core.store.base import ObjectStore
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
-from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler, MakeOther
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.commit_handlers.suite import CommitHandlerTests, MakeHandler, MakeOther
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.service import InProcessService
 
 

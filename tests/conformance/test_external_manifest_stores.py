@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lance_core_testing import ExternalManifestStoreTests, MemoryManifestStore
-from lance_core_testing.external_manifest_store import MakeRows
+from lance_core_testing.manifest_stores.suite import MakeRows
 from lance_core_testing.service import InProcessService
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lance_core.store.local import Durability, LocalStore
-from lance_core_testing.object_store import ObjectStoreTests
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.object_stores.instances import OpenStore
+from lance_core_testing.object_stores.suite import ObjectStoreTests
 
 
 class TestFastLocalStore(ObjectStoreTests):

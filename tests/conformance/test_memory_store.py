@@ -9,7 +9,7 @@ import pytest
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore, open_memory
 from lance_core.store.uri import parse_uri
-from lance_core_testing.object_store import ObjectStoreTests
+from lance_core_testing.object_stores.suite import ObjectStoreTests
 
 
 class TestMemoryStore(ObjectStoreTests):

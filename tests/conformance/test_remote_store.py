@@ -10,9 +10,9 @@ from lance_core.commits.handlers.put_if_absent import PutIfAbsentCommitHandler
 from lance_core.store.base import Guarantee, ObjectStore
 from lance_core_remote.settings import RemoteSettings
 from lance_core_remote.store import RemoteStore
-from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler
+from lance_core_testing.commit_handlers.suite import CommitHandlerTests, MakeHandler
 from lance_core_testing.memory_client import CAPABILITIES, MemoryClient
-from lance_core_testing.object_store import ObjectStoreTests
+from lance_core_testing.object_stores.suite import ObjectStoreTests
 
 
 class _SmallParts(MemoryClient):

@@ -14,8 +14,8 @@ from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.prefix import PrefixStore
 from lance_core.store.wrappers.result_checks import checked_store
-from lance_core_testing.object_store import ObjectStoreTests
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.object_stores.instances import OpenStore
+from lance_core_testing.object_stores.suite import ObjectStoreTests
 from lance_core_testing.stores.faulty import FaultyStore
 from lance_core_testing.stores.throttled import ThrottledStore
 from lance_core_testing.stores.tracing import TracingStore

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from lance_core_example_alp import SPEC
 
-from lance_core_testing.value_encoding import ValueEncodingTests
+from lance_core_testing.encodings.value_encoding import ValueEncodingTests
 
 
 class TestAlp(ValueEncodingTests):

@@ -26,7 +26,7 @@ from lance_core.plugins import get_manager
 from lance_core.plugins.builtin import lance_encodings
 from lance_core.plugins.checked_results import encodings_of
 from lance_core.plugins.loading import Contribution, PluginSource, load
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case
 from tests.examples import share
 from tests.liars.lies import ERRORS, WRONG_VALUES, Lie, no_lie

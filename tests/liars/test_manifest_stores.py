@@ -14,7 +14,7 @@ import pytest
 import lance_core as lance
 from lance_core.errors import CommitUnknownError, LanceError, ObjectNotFoundError, StoreError
 from lance_core.hookspecs import ManifestStoreSpec, hookimpl
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from tests.each_case import each_case
 from tests.examples import share
 from tests.liars.lies import ERRORS, INTERRUPTIONS, WRONG_VALUES, Lie, no_lie

@@ -12,7 +12,7 @@ from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.examples import examples
 from tests.strategies import arrays, types
 

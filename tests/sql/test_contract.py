@@ -17,9 +17,9 @@ from lance_core.store.memory import MemoryStore
 from lance_core_sql.options import SqlSettings
 from lance_core_sql.store import SqlManifestStore
 from lance_core_testing import CommitHandlerTests, ExternalManifestStoreTests
-from lance_core_testing.commit_handler import MakeHandler, MakeOther
-from lance_core_testing.external_manifest_store import MakeRows
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.commit_handlers.suite import MakeHandler, MakeOther
+from lance_core_testing.manifest_stores.suite import MakeRows
+from lance_core_testing.object_stores.instances import OpenStore
 from tests.sql.conftest import Server
 
 NO_FAULTS = "drivers of SQL talk to the database; other tests break their connections"

@@ -1,16 +1,16 @@
 """The contracts of this project as test classes for plugin authors. Needs pytest and hypothesis."""
 
 from lance_core_testing.assertions import check_bytes, must_raise
-from lance_core_testing.commit_handler import CommitHandlerTests
-from lance_core_testing.encoding import EncodingTests
-from lance_core_testing.external_manifest_store import ExternalManifestStoreTests
+from lance_core_testing.commit_handlers.suite import CommitHandlerTests
+from lance_core_testing.encodings.suite import EncodingTests
+from lance_core_testing.encodings.value_encoding import ValueEncodingTests
 from lance_core_testing.index_type import IndexTypeTests
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.suite import ExternalManifestStoreTests
 from lance_core_testing.memory_client import MemoryClient
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.network import FaultProxy
-from lance_core_testing.object_store import ObjectStoreTests
+from lance_core_testing.object_stores.suite import ObjectStoreTests
 from lance_core_testing.sql_function import SqlFunctionTests
-from lance_core_testing.value_encoding import ValueEncodingTests
 
 __all__ = [
     "CommitHandlerTests",

@@ -27,7 +27,7 @@ from lance_core.hookspecs.indices import (
     RowNumbers,
     StartsWith,
 )
-from lance_core_testing.value_samples import TYPES, hard_arrays
+from lance_core_testing.encodings.value_samples import TYPES, hard_arrays
 
 Mask = npt.NDArray[np.bool_]
 

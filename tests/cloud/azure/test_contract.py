@@ -20,9 +20,9 @@ from lance_core_azure.store import open_store
 from lance_core_remote.client import RemoteClient
 from lance_core_remote.store import RemoteStore
 from lance_core_testing import CommitHandlerTests, ObjectStoreTests
-from lance_core_testing.commit_handler import MakeHandler
-from lance_core_testing.object_store_instances import OpenStore
-from lance_core_testing.object_store_listing import fill
+from lance_core_testing.commit_handlers.suite import MakeHandler
+from lance_core_testing.object_stores.instances import OpenStore
+from lance_core_testing.object_stores.listing import fill
 from tests.servers.azurite import KEY, Azurite
 
 

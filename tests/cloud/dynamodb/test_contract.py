@@ -15,10 +15,10 @@ from lance_core.store.memory import MemoryStore
 from lance_core_dynamodb.options import named
 from lance_core_dynamodb.store import DynamoManifestStore
 from lance_core_testing import CommitHandlerTests, ExternalManifestStoreTests
-from lance_core_testing.commit_handler import MakeHandler, MakeOther
-from lance_core_testing.external_manifest_store import MakeRows
+from lance_core_testing.commit_handlers.suite import MakeHandler, MakeOther
+from lance_core_testing.manifest_stores.suite import MakeRows
 from lance_core_testing.network import FaultProxy
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.object_stores.instances import OpenStore
 from lance_core_testing.service import FaultyService, ProxiedService
 from tests.servers.moto import Moto
 

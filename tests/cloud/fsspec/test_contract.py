@@ -21,10 +21,10 @@ from lance_core.store.probe import probe
 from lance_core.store.uri import parse_uri
 from lance_core_fsspec import register_file_system, unregister_file_system
 from lance_core_fsspec.store import open_store
-from lance_core_testing.commit_handler import CommitHandlerTests, MakeHandler, MakeOther
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
-from lance_core_testing.object_store import ObjectStoreTests
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.commit_handlers.suite import CommitHandlerTests, MakeHandler, MakeOther
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.object_stores.instances import OpenStore
+from lance_core_testing.object_stores.suite import ObjectStoreTests
 from lance_core_testing.service import InProcessService
 from tests.cloud.fsspec.s3 import s3_file_system
 from tests.servers.moto import SECRET_KEY, Moto

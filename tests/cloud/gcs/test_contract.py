@@ -17,8 +17,8 @@ from lance_core_gcs.options import read_options
 from lance_core_remote.settings import RemoteSettings
 from lance_core_remote.store import RemoteStore
 from lance_core_testing import CommitHandlerTests, ObjectStoreTests
-from lance_core_testing.commit_handler import MakeHandler
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.commit_handlers.suite import MakeHandler
+from lance_core_testing.object_stores.instances import OpenStore
 from tests.servers.gcs import GcsServer
 
 

@@ -13,8 +13,8 @@ from lance_core.store.base import ObjectStore
 from lance_core_remote.client import RemoteClient
 from lance_core_remote.store import RemoteStore
 from lance_core_testing import CommitHandlerTests, ObjectStoreTests
-from lance_core_testing.commit_handler import MakeHandler
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.commit_handlers.suite import MakeHandler
+from lance_core_testing.object_stores.instances import OpenStore
 from tests.cloud.s3.places import open_bucket, store_of
 from tests.servers.moto import SECRET_KEY, Moto
 

@@ -17,7 +17,7 @@ from lance_core.encodings import v2_0
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
 from lance_core.encodings.registry import EncodingSpec
 from lance_core_testing import EncodingTests, ValueEncodingTests
-from lance_core_testing.stored_array import StoredArray
+from lance_core_testing.encodings.stored_array import StoredArray
 from tests.conformance.planted.runner import Defect, defects_of
 
 

@@ -26,8 +26,8 @@ from lance_core.store.functions import exists
 from lance_core.store.local import Durability, LocalStore
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import DETACHED
-from lance_core_testing.commit_handler_races import OpenTable
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.commit_handlers.races import OpenTable
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.service import InProcessService
 from tests.conformance.planted.runner import Defect, defects_of
 

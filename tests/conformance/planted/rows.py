@@ -14,7 +14,7 @@ from lance_core.errors import (
     StoreError,
 )
 from lance_core.table.paths import DETACHED
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.service import InProcessService
 from tests.conformance.planted.runner import Defect, defects_of
 

@@ -13,7 +13,7 @@ from lance_core.commits.loop import commit_transaction
 from lance_core.commits.options import CommitOptions
 from lance_core.errors import DatasetNotFoundError
 from lance_core.table.paths import NamingScheme, manifest_path
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.sample_transactions import append, creation
 from tests.unit.commits.dated_table import ALL_BUT_ONE, DAY, Table, new_name, overwritten
 

@@ -32,7 +32,7 @@ from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core.table.paths import manifest_path
 from lance_core.table.transactions.operations import Append, Overwrite, Restore
 from lance_core.table.transactions.transaction import Transaction
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.sample_transactions import append, creation, history
 from tests.each_case import each_case
 from tests.virtual_time import VirtualTime

@@ -18,7 +18,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.plugins import PluginManager, builtin
 from lance_core.plugins.checked_results import encodings_of, kernels_of
 from lance_core.plugins.loading import Contribution, PluginSource, load
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case
 from tests.unit.encodings.plugin_values.test_value_encoding import field
 

@@ -30,8 +30,8 @@ from lance_core.errors import (
 )
 from lance_core.plugins.builtin import lance_encodings
 from lance_core.store.base import ByteRange
+from lance_core_testing.encodings.stored_field import StoredField
 from lance_core_testing.mutants import mutants, mutate_message
-from lance_core_testing.stored_field import StoredField
 from tests.each_case import each_case
 from tests.unit.encodings.plugin_values.test_value_encoding import ASKED, SPEC, field
 

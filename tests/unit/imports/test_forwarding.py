@@ -21,7 +21,7 @@ SUB_MODULES = [
     ("lance_core.index.scalar", "lance_core_indices", "btree.open_btree"),
     ("lance_core.index.scalar", "lance_core.index", "sort_order"),
     ("lance_core.store.remote", "lance_core_remote", "settings"),
-    ("lance_core.testing", "lance_core_testing", "object_store"),
+    ("lance_core.testing", "lance_core_testing", "assertions"),
     ("lance_core.testing", "lance_core_testing", "stores.faulty"),
 ]
 """The former module, the new one, and a module below both."""
@@ -68,6 +68,13 @@ def test_a_former_sub_module_is_the_new_one(module: str, target: str, below: str
     assert former is new
     assert new.__spec__ is not None
     assert new.__spec__.name == f"{target}.{below}"
+
+
+def test_a_former_sub_module_with_another_name_is_the_new_one() -> None:
+    forget("lance_core.testing")
+    with pytest.warns(DeprecationWarning, match=r"to lance_core_testing\.object_stores\.suite"):
+        former = importlib.import_module("lance_core.testing.object_store")
+    assert former is importlib.import_module("lance_core_testing.object_stores.suite")
 
 
 def test_a_sub_module_is_imported_from_its_former_package() -> None:

@@ -13,7 +13,7 @@ from lance_core.plugins.manifest_stores import as_commit_handler
 from lance_core.store.base import Guarantee, StoreCapabilities
 from lance_core.store.memory import MemoryStore
 from lance_core.store.uri import StoreUrl, parse_uri
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.sample_transactions import first_candidate
 from tests.each_case import each_case
 

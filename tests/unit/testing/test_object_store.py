@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from lance_core_testing import ObjectStoreTests, must_raise
-from lance_core_testing.object_store_paths import HOSTILE
+from lance_core_testing.object_stores.paths import HOSTILE
 from lance_core_testing.processes import in_another_process, portable, race_processes
 from lance_core_testing.threads import background_calls, race_threads
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
-from lance_core_testing.value_encoding import ValueEncodingTests
+from lance_core_testing.encodings.value_encoding import ValueEncodingTests
 
 
 def encode(values: pa.Array) -> pa.Buffer:

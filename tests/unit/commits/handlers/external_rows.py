@@ -17,7 +17,7 @@ from lance_core.store.base import Guarantee, ObjectStore, StoreCapabilities
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import manifest_path
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.sample_transactions import (
     first_candidate,
 )

@@ -10,7 +10,7 @@ import pytest
 from lance_core.commits.handlers.checked_manifest_store import checked_rows
 from lance_core.commits.handlers.external_manifest_store import ManifestEntry
 from lance_core.errors import ObjectExistsError, OutcomeUnknownError, StoreError
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 
 ENTRY = ManifestEntry(1, "t/_versions/1.manifest", 100, "tag")
 

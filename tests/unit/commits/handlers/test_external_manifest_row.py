@@ -10,7 +10,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.base import ObjectStore
 from lance_core.store.memory import MemoryStore
 from lance_core.table.paths import manifest_path
-from lance_core_testing.memory_manifest_store import MemoryManifestStore
+from lance_core_testing.manifest_stores.memory_manifest_store import MemoryManifestStore
 from lance_core_testing.sample_transactions import first_candidate
 
 BASE = "data/table.lance"

@@ -11,7 +11,7 @@ from lance_core.encodings import v2_0
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Field, Schema
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 
 Store = Callable[..., StoredField]
 

@@ -12,8 +12,8 @@ from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Binary, Buffer, Fla
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core_testing.stored_array import StoredArray
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_array import StoredArray
+from lance_core_testing.encodings.stored_field import StoredField
 
 Store = Callable[..., StoredField]
 

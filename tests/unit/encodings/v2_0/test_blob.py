@@ -12,7 +12,7 @@ from lance_core.encodings.blob_payloads import DESCRIPTION, encode_blobs
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 
 Store = Callable[..., StoredField]
 BLOB = {"lance-encoding:blob": "true"}

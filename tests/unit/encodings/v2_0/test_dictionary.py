@@ -19,8 +19,8 @@ from lance_core.encodings.v2_0.base import EncodeScope
 from lance_core.encodings.v2_0.dictionary import encode_dictionary
 from lance_core.encodings.v2_0.selection import few_distinct
 from lance_core.errors import CorruptFileError, ResultTooLargeError, UnsupportedFeatureError
-from lance_core_testing.stored_array import StoredArray
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_array import StoredArray
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case
 
 Store = Callable[..., StoredField]

@@ -19,7 +19,7 @@ from lance_core.encodings.v2_0.fast import page_run
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case
 from tests.unit.encodings.v2_0.conftest import field_of
 

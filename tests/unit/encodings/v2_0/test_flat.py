@@ -19,8 +19,8 @@ from lance_core.encodings.v2_0.flat import encode_flat
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_core.store.base import ByteRange
-from lance_core_testing.stored_array import StoredArray
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_array import StoredArray
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case
 
 Store = Callable[..., StoredField]

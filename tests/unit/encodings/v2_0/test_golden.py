@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import text_format
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 
 Store = Callable[..., StoredField]
 

@@ -16,7 +16,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.base import EncodeScope
 from lance_core.encodings.v2_0.binary import encode_binary
 from lance_core.errors import CorruptFileError
-from lance_core_testing.stored_array import StoredArray
+from lance_core_testing.encodings.stored_array import StoredArray
 from tests.each_case import each_case
 
 TYPES = [

@@ -15,7 +15,7 @@ from lance_core._pb.encodings_v2_0_pb2 import (
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import CorruptFileError
-from lance_core_testing.stored_array import StoredArray
+from lance_core_testing.encodings.stored_array import StoredArray
 
 
 @pytest.mark.parametrize("dimension", [1 << 10, (1 << 31) - 1])

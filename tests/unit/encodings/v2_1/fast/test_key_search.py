@@ -12,7 +12,7 @@ from lance_core.encodings.kernels.numpy.integer_index import IntegerIndex
 from lance_core.encodings.v2_1.fast.key_search import MAX_PAGES, find_integers
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 PAGE = 2000

@@ -11,7 +11,7 @@ from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError
 from lance_core.schema import Schema
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 

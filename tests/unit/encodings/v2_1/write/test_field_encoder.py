@@ -18,7 +18,7 @@ from lance_core.encodings.dispatch import field_encoder
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import LanceError, SchemaMismatchError, UnsupportedFeatureError
 from lance_core.schema import Schema
-from lance_core_testing.stored_field import StoredField
+from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case
 from tests.examples import examples
 from tests.strategies import nullable_arrays, nullable_types

@@ -20,12 +20,12 @@ import pytest
 
 from lance_core.hookspecs.commits import CommitHandler
 from lance_core.hookspecs.stores import ObjectStore
-from lance_core_testing.commit_handler_etags import EtagTests
-from lance_core_testing.commit_handler_faults import FaultTests
-from lance_core_testing.commit_handler_outages import OutageTests
-from lance_core_testing.commit_handler_races import MakeHandler, OpenTable, RaceTests
-from lance_core_testing.commit_handler_versions import MakeOther, VersionTests
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.commit_handlers.etags import EtagTests
+from lance_core_testing.commit_handlers.faults import FaultTests
+from lance_core_testing.commit_handlers.outages import OutageTests
+from lance_core_testing.commit_handlers.races import MakeHandler, OpenTable, RaceTests
+from lance_core_testing.commit_handlers.versions import MakeOther, VersionTests
+from lance_core_testing.object_stores.instances import OpenStore
 from lance_core_testing.processes import portable
 from lance_core_testing.service import FaultyService, service_or_reason
 

@@ -22,8 +22,8 @@ from lance_core.errors import LanceError, ObjectExistsError, ObjectNotFoundError
 from lance_core.hookspecs.commits import ExternalManifestStore, ManifestEntry
 from lance_core.table.paths import DETACHED, manifest_path
 from lance_core_testing.assertions import check_returns_nothing, must_raise
-from lance_core_testing.external_manifest_store_faults import RowFaultTests
-from lance_core_testing.external_manifest_store_races import MakeRows, RowRaceTests
+from lance_core_testing.manifest_stores.faults import RowFaultTests
+from lance_core_testing.manifest_stores.races import MakeRows, RowRaceTests
 from lance_core_testing.processes import portable
 from lance_core_testing.service import FaultyService, service_or_reason
 

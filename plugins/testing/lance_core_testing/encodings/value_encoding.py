@@ -32,12 +32,12 @@ from lance_core.hookspecs.encodings import ENCODING_KEY, ValueEncodingSpec
 from lance_core.hookspecs.file_versions import FileVersion, RowRange, Rows, Schema
 from lance_core.hookspecs.stores import ByteRange
 from lance_core.plugins.builtin import lance_encodings
+from lance_core_testing.encodings.stored_array import select_rows
+from lance_core_testing.encodings.stored_field import StoredField
+from lance_core_testing.encodings.value_samples import TYPES, VALUES, hard_arrays
 from lance_core_testing.memory_bound import bounded_memory
 from lance_core_testing.mutants import mutants
-from lance_core_testing.stored_array import select_rows
-from lance_core_testing.stored_field import StoredField
 from lance_core_testing.threads import race_threads
-from lance_core_testing.value_samples import TYPES, VALUES, hard_arrays
 
 MUTANTS = 30
 """Number of damaged copies of each tested block."""
@@ -60,7 +60,7 @@ class ValueEncodingTests:
         return {}
 
     def types(self) -> list[pa.DataType]:
-        """The types to test: the accepted ones of `lance_core_testing.value_samples`."""
+        """The types to test: the accepted ones of `lance_core_testing.encodings.value_samples`."""
         return [type_ for type_ in TYPES if self.spec.accepts(type_)]
 
     def test_the_descriptor_is_found_by_name_and_by_type_url(self) -> None:

@@ -28,9 +28,9 @@ from lance_core.errors import LanceError
 from lance_core.hookspecs.encodings import EncodingFamily, EncodingSpec
 from lance_core.hookspecs.file_versions import RowRange, Rows
 from lance_core_testing.assertions import must_raise
+from lance_core_testing.encodings.stored_array import StoredArray, select_rows
 from lance_core_testing.memory_bound import bounded_memory
 from lance_core_testing.mutants import mutants, mutate_message
-from lance_core_testing.stored_array import StoredArray, select_rows
 from lance_core_testing.threads import race_threads
 
 MUTANTS = 300

@@ -21,13 +21,13 @@ import pytest
 from lance_core.errors import ObjectNotFoundError
 from lance_core.hookspecs.stores import Guarantee, ObjectStore, StoreCapabilities, probe
 from lance_core_testing.assertions import must_raise
-from lance_core_testing.object_store_exclusive import ExclusiveWriteTests
-from lance_core_testing.object_store_forks import ForkTests
-from lance_core_testing.object_store_instances import InstanceTests, OpenStore
-from lance_core_testing.object_store_listing import ListingTests
-from lance_core_testing.object_store_paths import PathTests
-from lance_core_testing.object_store_reads import ReadTests
-from lance_core_testing.object_store_writes import WriteTests
+from lance_core_testing.object_stores.exclusive import ExclusiveWriteTests
+from lance_core_testing.object_stores.forks import ForkTests
+from lance_core_testing.object_stores.instances import InstanceTests, OpenStore
+from lance_core_testing.object_stores.listing import ListingTests
+from lance_core_testing.object_stores.paths import PathTests
+from lance_core_testing.object_stores.reads import ReadTests
+from lance_core_testing.object_stores.writes import WriteTests
 from lance_core_testing.processes import portable
 
 TRIED = ("put_if_absent", "rename_if_absent", "copy_if_absent")

@@ -15,13 +15,13 @@ from lance_core.commits.loop import commit_transaction
 from lance_core.errors import DatasetNotFoundError, LanceError, OutcomeUnknownError, StoreError
 from lance_core.hookspecs.commits import CommitHandler
 from lance_core.hookspecs.stores import REQUESTS, ObjectStore, StoreCall, StoreWrapper
-from lance_core_testing.commit_handler_faults import (
+from lance_core_testing.commit_handlers.faults import (
     check_ending,
     check_outcome,
     check_told_as_refused,
     ending_of,
 )
-from lance_core_testing.commit_handler_races import MakeHandler
+from lance_core_testing.commit_handlers.races import MakeHandler
 from lance_core_testing.sample_transactions import (
     IMPATIENT,
     append,

@@ -24,7 +24,7 @@ from lance_core.hookspecs.commits import Candidate, CommitHandler
 from lance_core.hookspecs.stores import Buffers, ObjectStore, PutMode
 from lance_core.table.transactions.transaction import Transaction
 from lance_core_testing.assertions import check_bytes, must_raise
-from lance_core_testing.commit_handler_races import MakeHandler
+from lance_core_testing.commit_handlers.races import MakeHandler
 from lance_core_testing.sample_transactions import (
     IMPATIENT,
     append,

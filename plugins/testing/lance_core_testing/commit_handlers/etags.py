@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from lance_core.errors import ObjectExistsError, OutcomeUnknownError
 from lance_core.hookspecs.commits import CommitHandler, ManifestLocation
 from lance_core.hookspecs.stores import ObjectStore, list_paths
-from lance_core_testing.commit_handler_races import MakeHandler, Overtaken
+from lance_core_testing.commit_handlers.races import MakeHandler, Overtaken
 from lance_core_testing.sample_transactions import first_candidate
 
 

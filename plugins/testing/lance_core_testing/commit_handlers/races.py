@@ -13,7 +13,7 @@ from lance_core.errors import DatasetExistsError, ObjectExistsError
 from lance_core.hookspecs.commits import Candidate, CommitHandler
 from lance_core.hookspecs.stores import ObjectStore, StoreCall, StoreWrapper
 from lance_core_testing.assertions import check_bytes
-from lance_core_testing.object_store_instances import OpenStore
+from lance_core_testing.object_stores.instances import OpenStore
 from lance_core_testing.processes import (
     PROCESSES,
     Attempt,

@@ -21,7 +21,7 @@ import pytest
 
 from lance_core.hookspecs.stores import ByteRange, ObjectStore, list_paths
 from lance_core_testing.assertions import check_bytes
-from lance_core_testing.object_store_instances import CONTENT, OpenStore
+from lance_core_testing.object_stores.instances import CONTENT, OpenStore
 from lance_core_testing.processes import in_another_process
 
 CHILDREN = 4

@@ -20,7 +20,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import COLUMN_ENCODING_URL
 from lance_core.hookspecs.file_versions import DecodeContext, Field, FileVersion, Rows
 from lance_core.hookspecs.stores import ByteRange
-from lance_core_testing.stored_array import decode_counted
+from lance_core_testing.encodings.stored_array import decode_counted
 
 ALIGNMENT = 64
 

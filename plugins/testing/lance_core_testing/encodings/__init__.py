@@ -1,0 +1,1 @@
+"""The contracts of encodings, and fields and arrays to encode."""

@@ -1,0 +1,1 @@
+"""The contract of object stores: the suite, and its parts by kind of call."""
