@@ -108,8 +108,8 @@ def _is_followed(
         return newest.file.transaction == ours.file.transaction
     successor = newest
     if newest.location.version != number + 1:
-        found = find_version(handler, store, number + 1)
-        successor = newest if found is None else found
+        newer = find_version(handler, store, number + 1)
+        successor = newest if newer is None else newer
     later = (newest, successor)
     if any(change.is_in(version.file) for version in later):
         return True
@@ -164,8 +164,11 @@ class _Change:
         """The part of a change that is known without the base: the files of new fragments."""
         files: frozenset[Reference] = frozenset()
         if transaction is not None and isinstance(transaction.operation, Append | Overwrite):
-            found = (fragment_references(manifest, one) for one in transaction.operation.fragments)
-            files = frozenset().union(*found)
+            references_of_each = (
+                fragment_references(manifest, fragment)
+                for fragment in transaction.operation.fragments
+            )
+            files = frozenset().union(*references_of_each)
         return cls(files, {}, frozenset(), frozenset(), frozenset())
 
     def is_in(self, file: ManifestFile) -> bool:
@@ -219,11 +222,11 @@ def _is_made_of(
     if not change.fragments.isdisjoint(transaction.operation.touched_fragments):
         return False
     made = apply(ours.file, transaction, CommitFacts(0)).manifest
-    found = successor.file.manifest
+    manifest = successor.file.manifest
     return (made.fragments, made.max_fragment_id, _settings(made)) == (
-        found.fragments,
-        found.max_fragment_id,
-        _settings(found),
+        manifest.fragments,
+        manifest.max_fragment_id,
+        _settings(manifest),
     )
 
 
@@ -279,16 +282,18 @@ def _deletions(store: ObjectStore, fragment: Fragment) -> RowOffsets:
 
 def _content(file: ManifestFile) -> frozenset[Reference]:
     """All files that a version needs, except its transaction file, which is never shared."""
-    found = references(file)
-    return frozenset(one for one in found if one.kind is not ReferenceKind.TRANSACTION)
+    all_references = references(file)
+    return frozenset(
+        reference for reference in all_references if reference.kind is not ReferenceKind.TRANSACTION
+    )
 
 
 def _settings(manifest: Manifest) -> dict[tuple[str, object], object]:
     """The configuration of a version other than its fragments and indices, by kind and key."""
-    found: dict[tuple[str, object], object] = {}
-    found.update((("config", key), value) for key, value in manifest.config.items())
-    found.update((("table", key), value) for key, value in manifest.table_metadata.items())
-    found.update((("schema", key), value) for key, value in manifest.schema.metadata.items())
-    found.update((("field", field.id), field) for field in manifest.schema.walk())
-    found.update((("base", base.id), base) for base in manifest.base_paths)
-    return found
+    settings: dict[tuple[str, object], object] = {}
+    settings.update((("config", key), value) for key, value in manifest.config.items())
+    settings.update((("table", key), value) for key, value in manifest.table_metadata.items())
+    settings.update((("schema", key), value) for key, value in manifest.schema.metadata.items())
+    settings.update((("field", field.id), field) for field in manifest.schema.walk())
+    settings.update((("base", base.id), base) for base in manifest.base_paths)
+    return settings

@@ -120,18 +120,18 @@ class CatchUp:
         Returns the version of this transaction if it is committed already.
         """
         for number in range(self._checked + 1, newest.version):
-            found = self._check(number, find_version(self._handler, self._store, number))
-            if found is not None:
-                return found
+            check = self._check(number, find_version(self._handler, self._store, number))
+            if check is not None:
+                return check
         if self.base is None or self.base.location.version != newest.version:
             try:
                 self.base = read_version(self._store, newest)
             except DatasetNotFoundError as error:
                 raise _Vanished from error
         if newest.version > self._checked:
-            found = self._check(newest.version, self.base)
-            if found is not None:
-                return found
+            check = self._check(newest.version, self.base)
+            if check is not None:
+                return check
         self._checked = newest.version
         return None
 

@@ -71,9 +71,9 @@ def _newest_in_order(listing: Iterator[ObjectMeta]) -> ManifestLocation | None:
 
 def list_manifests(store: ObjectStore) -> list[ManifestLocation]:
     """All attached versions, oldest first; raises `CorruptFileError` for two naming schemes."""
-    found = sorted(_locations(store.list(VERSIONS)), key=lambda location: location.version)
-    _newest(found)
-    return found
+    locations = sorted(_locations(store.list(VERSIONS)), key=lambda location: location.version)
+    _newest(locations)
+    return locations
 
 
 def locate_manifest(store: ObjectStore, version: int) -> ManifestLocation:

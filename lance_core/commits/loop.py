@@ -295,8 +295,8 @@ class _Attempts:
         file = apply(base.file, self._transaction, self._facts())
         number = DETACHED | (self._environment.new_uuid().int & (DETACHED - 1))
         file = replace(file, manifest=replace(file.manifest, version=number))
-        place = ManifestLocation(number, "", base.location.naming)
-        candidate = self._candidate(file, place, base.file)
+        location = ManifestLocation(number, "", base.location.naming)
+        candidate = self._candidate(file, location, base.file)
         self._verification.at_files(file, base.file, elapsed() > SLOW)
         publication = self._send(candidate)
         if publication is None:

@@ -49,16 +49,18 @@ def check_new_files(
 
 def new_files(file: ManifestFile, before: ManifestFile | None) -> list[NewFile]:
     """Files in the table's folders that the fragments of ``file``, but not of ``before``, name."""
-    found: dict[str, NewFile] = {}
+    files: dict[str, NewFile] = {}
     for fragment in _new_fragments(file, before):
         sizes = {
-            one.store_path(): one.trusted_size for one in fragment.files if one.base_id is None
+            data_file.store_path(): data_file.trusted_size
+            for data_file in fragment.files
+            if data_file.base_id is None
         }
         known = _paths(before, _predecessor(before, fragment.id))
         for path in _paths(file, fragment):
             if path not in known:
-                found[path] = NewFile(path, sizes.get(path))
-    return list(found.values())
+                files[path] = NewFile(path, sizes.get(path))
+    return list(files.values())
 
 
 def _new_fragments(file: ManifestFile, before: ManifestFile | None) -> Iterator[Fragment]:
@@ -84,8 +86,12 @@ def _predecessor(before: ManifestFile | None, number: int) -> Fragment | None:
 def _paths(file: ManifestFile | None, fragment: Fragment | None) -> set[str]:
     if file is None or fragment is None:
         return set()
-    found = fragment_references(file.manifest, fragment)
-    return {one.path for one in found if not one.is_folder and one.base_id is None}
+    references = fragment_references(file.manifest, fragment)
+    return {
+        reference.path
+        for reference in references
+        if not reference.is_folder and reference.base_id is None
+    }
 
 
 def _problem(store: ObjectStore, wanted: NewFile) -> CommitFileMissingError | None:

@@ -196,7 +196,7 @@ def _files_of(store: ObjectStore, name: str) -> list[str]:
     inner = tuple(
         f"{branch_folder(other)}/" for other in list_branches(store) if other.startswith(f"{name}/")
     )
-    return [found for found in list_paths(store, folder) if not found.startswith(inner)]
+    return [path for path in list_paths(store, folder) if not path.startswith(inner)]
 
 
 def checked_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
@@ -216,11 +216,11 @@ def _list(
     read: Callable[[ObjectStore, str], R],
 ) -> dict[str, R]:
     names = sorted(filter(None, map(name_of, store.list_names(folder))))
-    found: dict[str, R] = {}
+    refs: dict[str, R] = {}
     for name in names:
         with contextlib.suppress(RefNotFoundError):  # removed after the listing
-            found[name] = read(store, name)
-    return found
+            refs[name] = read(store, name)
+    return refs
 
 
 def _read(store: ObjectStore, path: str, what: str) -> bytes:

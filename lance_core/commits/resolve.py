@@ -55,4 +55,4 @@ def _versions_from(handler: CommitHandler, number: int) -> list[int]:
     """``number`` if it may exist, and all existing later versions."""
     if number & DETACHED:
         return [number]
-    return [found.version for found in handler.list_versions() if found.version >= number]
+    return [location.version for location in handler.list_versions() if location.version >= number]

@@ -1,7 +1,8 @@
-"""Names of modules that have moved to a distribution of their own.
+"""Former names: of modules that are distributions now, and of public names that have moved.
 
-The former module stays for one minor version and contains a ``__getattr__`` made by `forward`. Its
-names and sub-modules are those of the new package, the same objects, with a `DeprecationWarning`.
+They stay for one minor version, as the same objects, with a `DeprecationWarning`. A module that has
+moved contains a ``__getattr__`` made by `forward`: its names and sub-modules are those of the new
+package. A module that has lost single names contains one made by `forward_names`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,23 @@ def forward(
     # Before the finder of files: it would load the files of a forwarded package a second time.
     sys.meta_path.insert(0, finder)
     return finder.attribute
+
+
+def forward_names(module: str, targets: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of ``module`` for names that have moved.
+
+    ``targets``: by former name, the new place as ``"module:name"``.
+    """
+
+    def attribute(name: str) -> Any:
+        if name not in targets:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        home, _, new_name = targets[name].partition(":")
+        text = f"{module}.{name} has moved to {home}.{new_name}"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(home), new_name)
+
+    return attribute
 
 
 class _MovedModules(MetaPathFinder, Loader):

@@ -106,8 +106,8 @@ class IndexFileReader:
             raise CorruptFileError(str(error), self._reader.path) from None
 
     def _table(self, names: Sequence[str] | None, rows: Rows) -> pa.Table:
-        wanted = self._reader.schema.names if names is None else names
-        return pa.Table.from_arrays(self._columns_of(wanted, rows), names=list(wanted))
+        columns = self._reader.schema.names if names is None else names
+        return pa.Table.from_arrays(self._columns_of(columns, rows), names=list(columns))
 
     def _columns_of(self, names: Sequence[str], rows: Rows) -> list[pa.ChunkedArray]:
         for name in names:
@@ -146,9 +146,9 @@ class IndexFolder:
 
     def of_type(self, kind: pa.DataType) -> IndexFolder:
         """The same folder, of an index of values of type ``kind``; it shares open files."""
-        found = copy.copy(self)
-        found.kind = kind
-        return found
+        folder = copy.copy(self)
+        folder.kind = kind
+        return folder
 
     def reader(self, name: str) -> IndexFileReader:
         """The file ``name``, opened once. Raises `ObjectNotFoundError`, `CorruptFileError`."""

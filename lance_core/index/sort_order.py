@@ -53,10 +53,10 @@ def sort_keys(values: pa.Array) -> pa.Array:
     Its type is an integer type, ``binary``, ``large_binary``, ``fixed_size_binary`` or ``null``.
     Most types share the buffers of ``values``. The keys of keys are these keys.
     """
-    kind = values.type
-    convert = _conversions.get(kind.id)
+    value_type = values.type
+    convert = _conversions.get(value_type.id)
     if convert is None:
-        convert = _conversions.setdefault(kind.id, _conversion(kind))
+        convert = _conversions.setdefault(value_type.id, _conversion(value_type))
     return convert(values)
 
 
@@ -120,17 +120,17 @@ def searchable(keys: pa.Array) -> npt.NDArray[Any]:
     Integers stay integers and share memory; values of fixed size are of numpy's type ``S``, other
     binary values are objects of type `bytes`.
     """
-    kind = keys.type
-    if pa.types.is_integer(kind):
+    key_type = keys.type
+    if pa.types.is_integer(key_type):
         return _numbers(keys)
-    if pa.types.is_fixed_size_binary(kind) and kind.byte_width:
+    if pa.types.is_fixed_size_binary(key_type) and key_type.byte_width:
         # All values have the same length, so that numpy's padding by zero bytes has no effect.
         data = keys.buffers()[1]
-        width = kind.byte_width
+        width = key_type.byte_width
         return np.frombuffer(data, f"S{width}", len(keys), keys.offset * width)
-    found = np.empty(len(keys), object)
-    found[:] = keys.to_pylist()
-    return found
+    objects = np.empty(len(keys), object)
+    objects[:] = keys.to_pylist()
+    return objects
 
 
 def key_bytes(keys: pa.Array) -> int:
@@ -146,9 +146,9 @@ def some_keys(keys: pa.Array, places: Positions) -> npt.NDArray[Any]:
         return _numbers(keys)[places]
     if len(places) > _MAX_SINGLE_KEYS:
         return searchable(keys.take(from_numpy(places)))
-    found = np.empty(len(places), object)
-    found[:] = [keys[place].as_py() for place in places.tolist()]
-    return found
+    objects = np.empty(len(places), object)
+    objects[:] = [keys[position].as_py() for position in places.tolist()]
+    return objects
 
 
 def is_any_above(keys: pa.Array, others: pa.Array) -> bool:
@@ -168,16 +168,16 @@ def search_keys(ordered: pa.Array, keys: pa.Array, *, after: bool = False) -> Po
     if pa.types.is_integer(ordered.type):
         return _numbers(ordered).searchsorted(_numbers(keys), "right" if after else "left")
     if len(keys) <= _MAX_SINGLE_KEYS:
-        found = [bisect_keys(ordered, key, after=after) for key in keys.to_pylist()]
-        return np.array(found, np.int64)
+        counts = [bisect_keys(ordered, key, after=after) for key in keys.to_pylist()]
+        return np.array(counts, np.int64)
     # Bisection of all keys at once.
     low = np.zeros(len(keys), np.int64)
     high = np.full(len(keys), len(ordered))
     is_below = pc.less_equal if after else pc.less
     for _ in range(len(ordered).bit_length()):
         middle = (low + high) >> 1
-        found = ordered.take(from_numpy(np.minimum(middle, len(ordered) - 1)))
-        below = is_below(found, keys).to_numpy(zero_copy_only=False) & (low < high)
+        candidates = ordered.take(from_numpy(np.minimum(middle, len(ordered) - 1)))
+        below = is_below(candidates, keys).to_numpy(zero_copy_only=False) & (low < high)
         low = np.where(below, middle + 1, low)
         high = np.where(below, high, middle)
     return low
@@ -260,10 +260,10 @@ def _text_indices(keys: pa.Array) -> Positions:
         (ordered_lengths[1:] > 8) | (ordered_lengths[1:] != ordered_lengths[:-1])
     )
     if is_unknown.any():
-        places = np.flatnonzero(np.append(False, is_equal) | np.append(is_equal, False))
-        tied = order[places]
+        repeated = np.flatnonzero(np.append(False, is_equal) | np.append(is_equal, False))
+        tied = order[repeated]
         inner = pc.array_sort_indices(keys.take(from_numpy(tied))).to_numpy()
-        order[places] = tied[inner]
+        order[repeated] = tied[inner]
     return order
 
 
@@ -301,8 +301,8 @@ def _with_nulls_of(values: pa.Array, keys: pa.Array) -> pa.Array:
 
 def _float_keys(values: pa.Array) -> pa.Array:
     """Signed integers: the bits of a float, all but the sign inverted for negative ones."""
-    kind = _SIGNED[values.type.bit_width]
-    bits = _numbers(values.view(kind))
+    integer_type = _SIGNED[values.type.bit_width]
+    bits = _numbers(values.view(integer_type))
     largest = np.array(np.iinfo(bits.dtype).max, bits.dtype)
     # The shift copies the sign into all bits.
     inverted = (bits >> (values.type.bit_width - 1)) & largest

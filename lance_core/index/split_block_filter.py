@@ -99,15 +99,15 @@ class FilterSet:
         """True for each zone that may have a value with one of ``hashes``."""
         masks = np.uint32(1) << ((hashes.astype(np.uint32)[:, None] * _SALTS) >> np.uint32(27))
         upper = hashes >> np.uint64(32)
-        found = np.zeros(len(self.first), np.bool_)
+        matches = np.zeros(len(self.first), np.bool_)
         start = 0
         # Zones in which a value was found are not searched again.
-        while start < len(hashes) and len(zones := np.flatnonzero(~found)):
+        while start < len(hashes) and len(zones := np.flatnonzero(~matches)):
             stop = start + max(1, _TESTS // len(zones))
             counts = self.counts[zones].astype(np.uint64)
             block = (upper[start:stop] * counts[:, None]) >> np.uint64(32)
             read = self.blocks[self.first[zones][:, None] + block.view(np.int64)]
             mask = masks[start:stop]
-            found[zones] = ((read & mask) == mask).all(axis=2).any(axis=1)
+            matches[zones] = ((read & mask) == mask).all(axis=2).any(axis=1)
             start = stop
-        return found
+        return matches

@@ -61,10 +61,10 @@ class CheckedIndexType(IndexType):
         return bytes(self._call("details_of", bytes, lambda: self.inner.details_of(parameters)))
 
     def parameters_of(self, details: bytes) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._call(
+        parameters: Mapping[str, Any] = self._call(
             "parameters_of", Mapping, lambda: self.inner.parameters_of(details)
         )
-        return found
+        return parameters
 
     def accepts_stable_row_ids(self, details: bytes) -> bool:
         accepts = self.inner.accepts_stable_row_ids
@@ -76,8 +76,8 @@ class CheckedIndexType(IndexType):
 
     def open(self, folder: IndexFolder, details: bytes) -> OpenIndex:
         call = _calls(self._plugin, CorruptFileError)
-        found: OpenIndex = call("open", OpenIndex, lambda: self.inner.open(folder, details))
-        return CheckedIndex(found, call)
+        opened: OpenIndex = call("open", OpenIndex, lambda: self.inner.open(folder, details))
+        return CheckedIndex(opened, call)
 
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
@@ -107,13 +107,15 @@ class CheckedIndex(OpenIndex):
         return result
 
     def statistics(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._call("statistics", Mapping, self.inner.statistics)
-        return found
+        statistics: Mapping[str, Any] = self._call("statistics", Mapping, self.inner.statistics)
+        return statistics
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._call("parameters", Mapping, lambda: self.inner.parameters)
-        return found
+        parameters: Mapping[str, Any] = self._call(
+            "parameters", Mapping, lambda: self.inner.parameters
+        )
+        return parameters
 
     def prewarm(self) -> None:
         self._call("prewarm", type(None), self.inner.prewarm)

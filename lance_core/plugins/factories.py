@@ -46,9 +46,9 @@ def call_factory(
         failure = without_frames(error)
         failure.message = f"{what}, opened at {url}: {failure.message}"
     except Exception as error:
-        kind = StoreError if isinstance(error, OSError) else PluginLoadError
+        error_type = StoreError if isinstance(error, OSError) else PluginLoadError
         shown = _shown(error, [*_secrets(url), *_secrets_of(options)])
-        failure = kind(f"{what}, opened at {url}, failed: {shown}")
+        failure = error_type(f"{what}, opened at {url}, failed: {shown}")
     raise failure
 
 

@@ -67,8 +67,8 @@ def select_commit_handler(
     """
     if isinstance(explicit, CommitHandler):
         return checked(explicit, store)
-    wanted = _asked_for(url, options, explicit, table_marker)
-    candidates = _automatic() if wanted is None else [wanted]
+    requested = _asked_for(url, options, explicit, table_marker)
+    candidates = _automatic() if requested is None else [requested]
     known = apply_user_overrides(store.capabilities, options)
 
     def make(spec: CommitHandlerSpec) -> CommitHandler:
@@ -94,7 +94,7 @@ def select_commit_handler(
             if not is_record:
                 raise no_safe_handler_error(url, candidates, shown)
 
-    reader = ReadOnlyCommitHandler(store) if wanted is None else make(wanted)
+    reader = ReadOnlyCommitHandler(store) if requested is None else make(requested)
     return UnprovenCommitHandler(reader, prove, lambda: key in probes)
 
 

@@ -246,9 +246,9 @@ class PluginManager:
 
     def _collect(self) -> AllOffers:
         if self._installed is None:
-            found = _installed(self._use_entry_points, self._environ)
-            loaded, failed = _load_all(found.sources, found.failures)
-            self._installed = _Installed(loaded, failed, found.disabled)
+            installed = _installed(self._use_entry_points, self._environ)
+            loaded, failed = _load_all(installed.sources, installed.failures)
+            self._installed = _Installed(loaded, failed, installed.disabled)
         contributions, failures = self._installed.loaded, self._installed.failed
         added = [
             PluginSource(name, "a call of register", _returning(plugin))
@@ -267,8 +267,8 @@ def _installed(entry_points: bool, environ: Mapping[str, str]) -> InstalledPlugi
     builtin = PluginSource(
         "builtin", f"lance-core {__version__}", lambda: importlib.import_module(BUILTIN)
     )
-    found = installed_plugins(environ) if entry_points else InstalledPlugins()
-    return replace(found, sources=(builtin, *found.sources))
+    installed = installed_plugins(environ) if entry_points else InstalledPlugins()
+    return replace(installed, sources=(builtin, *installed.sources))
 
 
 def _load_all(

@@ -91,16 +91,16 @@ def _parsed(text: str, today: date) -> _Records:
     """The valid records of a config's value; anything else in it is ignored."""
     records: _Records = {}
     for part in text[:1000].split(";"):
-        found = _RECORD.fullmatch(part)
-        if found is None:
+        record = _RECORD.fullmatch(part)
+        if record is None:
             continue
         try:
-            day = date.fromisoformat(found[2])
+            day = date.fromisoformat(record[2])
         except ValueError:
             continue
         # A clock may be a day ahead of this one.
         if timedelta(days=-1) <= today - day <= timedelta(days=VALID_DAYS):
-            records[found[1]] = (day, frozenset(found[3].split("+")))
+            records[record[1]] = (day, frozenset(record[3].split("+")))
     return records
 
 

@@ -65,9 +65,9 @@ def open_store(
         _refuse_parameters(spec, url)
     options = _for_the_store(storage_options or {})
     _check_options(spec, url, options, storage_options or {})
-    given = frozenset(spec.canonical_options(options).items())
+    canonical = frozenset(spec.canonical_options(options).items())
     query = frozenset((name, Secret(value)) for name, value in url.query.items())
-    key = (spec, url, query, given)
+    key = (spec, url, query, canonical)
     return live_stores.get(key, lambda: _open(spec, url, options))
 
 
@@ -98,9 +98,9 @@ def _refuse_parameters(spec: ObjectStoreSpec, url: StoreUrl) -> None:
 
 def _open(spec: ObjectStoreSpec, url: StoreUrl, options: Options) -> ObjectStore:
     what = f"store {spec.name!r} of {get_manager().provider_of(spec)}"
-    given = wrap_secrets(options, spec.secret_options)
-    store = call_factory(what, url, given, lambda: spec.open(url, options))
-    return checked(store, what, url, given)
+    wrapped = wrap_secrets(options, spec.secret_options)
+    store = call_factory(what, url, wrapped, lambda: spec.open(url, options))
+    return checked(store, what, url, wrapped)
 
 
 def _check_options(
@@ -139,9 +139,9 @@ def _owners(option: str) -> list[str]:
 def _other_specs(url: StoreUrl, options: Options) -> list[ObjectStoreSpec]:
     """Descriptors of additional stores that commit handlers open with the same options."""
     manager = get_manager()
-    given = {plain_name(name): value for name, value in (*url.query.items(), *options.items())}
+    values = {plain_name(name): value for name, value in (*url.query.items(), *options.items())}
     names = {plain_name(spec.place_option) for spec in manager.commit_handlers if spec.place_option}
-    return [manager.object_store(_scheme_of(given[name])) for name in names & given.keys()]
+    return [manager.object_store(_scheme_of(values[name])) for name in names & values.keys()]
 
 
 def _scheme_of(uri: str | Secret) -> str:

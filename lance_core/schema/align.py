@@ -29,19 +29,19 @@ def align_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     """
     if batch.num_rows and not schema.num_fields:
         raise SchemaMismatchError(f"{batch.num_rows} rows without columns cannot be stored")
-    storage, given = schema.storage_schema(), batch.schema
-    if given.remove_metadata().equals(storage, check_metadata=True):
+    storage, batch_schema = schema.storage_schema(), batch.schema
+    if batch_schema.remove_metadata().equals(storage, check_metadata=True):
         aligned = batch.replace_schema_metadata()
     else:
         columns = []
         for field in schema.fields:
-            index = given.get_field_index(field.name)
+            index = batch_schema.get_field_index(field.name)
             if index < 0:
                 raise SchemaMismatchError(f"the data has no column {format_path([field.name])}")
             columns.append(to_storage(batch.column(index), field))
         aligned = pa.RecordBatch.from_arrays(columns, schema=storage)
-    for place, field in schema.checked_fields():
-        check_nulls(aligned.column(place), field)
+    for position, field in schema.checked_fields():
+        check_nulls(aligned.column(position), field)
     return aligned
 
 
@@ -57,24 +57,24 @@ def to_storage(
     that is not JSON. Nulls are not checked; call `check_nulls` for that.
     """
     path = (*parents, field.name)
-    wanted = field.storage_type
+    storage_type = field.storage_type
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    if array.type == wanted:
+    if array.type == storage_type:
         return array
-    if is_blob_v2(field) and wanted == GIVEN_V2:
+    if is_blob_v2(field) and storage_type == GIVEN_V2:
         return _given_blobs(array, path)
     if field.is_json and array.type in _TEXTS:
         return _binary_json(array, path, visible)
-    if pa.types.is_dictionary(wanted) and pa.types.is_dictionary(array.type):
-        return _dictionary(array, wanted, path)
+    if pa.types.is_dictionary(storage_type) and pa.types.is_dictionary(array.type):
+        return _dictionary(array, storage_type, path)
     if field.children:
         return _nested(array, field, path, visible)
-    if pa.types.is_fixed_size_list(wanted):
-        return _fixed_size_list(array, wanted, path)
-    if without_views(array.type) == wanted:
-        return array.cast(wanted)
-    raise _mismatch(array.type, wanted, path)
+    if pa.types.is_fixed_size_list(storage_type):
+        return _fixed_size_list(array, storage_type, path)
+    if without_views(array.type) == storage_type:
+        return array.cast(storage_type)
+    raise _mismatch(array.type, storage_type, path)
 
 
 def _given_blobs(array: pa.Array, path: Sequence[str]) -> pa.Array:
@@ -103,19 +103,19 @@ def _binary_json(texts: pa.Array, path: Sequence[str], visible: VisibleValues) -
 
 
 def _nested(array: pa.Array, field: Field, path: Sequence[str], visible: VisibleValues) -> pa.Array:
-    wanted = field.storage_type
-    if array.type.id != wanted.id:
-        raise _mismatch(array.type, wanted, path)
-    if pa.types.is_fixed_size_list(wanted) and wanted.list_size != array.type.list_size:
-        raise _mismatch(array.type, wanted, path)
+    storage_type = field.storage_type
+    if array.type.id != storage_type.id:
+        raise _mismatch(array.type, storage_type, path)
+    if pa.types.is_fixed_size_list(storage_type) and storage_type.list_size != array.type.list_size:
+        raise _mismatch(array.type, storage_type, path)
     children = visible_children(array)
     # Only the conversion of JSON depends on which values rows have.
     has_json = any(part.is_json for part in field.walk())
     below = visible.below(array) if has_json else _ALL
-    if pa.types.is_struct(wanted):
+    if pa.types.is_struct(storage_type):
         positions = [array.type.get_field_index(child.name) for child in field.children]
         if -1 in positions:
-            raise _mismatch(array.type, wanted, path)
+            raise _mismatch(array.type, storage_type, path)
         children = [children[position] for position in positions]
     elif field.is_map:
         # Keys and values are matched by position: other writers name them differently.
@@ -125,10 +125,10 @@ def _nested(array: pa.Array, field: Field, path: Sequence[str], visible: Visible
         pairs = zip(members, entries.children, strict=True)
         parts = [to_storage(part, child, (*path, entries.name), below) for part, child in pairs]
         children = [with_children(children[0], entries.storage_type, parts)]
-        return with_children(array, wanted, children)
+        return with_children(array, storage_type, children)
     pairs = zip(children, field.children, strict=True)
     parts = [to_storage(part, child, path, below) for part, child in pairs]
-    return with_children(array, wanted, parts)
+    return with_children(array, storage_type, parts)
 
 
 def _fixed_size_list(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) -> pa.Array:
@@ -136,16 +136,16 @@ def _fixed_size_list(array: pa.Array, wanted: pa.DataType, path: Sequence[str]) 
 
     Items lose their field name, nullability and extension type: a logical type stores none of them.
     """
-    found = array.type
-    if not pa.types.is_fixed_size_list(found) or found.list_size != wanted.list_size:
-        raise _mismatch(found, wanted, path)
+    list_type = array.type
+    if not pa.types.is_fixed_size_list(list_type) or list_type.list_size != wanted.list_size:
+        raise _mismatch(list_type, wanted, path)
     items = array.values
     if isinstance(items, pa.ExtensionArray):
         items = items.storage
     if pa.types.is_fixed_size_list(wanted.value_type):
         items = _fixed_size_list(items, wanted.value_type, path)
     elif items.type != wanted.value_type:
-        raise _mismatch(found, wanted, path)
+        raise _mismatch(list_type, wanted, path)
     return with_children(array, wanted, [items])
 
 

@@ -105,8 +105,8 @@ def _logical_type(storage: pa.DataType, metadata: dict[str, str], path: tuple[st
     if pa.types.is_struct(storage):
         return "struct"
     if pa.types.is_list(storage) or pa.types.is_large_list(storage):
-        kind = "list" if pa.types.is_list(storage) else "large_list"
-        return f"{kind}.struct" if _has_struct_items(storage) else kind
+        name = "list" if pa.types.is_list(storage) else "large_list"
+        return f"{name}.struct" if _has_struct_items(storage) else name
     if pa.types.is_map(storage):
         if storage.keys_sorted:
             raise _unsupported(path, storage, "maps with sorted keys are not in the format")

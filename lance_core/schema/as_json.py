@@ -61,8 +61,8 @@ def _type_to_json(arrow: pa.DataType, path: tuple[str, ...]) -> dict[str, Any]:
         members = [arrow.field(i) for i in range(arrow.num_fields)]
         return {"type": "struct", "fields": [_field_to_json(member, path) for member in members]}
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
-        kind = "list" if pa.types.is_list(arrow) else "large_list"
-        return {"type": kind, "fields": [_field_to_json(arrow.value_field, path)]}
+        name = "list" if pa.types.is_list(arrow) else "large_list"
+        return {"type": name, "fields": [_field_to_json(arrow.value_field, path)]}
     if pa.types.is_fixed_size_list(arrow):
         item = _field_to_json(arrow.value_field, path)
         return {"type": "fixed_size_list", "fields": [item], "length": arrow.list_size}
@@ -90,21 +90,21 @@ def _field_from_json(value: Mapping[str, Any], depth: int) -> pa.Field:
 
 
 def _type_from_json(value: Mapping[str, Any], depth: int) -> pa.DataType:
-    kind = value["type"]
+    name = value["type"]
     fields = [_field_from_json(field, depth - 1) for field in value.get("fields") or []]
-    if kind == "struct":
+    if name == "struct":
         return pa.struct(fields)
-    if kind == "fixed_size_binary":
+    if name == "fixed_size_binary":
         return pa.binary(_length(value))
-    if kind in {"list", "large_list", "fixed_size_list"}:
+    if name in {"list", "large_list", "fixed_size_list"}:
         if len(fields) != 1:
-            raise InvalidInputError(f"a {kind} has {len(fields)} child fields instead of 1")
-        if kind == "fixed_size_list":
+            raise InvalidInputError(f"a {name} has {len(fields)} child fields instead of 1")
+        if name == "fixed_size_list":
             return pa.list_(fields[0], _length(value))
-        return pa.list_(fields[0]) if kind == "list" else pa.large_list(fields[0])
-    if not isinstance(kind, str) or kind == logical_type.JSON:
-        raise InvalidInputError(f"{kind!r} is not a type")
-    return logical_type.storage_type_of(kind)
+        return pa.list_(fields[0]) if name == "list" else pa.large_list(fields[0])
+    if not isinstance(name, str) or name == logical_type.JSON:
+        raise InvalidInputError(f"{name!r} is not a type")
+    return logical_type.storage_type_of(name)
 
 
 def _length(value: Mapping[str, Any]) -> int:

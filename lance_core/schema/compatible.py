@@ -27,12 +27,12 @@ def append_schema(table: Schema, data: pa.Schema, *, allow_subschema: bool = Tru
     """
     differences: list[str] = []
     incoming = Schema.from_arrow(data)
-    kept = _match(table.fields, incoming.fields, (), allow_subschema, differences)
+    fields = _match(table.fields, incoming.fields, (), allow_subschema, differences)
     if differences:
         more = len(differences) - _MAX_SHOWN
         shown = "; ".join(differences[:_MAX_SHOWN]) + (f"; and {more} more" if more > 0 else "")
         raise SchemaMismatchError(f"the data does not fit the table's schema: {shown}")
-    return Schema(kept, table.metadata)
+    return Schema(fields, table.metadata)
 
 
 def _match(
@@ -44,12 +44,12 @@ def _match(
 ) -> tuple[Field, ...]:
     """The table's fields that the data has; each mismatch is appended to ``differences``."""
     offered = {field.name: field for field in data}
-    kept = []
+    matched = []
     for field in table:
-        given = offered.pop(field.name, None)
+        offer = offered.pop(field.name, None)
         path = format_path((*parents, field.name))
-        if given is not None:
-            kept.append(_match_field(field, given, parents, allow_subschema, differences))
+        if offer is not None:
+            matched.append(_match_field(field, offer, parents, allow_subschema, differences))
         elif not field.nullable:
             differences.append(f"field {path} is missing and not nullable")
         elif not allow_subschema:
@@ -57,7 +57,7 @@ def _match(
     differences += [
         f"field {format_path((*parents, name))} is not in the table" for name in offered
     ]
-    return tuple(kept)
+    return tuple(matched)
 
 
 def _match_field(
@@ -119,14 +119,14 @@ def missing_fields(table: Schema, data: pa.Schema) -> pa.Schema:
 
 def _missing(table: Sequence[Field], data: Iterable[pa.Field]) -> Iterator[pa.Field]:
     known = {field.name: field for field in table}
-    for given in data:
-        field = known.get(given.name)
+    for member in data:
+        field = known.get(member.name)
         if field is None:
-            yield given.with_nullable(True)
+            yield member.with_nullable(True)
         else:
-            arrow = _with_missing(field, given.type)
+            arrow = _with_missing(field, member.type)
             if arrow is not None:
-                yield given.with_type(arrow)
+                yield member.with_type(arrow)
 
 
 def _with_missing(field: Field, given: pa.DataType) -> pa.DataType | None:

@@ -143,8 +143,8 @@ def serialize_dictionary(values: pa.Array, position: int) -> tuple[bytes, Dictio
     first, last = int(offsets[0]), int(offsets[-1])
     data = text.buffers()[2]
     content = b"" if data is None else data.slice(first, last - first).to_pybytes()
-    places = (offsets - first + position).astype("<i8").tobytes()
-    return content + places, DictionaryValues(position + len(content), len(values))
+    stored_offsets = (offsets - first + position).astype("<i8").tobytes()
+    return content + stored_offsets, DictionaryValues(position + len(content), len(values))
 
 
 def _numbers(values: pa.Array) -> bytes:
@@ -201,10 +201,10 @@ def held(array: pa.Array, field: Field) -> Iterator[tuple[Field, pa.Array]]:
 
 def check_dictionary(array: pa.Array, field: Field) -> None:
     """Raise `SchemaMismatchError` if a dictionary in ``array`` differs from its field's values."""
-    for one, values in held(array, field):
-        if one.dictionary_values is None or not values.equals(one.dictionary_values):
+    for part, values in held(array, field):
+        if part.dictionary_values is None or not values.equals(part.dictionary_values):
             raise SchemaMismatchError(
-                f"the dictionary of column {one.name!r} differs from the dictionary of earlier "
+                f"the dictionary of column {part.name!r} differs from the dictionary of earlier "
                 "rows; a table of file version 0.1 has one dictionary for all rows of a column "
                 "(see pyarrow.Table.unify_dictionaries)"
             )

@@ -59,11 +59,11 @@ def _merge(
     table: Sequence[Field], new: Sequence[Field], parents: tuple[str, ...], into_structs: bool
 ) -> tuple[Field, ...]:
     offered = {field.name: field for field in new}
-    kept = []
+    merged = []
     for field in table:
-        given = offered.pop(field.name, None)
-        kept.append(field if given is None else _merge_field(field, given, parents, into_structs))
-    return (*kept, *offered.values())
+        offer = offered.pop(field.name, None)
+        merged.append(field if offer is None else _merge_field(field, offer, parents, into_structs))
+    return (*merged, *offered.values())
 
 
 def _merge_field(field: Field, given: Field, parents: tuple[str, ...], into_structs: bool) -> Field:
@@ -110,8 +110,8 @@ def _numbered(fields: Sequence[Field], first_id: int) -> tuple[Field, ...]:
 def _pruned(schema: Schema, first_id: int) -> Schema:
     """The fields with ids from ``first_id`` on, and their parents."""
     new = frozenset(id_ for id_ in schema.field_ids if id_ >= first_id)
-    kept = [keep_ids(field, new) for field in schema.fields]
-    return Schema(tuple(field for field in kept if field is not None), schema.metadata)
+    fields = [keep_ids(field, new) for field in schema.fields]
+    return Schema(tuple(field for field in fields if field is not None), schema.metadata)
 
 
 def drop_fields(schema: Schema, paths: Sequence[str]) -> Schema:
@@ -171,20 +171,22 @@ def alter_fields(
     be cast to, or a name that another field has.
     """
     changes: dict[int, Alteration] = {}
-    for one in alterations:
-        field = schema.field_by_path(one.path)
+    for alteration in alterations:
+        field = schema.field_by_path(alteration.path)
         if field is None:
-            raise SchemaMismatchError(f'Column "{one.path}" does not exist in the dataset')
-        if unquoted(one.name or "") in RESERVED_NAMES and field.parent_id == UNASSIGNED:
-            raise SchemaMismatchError(f"column name {one.name!r} is reserved")
-        before = changes.get(field.id, Alteration(one.path))
+            raise SchemaMismatchError(f'Column "{alteration.path}" does not exist in the dataset')
+        if unquoted(alteration.name or "") in RESERVED_NAMES and field.parent_id == UNASSIGNED:
+            raise SchemaMismatchError(f"column name {alteration.name!r} is reserved")
+        before = changes.get(field.id, Alteration(alteration.path))
         changes[field.id] = Alteration(
-            one.path,
-            before.name if one.name is None else unquoted(one.name),
-            before.nullable if one.nullable is None else one.nullable,
-            before.data_type if one.data_type is None else one.data_type,
+            alteration.path,
+            before.name if alteration.name is None else unquoted(alteration.name),
+            before.nullable if alteration.nullable is None else alteration.nullable,
+            before.data_type if alteration.data_type is None else alteration.data_type,
         )
-    casts = frozenset(id_ for id_, one in changes.items() if one.data_type is not None)
+    casts = frozenset(
+        id_ for id_, alteration in changes.items() if alteration.data_type is not None
+    )
     fields = tuple(_altered(field, changes, ()) for field in schema.fields)
     whole = [top for top in schema.fields if _is_recast(top, casts, by_column)]
     casts = casts.difference(part.id for top in whole for part in top.walk())
@@ -194,7 +196,9 @@ def alter_fields(
     _check_siblings(fields, ())
     after = replace(schema, fields=_numbered(fields, first_id))
     required = [
-        id_ for id_, one in changes.items() if one.nullable is False and _nullable(schema, id_)
+        id_
+        for id_, alteration in changes.items()
+        if alteration.nullable is False and _nullable(schema, id_)
     ]
     if required and casts:
         raise SchemaMismatchError(
@@ -213,8 +217,8 @@ def _is_recast(top: Field, casts: frozenset[int], by_column: bool) -> bool:
 
 
 def _kept(schema: Schema, ids: Sequence[int] | frozenset[int]) -> Schema:
-    kept = [keep_ids(field, frozenset(ids)) for field in schema.fields]
-    return replace(schema, fields=tuple(field for field in kept if field is not None))
+    fields = [keep_ids(field, frozenset(ids)) for field in schema.fields]
+    return replace(schema, fields=tuple(field for field in fields if field is not None))
 
 
 def _nullable(schema: Schema, field_id: int) -> bool:
@@ -238,15 +242,15 @@ def _altered(field: Field, changes: Mapping[int, Alteration], parents: tuple[str
 
 def _cast(field: Field, wanted: pa.DataType, path: tuple[str, ...]) -> Field:
     """``field`` with another type, without ids; metadata of the old type is removed."""
-    found = field.arrow_type
-    if not can_cast(found, wanted):
+    stored_type = field.arrow_type
+    if not can_cast(stored_type, wanted):
         raise SchemaMismatchError(
-            f"Cannot cast column {format_path(path)} from {found} to {wanted}"
+            f"Cannot cast column {format_path(path)} from {stored_type} to {wanted}"
         )
     of_type = (extension.NAME_KEY, extension.PARAMETERS_KEY, BLOB_KEY)
-    kept = {key: value for key, value in field.metadata.items() if key not in of_type}
+    metadata = {key: value for key, value in field.metadata.items() if key not in of_type}
     (made,) = Schema.from_arrow(pa.schema([pa.field("cast", wanted)])).fields
-    return replace(_without_ids(made), metadata={**kept, **made.metadata})
+    return replace(_without_ids(made), metadata={**metadata, **made.metadata})
 
 
 def _check_siblings(fields: Sequence[Field], parents: tuple[str, ...]) -> None:

@@ -51,15 +51,15 @@ def resolved(field: pa.Field) -> pa.Field:
     A type of `OWN_TYPES` need not be registered.
     """
     try:
-        found = pa.ipc.read_schema(pa.schema([field]).serialize()).field(0)
+        copy = pa.ipc.read_schema(pa.schema([field]).serialize()).field(0)
     except Exception:  # a registered type runs its own code here, which may raise anything
         return field
-    own = OWN_TYPES.get((found.metadata or {}).get(NAME_KEY.encode(), b"").decode())
-    if own is None or is_extension(found.type) or found.type != own.storage_type:
-        return found
+    own = OWN_TYPES.get((copy.metadata or {}).get(NAME_KEY.encode(), b"").decode())
+    if own is None or is_extension(copy.type) or copy.type != own.storage_type:
+        return copy
     keys = (NAME_KEY.encode(), PARAMETERS_KEY.encode())
-    rest = {key: value for key, value in found.metadata.items() if key not in keys}
-    return pa.field(found.name, own, found.nullable, rest or None)
+    rest = {key: value for key, value in copy.metadata.items() if key not in keys}
+    return pa.field(copy.name, own, copy.nullable, rest or None)
 
 
 class _ArrowSchema(ctypes.Structure):

@@ -95,19 +95,19 @@ class LanceSchema:
     def field(self, name: str) -> LanceField | None:
         """The field at a dotted path, for example ``"point.x"``; None if there is none."""
         try:
-            found = self._schema.field_by_path(name)
+            field = self._schema.field_by_path(name)
         except InvalidInputError:
             return None  # the text is not a path
-        return None if found is None else LanceField(found)
+        return None if field is None else LanceField(field)
 
     def field_case_insensitive(self, name: str) -> LanceField | None:
         """Like `field`, but the case of letters is ignored if no field has exactly this path."""
         exact = self.field(name)
         if exact is not None:
             return exact
-        wanted = name.casefold()
+        folded = name.casefold()
         for field in self._schema.walk():
-            if self._schema.path_of(field.id).casefold() == wanted:
+            if self._schema.path_of(field.id).casefold() == folded:
                 return LanceField(field)
         return None
 

@@ -88,7 +88,7 @@ class PlainFields(NamedTuple):
             b"\x12%c%b%b%b" % (stop - start, text[start:stop], _id(id_), end)
             for start, stop, id_, end in spans
         ]
-        return b"".join([b"\n%b%b" % (_varint(len(one)), one) for one in messages])
+        return b"".join([b"\n%b%b" % (_varint(len(message)), message) for message in messages])
 
     def to_arrow(self) -> list[pa.Field]:
         """The Arrow fields, which are the same for users and in files."""

@@ -14,13 +14,15 @@ def keep_ids(field: Field, wanted: frozenset[int]) -> Field | None:
     """
     if field.id in wanted:
         return field
-    kept = tuple(part for child in field.children if (part := keep_ids(child, wanted)) is not None)
-    if not kept:
+    children = tuple(
+        part for child in field.children if (part := keep_ids(child, wanted)) is not None
+    )
+    if not children:
         return None
     return (
         field
-        if len(kept) == len(field.children) and kept == field.children
-        else (field.with_children(kept))
+        if len(children) == len(field.children) and children == field.children
+        else (field.with_children(children))
     )
 
 
@@ -29,9 +31,9 @@ def project_lineages(lineages: Sequence[Sequence[Field]]) -> tuple[Field, ...]:
 
     Top-level fields have the order of their first lineage, nested fields the schema's order.
     """
-    wanted = frozenset(lineage[-1].id for lineage in lineages)
+    ids = frozenset(lineage[-1].id for lineage in lineages)
     tops = {lineage[0].id: lineage[0] for lineage in lineages}
-    pruned = (keep_ids(top, wanted) for top in tops.values())
+    pruned = (keep_ids(top, ids) for top in tops.values())
     return tuple(field for field in pruned if field is not None)
 
 

@@ -102,7 +102,7 @@ def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> F
     metadata = decode_metadata(message.metadata) if message.metadata else {}
     if message.extension_name:
         metadata[extension.NAME_KEY] = message.extension_name
-    place = message.dictionary
+    stored = message.dictionary
     return Field(
         name=message.name,
         logical_type=message.logical_type,
@@ -113,7 +113,9 @@ def _field_from_proto(message: file_pb2.Field, children: tuple[Field, ...]) -> F
         metadata=metadata,
         encoding=message.encoding,
         dictionary=(
-            DictionaryValues(place.offset, place.length) if message.HasField("dictionary") else None
+            DictionaryValues(stored.offset, stored.length)
+            if message.HasField("dictionary")
+            else None
         ),
         unenforced_primary_key=message.unenforced_primary_key,
         unenforced_primary_key_position=message.unenforced_primary_key_position,

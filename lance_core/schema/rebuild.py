@@ -32,7 +32,7 @@ def with_children(array: pa.Array, arrow: pa.DataType, children: Sequence[pa.Arr
         members = [arrow.field(i) for i in range(arrow.num_fields)]
         mask = array.is_null() if array.null_count else None
         return pa.StructArray.from_arrays(list(children), fields=members, mask=mask)
-    kept = own[:1] if pa.types.is_fixed_size_list(arrow) else own[:2]
+    buffers = own[:1] if pa.types.is_fixed_size_list(arrow) else own[:2]
     return pa.Array.from_buffers(
-        arrow, len(array), kept, array.null_count, array.offset, children=list(children)
+        arrow, len(array), buffers, array.null_count, array.offset, children=list(children)
     )

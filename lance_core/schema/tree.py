@@ -104,7 +104,9 @@ class Schema:
         if plain is not None and plain.nullable.all():
             return ()
         pairs = enumerate(self.fields)
-        return [(place, field) for place, field in pairs if field.children or not field.nullable]
+        return [
+            (position, field) for position, field in pairs if field.children or not field.nullable
+        ]
 
     def derived(self, name: str, make: Callable[[], T]) -> T:
         """The value that ``make`` returned at the first call with ``name``; do not change it.
@@ -223,13 +225,13 @@ class Schema:
         top = self.tops.get(path)
         if top is not None:
             return (top,)
-        found: list[Field] = []
+        lineage: list[Field] = []
         for name in parse_path(path):
-            field = found[-1].child(name) if found else self.tops.get(name)
+            field = lineage[-1].child(name) if lineage else self.tops.get(name)
             if field is None:
                 return ()
-            found.append(field)
-        return tuple(found)
+            lineage.append(field)
+        return tuple(lineage)
 
     def path_of(self, id_: int) -> str:
         """The dotted path of a field; raises `InvalidInputError` if no field has the id."""
@@ -278,10 +280,10 @@ class Schema:
 
 
 def _lineages(fields: Sequence[Field]) -> dict[int, tuple[Field, ...]]:
-    found: dict[int, tuple[Field, ...]] = {}
+    lineages: dict[int, tuple[Field, ...]] = {}
     waiting: list[tuple[Field, ...]] = [(field,) for field in fields[::-1]]
     while waiting:
         lineage = waiting.pop()
-        found.setdefault(lineage[-1].id, lineage)
+        lineages.setdefault(lineage[-1].id, lineage)
         waiting += [(*lineage, child) for child in lineage[-1].children[::-1]]
-    return found
+    return lineages

@@ -23,10 +23,10 @@ def binary_json(field: Field) -> Field:
 
 def wrap_chunks(array: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
     """`wrap` for every chunk."""
-    wanted = field.arrow_type
-    if array.type == wanted:
+    arrow_type = field.arrow_type
+    if array.type == arrow_type:
         return array
-    return pa.chunked_array([wrap(chunk, field) for chunk in array.chunks], type=wanted)
+    return pa.chunked_array([wrap(chunk, field) for chunk in array.chunks], type=arrow_type)
 
 
 def wrap(array: pa.Array, field: Field) -> pa.Array:
@@ -35,10 +35,10 @@ def wrap(array: pa.Array, field: Field) -> pa.Array:
     Values are shared, except for JSON, which becomes text. Raises the errors of `decode_json`
     naming the field for bytes that are not binary JSON.
     """
-    wanted = field.arrow_type
-    if array.type == wanted:
+    arrow_type = field.arrow_type
+    if array.type == arrow_type:
         return array
-    plain = extension.storage_of(wanted)
+    plain = extension.storage_of(arrow_type)
     if field.is_json:
         from lance_core.schema.json.values import decode_json
 
@@ -47,8 +47,8 @@ def wrap(array: pa.Array, field: Field) -> pa.Array:
         array = _nested(array, field, plain)
     elif pa.types.is_fixed_size_list(plain):
         array = _fixed_size_list(array, plain)
-    if extension.is_extension(wanted):
-        return pa.ExtensionArray.from_storage(wanted, array)
+    if extension.is_extension(arrow_type):
+        return pa.ExtensionArray.from_storage(arrow_type, array)
     return array
 
 

@@ -303,9 +303,9 @@ class ObjectStore(ABC):
         folder without its subfolders, at a lower cost.
         """
         start = len(folder) + 1 if folder else 0
-        for found in self.list(folder, start_after):
-            if "/" not in found.path[start:]:
-                yield found.path[start:]
+        for meta in self.list(folder, start_after):
+            if "/" not in meta.path[start:]:
+                yield meta.path[start:]
 
     @abstractmethod
     def delete(self, path: str) -> None:

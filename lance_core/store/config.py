@@ -44,9 +44,9 @@ class StoreConfig:
         object.__setattr__(self, "url", parsed or parse_uri(self.uri))
         check_folder(self.folder)
         # Copy the options, so that the caller cannot change this frozen object.
-        given = texts_of(self.options) if isinstance(self.options, Mapping) else self.options
-        check_storage_options(given)
-        object.__setattr__(self, "options", wrap_secrets(given))
+        options = texts_of(self.options) if isinstance(self.options, Mapping) else self.options
+        check_storage_options(options)
+        object.__setattr__(self, "options", wrap_secrets(options))
 
     def __repr__(self) -> str:
         names = self.options if isinstance(self.options, Mapping) else ()  # invalid in an error

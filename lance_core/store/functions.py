@@ -17,4 +17,4 @@ def exists(store: ObjectStore, path: str) -> bool:
 
 def list_paths(store: ObjectStore, prefix: str = "", start_after: str | None = None) -> list[str]:
     """The paths of all objects below ``prefix``, in the order of `ObjectStore.list`."""
-    return [found.path for found in store.list(prefix, start_after)]
+    return [meta.path for meta in store.list(prefix, start_after)]

@@ -105,9 +105,9 @@ class MemoryStore(ObjectStore):
         return CAPABILITIES
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
-        found = view_ranges(self._whole(path), ranges, path)
-        count_reads(found)
-        return found
+        buffers = view_ranges(self._whole(path), ranges, path)
+        count_reads(buffers)
+        return buffers
 
     def get(self, path: str) -> pa.Buffer:
         whole = self._whole(path)
@@ -128,9 +128,9 @@ class MemoryStore(ObjectStore):
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         folder = check_folder(prefix)
-        for path, found in self._objects.sorted_items():
+        for path, meta in self._objects.sorted_items():
             if is_below(path, folder) and (start_after is None or path > start_after):
-                yield _meta(path, found)
+                yield _meta(path, meta)
 
     def delete(self, path: str) -> None:
         self._objects.delete(check_path(path))
@@ -209,6 +209,6 @@ def open_memory(url: StoreUrl, options: Mapping[str, str | Secret]) -> ObjectSto
     """
     if url.scheme != "memory":
         raise InvalidInputError(f"{url} is not the URL of a memory store")
-    places = _unnamed if url.netloc.startswith(_UNNAMED) else _shared
-    store = MemoryStore(places.setdefault(url.netloc, Objects()))
+    folders = _unnamed if url.netloc.startswith(_UNNAMED) else _shared
+    store = MemoryStore(folders.setdefault(url.netloc, Objects()))
     return PrefixStore(store, url.path) if url.path else store

@@ -65,7 +65,7 @@ def concatenated(requests: Sequence[Sequence[ByteRange]]) -> Sequence[ByteRange]
     if len(requests) == 1:
         return requests[0]
     if not any(isinstance(ranges, RangeArrays) for ranges in requests):
-        return [one for ranges in requests for one in ranges]
+        return [range_ for ranges in requests for range_ in ranges]
     parts = [RangeArrays.of(ranges) for ranges in requests]
     starts = np.concatenate([part.starts for part in parts])
     return RangeArrays(starts, np.concatenate([part.stops for part in parts]))
@@ -121,9 +121,9 @@ class BufferSlices(Sequence[pa.Buffer]):
         return self.buffers[owners].slice(int(starts), int(stops - starts))
 
     def __iter__(self) -> Iterator[pa.Buffer]:
-        places = zip(self.owners.tolist(), self.starts.tolist(), self.sizes.tolist(), strict=True)
+        slices = zip(self.owners.tolist(), self.starts.tolist(), self.sizes.tolist(), strict=True)
         buffers = self.buffers
-        return (buffers[owner].slice(start, size) for owner, start, size in places)
+        return (buffers[owner].slice(start, size) for owner, start, size in slices)
 
     def first(self, sizes: _Int64s) -> BufferSlices:
         """The first ``sizes[i]`` bytes of each slice, which has as many."""

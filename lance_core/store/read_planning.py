@@ -44,8 +44,8 @@ class ReadPlan:
         """A view for each range, from the bytes of each extent."""
         starts = [extent.start for extent in self.extents]
         return [
-            buffers[place].slice(start - starts[place], stop - start) if stop > start else _EMPTY
-            for place, (start, stop) in zip(self.places, self.ranges, strict=True)
+            buffers[number].slice(start - starts[number], stop - start) if stop > start else _EMPTY
+            for number, (start, stop) in zip(self.places, self.ranges, strict=True)
         ]
 
 
@@ -59,7 +59,7 @@ def plan_reads(ranges: Sequence[ByteRange], gap: int, size: int) -> ReadPlan:
     if len(ranges) == 1 and 0 <= ranges[0][0] < ranges[0][1]:
         return ReadPlan(ranges, [Extent(*ranges[0])], [0])
     extents: list[Extent] = []
-    places = [0] * len(ranges)
+    extent_numbers = [0] * len(ranges)
     first = last = -1
     for number in sorted(range(len(ranges)), key=ranges.__getitem__):
         start, stop = ranges[number]
@@ -74,5 +74,5 @@ def plan_reads(ranges: Sequence[ByteRange], gap: int, size: int) -> ReadPlan:
         else:
             first, last = start, stop
             extents.append(Extent(first, last))
-        places[number] = len(extents) - 1
-    return ReadPlan(ranges, extents, places)
+        extent_numbers[number] = len(extents) - 1
+    return ReadPlan(ranges, extents, extent_numbers)

@@ -110,14 +110,14 @@ def without_frames(error: E) -> E:
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
     while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
+        cause = waiting.pop()
+        if cause is None or id(cause) in seen:
             continue
-        seen.add(id(one))
-        one.__traceback__ = None
-        if one.__suppress_context__ and one.__cause__ is None:
-            one.__context__ = None
-        waiting += [one.__cause__, one.__context__]
+        seen.add(id(cause))
+        cause.__traceback__ = None
+        if cause.__suppress_context__ and cause.__cause__ is None:
+            cause.__context__ = None
+        waiting += [cause.__cause__, cause.__context__]
     return error
 
 

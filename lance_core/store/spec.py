@@ -81,11 +81,11 @@ class ObjectStoreSpec:
         """
         known = self._names()
         canonical: dict[str, str | Secret] = {}
-        for given, value in options.items():
-            name = known.get(given.lower(), given)
+        for given_name, value in options.items():
+            name = known.get(given_name.lower(), given_name)
             if canonical.setdefault(name, value) != value:
                 raise InvalidInputError(
-                    f"storage option {name!r} is given two values, one of them as {given!r}"
+                    f"storage option {name!r} is given two values, one of them as {given_name!r}"
                 )
         return wrap_secrets(canonical, self.secret_options)
 
@@ -140,13 +140,13 @@ def resolve_factory(factory: object, what: str) -> Callable[..., Any]:
 
     Raises `PluginLoadError` if it cannot be imported or is not callable.
     """
-    found = factory
+    function = factory
     if isinstance(factory, str):
         module_name, _, attribute = factory.partition(":")
         try:
-            found = getattr(import_module(module_name), attribute)
+            function = getattr(import_module(module_name), attribute)
         except (ImportError, AttributeError, ValueError) as error:
             raise PluginLoadError(f"{what} cannot be loaded from {factory!r}: {error}") from error
-    if not callable(found):
+    if not callable(function):
         raise PluginLoadError(f"{factory!r} of {what} is not callable")
-    return found
+    return function

@@ -94,19 +94,19 @@ def uri_below(uri: str, folder: str) -> str:
         return f"{uri.rstrip('/')}/{folder}"
     from urllib.parse import quote
 
-    place, mark, query = uri.partition("?")
-    return f"{place.rstrip('/')}/{quote(folder)}{mark}{query}"
+    location, mark, query = uri.partition("?")
+    return f"{location.rstrip('/')}/{quote(folder)}{mark}{query}"
 
 
 def uri_above(uri: str, folder: str) -> str | None:
     """The inverse of `uri_below`; None unless the path of ``uri`` ends in ``folder``."""
-    place, mark, query = uri, "", ""
+    location, mark, query = uri, "", ""
     if not is_local_text(uri):
         from urllib.parse import quote
 
-        place, mark, query = uri.partition("?")
+        location, mark, query = uri.partition("?")
         folder = quote(folder)
-    above, end = place.rstrip("/"), f"/{folder}"
+    above, end = location.rstrip("/"), f"/{folder}"
     if not above.endswith(end) or above == end:
         return None
     return f"{above.removesuffix(end)}{mark}{query}"
@@ -120,7 +120,9 @@ def without_secrets(uri: str) -> str:
     authority = _authority(rest)
     user, at, host = authority.rpartition("@")
     path, mark, query = rest[len(authority) :].partition("?")
-    kept = "&".join(one for one in query.split("&") if not _is_secret_parameter(one))
+    kept = "&".join(
+        parameter for parameter in query.split("&") if not _is_secret_parameter(parameter)
+    )
     return f"{before}://{user.partition(':')[0]}{at}{host}{path}{mark if kept else ''}{kept}"
 
 

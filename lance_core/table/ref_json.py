@@ -77,10 +77,10 @@ class RefMembers:
 
     def metadata(self) -> dict[str, str]:
         """Remove and return the member ``metadata``, a map from text to text."""
-        found: dict[str, Any] = self.take("metadata", dict, None) or {}
-        if not all(isinstance(value, str) for value in found.values()):
+        metadata: dict[str, Any] = self.take("metadata", dict, None) or {}
+        if not all(isinstance(value, str) for value in metadata.values()):
             raise self.wrong("metadata")
-        return found
+        return metadata
 
     def identifier(self) -> tuple[tuple[int, str], ...]:
         """Remove the member ``identifier``; returns its pairs of a version and a text."""

@@ -59,9 +59,9 @@ class Fields(NamedTuple):
 
     def numbers(self, count: int, default: int = 0) -> Int64Array:
         """The last value in each of ``count`` messages, ``default`` for those without a value."""
-        found = np.full(count, default, np.int64)
-        found[self.owners] = self.values
-        return found
+        numbers = np.full(count, default, np.int64)
+        numbers[self.owners] = self.values
+        return numbers
 
 
 _NOTHING = Fields(*(np.zeros(0, np.int64) for _ in range(3)))
@@ -76,7 +76,7 @@ def scan_fields(
     for messages that may be invalid, have groups or fixed-width fields, or have many fields.
     """
     tags = {field << 3 | _NUMBER for field in numbers} | {field << 3 | _BYTES for field in contents}
-    found: dict[int, list[Fields]] = {tag: [] for tag in tags}
+    fields: dict[int, list[Fields]] = {tag: [] for tag in tags}
     data, owners = spans.data, np.arange(len(spans.starts))
     at, ends = spans.starts, spans.ends
     for _ in range(MAX_STEPS):
@@ -84,7 +84,7 @@ def scan_fields(
         if not unfinished.all():
             owners, at, ends = owners[unfinished], at[unfinished], ends[unfinished]
         if not len(owners):
-            return {tag >> 3: _joined(parts) for tag, parts in found.items()}
+            return {tag >> 3: _joined(parts) for tag, parts in fields.items()}
         tag_of, at = _varints(data, at)
         values, at = _varints(data, at)
         following = at + np.where(tag_of & 7 == _BYTES, values, 0)
@@ -93,9 +93,9 @@ def scan_fields(
         for tag in [int(tag_of[0])] if (tag_of == tag_of[0]).all() else np.unique(tag_of).tolist():
             if tag >> 3 <= 0 or tag & 7 not in (_NUMBER, _BYTES):
                 raise UnusualMessageError
-            if tag in found:
+            if tag in fields:
                 chosen = np.flatnonzero(tag_of == tag)
-                found[tag].append(Fields(owners[chosen], values[chosen], at[chosen]))
+                fields[tag].append(Fields(owners[chosen], values[chosen], at[chosen]))
         at = following
     raise UnusualMessageError
 
@@ -113,11 +113,11 @@ def _varints(data: npt.NDArray[np.uint8], at: Int64Array) -> tuple[Int64Array, I
     octets = data[at]
     values, after = (octets & 0x7F).astype(np.int64), at + 1
     chosen = np.flatnonzero(octets & 0x80)
-    for place in range(1, _MAX_VARINT):
+    for index in range(1, _MAX_VARINT):
         if not len(chosen):
             return values, after
-        octets = data[at[chosen] + place]
-        values[chosen] |= (octets & 0x7F).astype(np.int64) << (7 * place)
+        octets = data[at[chosen] + index]
+        values[chosen] |= (octets & 0x7F).astype(np.int64) << (7 * index)
         after[chosen] += 1
         chosen = chosen[octets >= 0x80]
     if len(chosen) or (octets > 1).any():  # more than 64 bits

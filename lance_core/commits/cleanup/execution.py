@@ -206,7 +206,9 @@ class _Execution:
         A slow writer may have published a removed version number again.
         """
         seen = self._plan.seen - self._gone
-        own = [found.path for found in self._handler.list_versions() if found.path not in seen]
+        own = [
+            location.path for location in self._handler.list_versions() if location.path not in seen
+        ]
         listed = self._store.list_names(VERSIONS)
         beside = [path for path in (f"{VERSIONS}/{name}" for name in listed) if is_detached(path)]
         own += [path for path in beside if path not in seen]

@@ -38,10 +38,10 @@ def pinned(
     The pin remains if the block ends with an unknown outcome. Raises `DatasetNotFoundError` if the
     version does not exist.
     """
-    found = handler.locate(version)
+    location = handler.locate(version)
     path = tag_path(f"{PIN_PREFIX}{environment.new_uuid()}")
     now = environment.clock()
-    store.put(path, Tag(version, None, found.size or 0, now, now).to_json())
+    store.put(path, Tag(version, None, location.size or 0, now, now).to_json())
     try:
         yield handler.locate(version)
     except CommitUnknownError:

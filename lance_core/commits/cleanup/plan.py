@@ -79,14 +79,14 @@ class CleanupPlan:
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the caller."""
         recent = sum(kept.reason is KeptReason.RECENT for kept in self.kept)
-        found = []
+        texts = []
         if recent:
-            found.append(
+            texts.append(
                 f"{recent} version(s) stay because they were superseded less than "
                 f"{self.grace.total_seconds():g} s ago: a writer that began before may still "
                 "commit. If nobody else is at work on the table, delete_unverified=True removes "
                 "them"
             )
         if self.time.problem:
-            found.append(f"ages are measured by this machine's clock: {self.time.problem}")
-        return tuple(found)
+            texts.append(f"ages are measured by this machine's clock: {self.time.problem}")
+        return tuple(texts)

@@ -155,9 +155,9 @@ class _Planning:
         survey = self._survey
         numbers = self._policy.numbers([location.version for location in survey.locations])
         older = survey.locations[:-1]
-        found = self._scope.each(self._read, older)
+        versions = self._scope.each(self._read, older)
         own = survey.grace
-        for version, successor in zip(found, survey.locations[1:], strict=True):
+        for version, successor in zip(versions, survey.locations[1:], strict=True):
             if version is None:
                 continue  # another cleanup removed it in the meantime
             before, own = own, _grace(version.file)
@@ -212,12 +212,12 @@ class _Planning:
             return None
 
     def _check_tags(self) -> None:
-        kept = {kept.version for kept in self._kept if kept.reason is KeptReason.TAGGED}
-        if kept and self._policy.error_if_tagged:
+        tagged = {kept.version for kept in self._kept if kept.reason is KeptReason.TAGGED}
+        if tagged and self._policy.error_if_tagged:
             named = self._survey.named.tags.items()
-            tags = {name: version for name, version in named if version in kept}
+            tags = {name: version for name, version in named if version in tagged}
             raise CleanupError(
-                f"{len(kept)} tagged version(s) have been marked for cleanup. Either set "
+                f"{len(tagged)} tagged version(s) have been marked for cleanup. Either set "
                 "`error_if_tagged_old_versions=False` or delete the following tag(s) to enable "
                 f"cleanup: {tags}"
             )

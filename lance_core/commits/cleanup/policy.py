@@ -71,15 +71,15 @@ class CleanupPolicy:
     def numbers(self, versions: Sequence[int]) -> frozenset[int]:
         """Those of the ascending ``versions`` whose number allows their removal."""
         if self.retain_versions is not None:
-            found = frozenset(versions[: -self.retain_versions])
+            numbers = frozenset(versions[: -self.retain_versions])
         else:
-            found = frozenset(versions[:-1])
-        found -= frozenset(versions[-1:])
+            numbers = frozenset(versions[:-1])
+        numbers -= frozenset(versions[-1:])
         if self.versions is not None:
-            found &= self.versions
+            numbers &= self.versions
         if self.before is not None:
-            found = frozenset(number for number in found if number < self.before)
-        return found
+            numbers = frozenset(number for number in numbers if number < self.before)
+        return numbers
 
     def is_old(self, made: datetime | None, now: datetime) -> bool:
         """True if a version may be removed by its date; undated versions are the oldest.

@@ -44,12 +44,12 @@ class Reachable:
     def _references(self, file: ManifestFile, own: bool) -> Iterator[Reference]:
         # Successive versions share nearly all fragments; each fragment is processed once.
         manifest = file.manifest
-        for place, raw in enumerate(manifest.fragments.raw):
+        for index, raw in enumerate(manifest.fragments.raw):
             key = (manifest.base_paths, own, raw)
             if key not in self._seen:
                 self._seen.add(key)
                 check_fragment_understood(raw)
-                yield from fragment_references(manifest, manifest.fragments[place])
+                yield from fragment_references(manifest, manifest.fragments[index])
         yield from references(_without_fragments(file))
 
     def __contains__(self, path: str) -> bool:

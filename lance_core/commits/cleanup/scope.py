@@ -87,10 +87,10 @@ def named_versions(
     tree = scope.tree or store
     dates = {meta.path: meta for meta in store.list(REFS)}
     _check_kinds(dates if tree is store else (meta.path for meta in tree.list(REFS)))
-    found = list_tags(store)
+    refs = list_tags(store)
     pinned: set[int] = set()
     lapsed = []
-    for name, pin in found.items():
+    for name, pin in refs.items():
         if is_pin(name) and pin.branch in {None, scope.branch}:
             path = tag_path(name)
             age = time.age(dates[path]) if path in dates else None
@@ -100,7 +100,7 @@ def named_versions(
                 pinned.add(pin.version)
     tags = {
         name: tag.version
-        for name, tag in (found if tree is store else list_tags(tree)).items()
+        for name, tag in (refs if tree is store else list_tags(tree)).items()
         if tag.branch == scope.branch and not is_pin(name)
     }
     branches = list_branches(tree)
@@ -136,12 +136,12 @@ def other_manifests(store: ObjectStore, scope: CleanupScope) -> list[str]:
     Branches are found by their folders, because a branch that is being created has no file yet.
     """
     tree = scope.tree or store
-    found = [meta.path for meta in tree.list(TREE) if _is_manifest(meta.path)]
+    manifests = [meta.path for meta in tree.list(TREE) if _is_manifest(meta.path)]
     if scope.branch is None:
-        return found
+        return manifests
     own = f"{scope.folder}{VERSIONS}/"
-    found += [meta.path for meta in tree.list(VERSIONS) if _is_manifest(meta.path)]
-    return [path for path in found if not path.startswith(own)]
+    manifests += [meta.path for meta in tree.list(VERSIONS) if _is_manifest(meta.path)]
+    return [path for path in manifests if not path.startswith(own)]
 
 
 def _is_manifest(path: str) -> bool:

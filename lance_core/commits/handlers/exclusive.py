@@ -117,11 +117,11 @@ class ExclusiveWriter:
         Raises `ObjectExistsError` for another manifest, whose writer was not excluded.
         """
         try:
-            found = self.store.get(candidate.path)
+            stored = self.store.get(candidate.path)
         except ObjectNotFoundError:
             return False
         except Exception:
             return None
-        if not found.equals(pa.py_buffer(candidate.data)):
+        if not stored.equals(pa.py_buffer(candidate.data)):
             raise ObjectExistsError(candidate.path)
         return True

@@ -131,17 +131,17 @@ class ExternalManifestCommitHandler(CommitHandler):
 
         Older versions are in the folder: writers never build on an incomplete version.
         """
-        found: Sequence[ManifestLocation] = ()
+        locations: Sequence[ManifestLocation] = ()
 
         def look() -> ManifestLocation | None:
-            nonlocal found
-            found = list_manifests(self.store)
-            return found[-1] if found else None
+            nonlocal locations
+            locations = list_manifests(self.store)
+            return locations[-1] if locations else None
 
         newest = self._latest(look)
-        if newest is not None and (not found or found[-1].version != newest.version):
+        if newest is not None and (not locations or locations[-1].version != newest.version):
             return list_manifests(self.store)
-        return found
+        return locations
 
     def commit(self, candidate: Candidate) -> ManifestLocation:
         if candidate.version & DETACHED:

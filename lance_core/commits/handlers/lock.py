@@ -110,12 +110,12 @@ def _enter(lock: CommitLock, version: int) -> AbstractContextManager[object]:
         raise
     except Exception as error:
         if type(error).__name__ == CommitConflictError.__name__:  # pylance's own
-            kind = (
+            error_type = (
                 RetryableCommitConflictError
                 if getattr(error, "retryable", True)
                 else CommitConflictError
             )
-            raise kind(str(error) or "the commit lock is held by another writer") from error
+            raise error_type(str(error) or "the commit lock is held by another writer") from error
         raise CommitLockError(
             f"nothing was committed, the commit lock failed: {type(error).__name__}: {error}"
         ) from error

@@ -198,10 +198,10 @@ class BlobThresholds:
 
         Raises `InvalidInputError` naming the field and key for a value that is not a size.
         """
-        found = {name: _threshold(field, key) for name, key in THRESHOLD_KEYS.items()}
+        thresholds = {name: _threshold(field, key) for name, key in THRESHOLD_KEYS.items()}
         if pack is not None:
-            found["pack"] = pack
-        return cls(**{name: number for name, number in found.items() if number is not None})
+            thresholds["pack"] = pack
+        return cls(**{name: number for name, number in thresholds.items() if number is not None})
 
 
 THRESHOLD_KEYS = {
@@ -230,7 +230,7 @@ def other_thresholds(table: Field, data: Field) -> str:
     """
     effective = BlobThresholds.of(table)
     for name, key in THRESHOLD_KEYS.items():
-        wanted = _threshold(data, key)
-        if wanted is not None and wanted != getattr(effective, name):
-            return f"{key} is {getattr(effective, name)} in the table and {wanted} in the data"
+        threshold = _threshold(data, key)
+        if threshold is not None and threshold != getattr(effective, name):
+            return f"{key} is {getattr(effective, name)} in the table and {threshold} in the data"
     return ""

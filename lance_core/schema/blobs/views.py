@@ -49,8 +49,8 @@ def result_field(field: Field) -> pa.Field:
         return arrow.with_type(pa.map_(key, value))
     if pa.types.is_fixed_size_list(arrow.type):
         return arrow.with_type(pa.list_(children[0], arrow.type.list_size))
-    kind = pa.large_list if pa.types.is_large_list(arrow.type) else pa.list_
-    return arrow.with_type(kind(children[0]))
+    list_type = pa.large_list if pa.types.is_large_list(arrow.type) else pa.list_
+    return arrow.with_type(list_type(children[0]))
 
 
 def _is_description(field: Field) -> bool:

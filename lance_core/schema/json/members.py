@@ -57,14 +57,14 @@ class Members:
     @property
     def is_string(self) -> Mask:
         """True for strings, also those with lone surrogates."""
-        found: Mask = (self.kinds == STRING) | (self.kinds == ESCAPED_STRING)
-        return found
+        mask: Mask = (self.kinds == STRING) | (self.kinds == ESCAPED_STRING)
+        return mask
 
     @property
     def exists(self) -> Mask:
         """False where there is no value."""
-        found: Mask = self.kinds != ABSENT
-        return found
+        mask: Mask = self.kinds != ABSENT
+        return mask
 
     def where(self, keep: Mask) -> Members:
         """The same values, absent where ``keep`` is false."""
@@ -87,16 +87,16 @@ def members_of(values: pa.Array) -> Members:
     starts, ends = bounds[:-1], bounds[1:]
     valid = np.asarray(values.is_valid())
     _check(bool((ends - starts >= 4)[valid].all()), "ends within a header")
-    found = Members(data, np.where(valid, CONTAINER, ABSENT), starts, ends)
+    members = Members(data, np.where(valid, CONTAINER, ABSENT), starts, ends)
     # A top-level scalar is wrapped in a container with one member. Point past its header and its
     # entry (4 bytes each), and take the kind and the length from the entry.
     scalar = np.flatnonzero(valid)
     scalar = scalar[_words(data, starts[scalar]) >> 29 == _SCALAR]
     if not len(scalar):
-        return found
+        return members
     _check(bool((ends[scalar] - starts[scalar] >= 8).all()), "ends within a header")
     entries = _words(data, starts[scalar] + 4)
-    kinds, starts, ends = found.kinds.copy(), starts.copy(), ends.copy()
+    kinds, starts, ends = members.kinds.copy(), starts.copy(), ends.copy()
     kinds[scalar] = entries >> 28
     starts[scalar] += 8
     _check(bool((starts[scalar] + (entries & _LENGTH) <= ends[scalar]).all()), "ends early")
@@ -121,7 +121,7 @@ def field(values: Members, name: bytes) -> Members:
     return _at(
         values,
         np.concatenate([hits for hits, _ in parts]),
-        concatenated(*(found for _, found in parts)),
+        concatenated(*(part for _, part in parts)),
     )
 
 
@@ -142,38 +142,38 @@ def _field(
     stops = np.cumsum(sizes[:count], axis=0, dtype=np.int64)
     stops += data_at
     _check(bool((stops[-1] <= ends).all()), "ends within a key")
-    numbers, places = np.divmod(np.flatnonzero(sizes[:count] == len(name)), len(rows))
+    numbers, columns = np.divmod(np.flatnonzero(sizes[:count] == len(name)), len(rows))
     if name:
-        keys = _windows(values.data, f"S{len(name)}", stops[numbers, places] - len(name))
+        keys = _windows(values.data, f"S{len(name)}", stops[numbers, columns] - len(name))
         hits = np.flatnonzero(keys == name)
-        numbers, places = numbers[hits], places[hits]
-    begins = stops[-1][places]
+        numbers, columns = numbers[hits], columns[hits]
+    begins = stops[-1][columns]
     for number in np.unique(numbers).tolist():
         same = slice(*np.searchsorted(numbers, (number, number + 1)))
-        before = sizes[count : count + number, places[same]]
+        before = sizes[count : count + number, columns[same]]
         begins[same] += before.sum(axis=0, dtype=np.int64)
-    stops_at = begins + sizes[count + numbers, places]
-    _check(bool((stops_at <= ends[places]).all()), "ends within a value")
-    kinds = (entries[count + numbers, places] >> 28).astype(np.int64)
+    stops_at = begins + sizes[count + numbers, columns]
+    _check(bool((stops_at <= ends[columns]).all()), "ends within a value")
+    kinds = (entries[count + numbers, columns] >> 28).astype(np.int64)
     _check_kinds(kinds, CONTAINER)
-    return rows[places], Members(values.data, kinds, begins, stops_at)
+    return rows[columns], Members(values.data, kinds, begins, stops_at)
 
 
 def element(values: Members, number: int) -> Members:
     """The element at ``number`` of each array; -1 is the last. Absent for other values."""
     rows, counts = _containers(values, _ARRAY)
-    found = _elements(values, rows, counts)
+    inside = _elements(values, rows, counts)
     place = counts + number if number < 0 else np.full(len(rows), number)
     has = (place >= 0) & (place < counts)
     firsts = np.cumsum(counts) - counts
-    return _at(values, rows[has], found.take((firsts + place)[has]))
+    return _at(values, rows[has], inside.take((firsts + place)[has]))
 
 
 def elements(values: Members) -> tuple[Int64Array, Members]:
     """The elements of all arrays, each with the position of its array in ``values``."""
     rows, counts = _containers(values, _ARRAY)
-    found = _elements(values, rows, counts)
-    return np.repeat(rows, counts), found
+    inside = _elements(values, rows, counts)
+    return np.repeat(rows, counts), inside
 
 
 def object_members(values: Members) -> tuple[Int64Array, Members, Members]:
@@ -191,17 +191,17 @@ def concatenated(*parts: Members) -> Members:
 
 def is_array(values: Members) -> Mask:
     """True for arrays."""
-    found = np.zeros(len(values), bool)
-    found[_containers(values, _ARRAY)[0]] = True
-    return found
+    mask = np.zeros(len(values), bool)
+    mask[_containers(values, _ARRAY)[0]] = True
+    return mask
 
 
 def lengths(values: Members) -> Int64Array:
     """The number of elements of each array, 0 for other values."""
     rows, counts = _containers(values, _ARRAY)
-    found = np.zeros(len(values), np.int64)
-    found[rows] = counts
-    return found
+    member_counts = np.zeros(len(values), np.int64)
+    member_counts[rows] = counts
+    return member_counts
 
 
 def _keys(values: Members, rows: Int64Array, counts: Int64Array) -> tuple[Int64Array, Members]:
@@ -236,9 +236,12 @@ def _containers(values: Members, kind: int) -> tuple[Int64Array, Int64Array]:
     rows = np.flatnonzero(values.kinds == CONTAINER)
     _check(bool((values.ends[rows] - values.starts[rows] >= 4).all()), "ends within a header")
     headers = _words(values.data, values.starts[rows])
-    found = headers >> 29
-    _check(bool(((found == _OBJECT) | (found == _ARRAY)).all()), "has an invalid header")
-    is_kind = found == kind
+    container_kinds = headers >> 29
+    _check(
+        bool(((container_kinds == _OBJECT) | (container_kinds == _ARRAY)).all()),
+        "has an invalid header",
+    )
+    is_kind = container_kinds == kind
     return rows[is_kind], headers[is_kind] & _COUNT
 
 

@@ -88,24 +88,24 @@ def field_names(text: str) -> tuple[str, ...] | None:
 def follow(steps: tuple[Step, ...], values: Members) -> PathMatches:
     """All values at the path, for each of ``values``."""
     rows = np.flatnonzero(values.exists)
-    found = PathMatches(rows, values.take(rows))
+    matches = PathMatches(rows, values.take(rows))
     for step in steps:
-        inner = step(found.values)
-        found = PathMatches(found.owner[inner.owner], inner.values)
-    return found
+        inner = step(matches.values)
+        matches = PathMatches(matches.owner[inner.owner], inner.values)
+    return matches
 
 
 def _step(match: re.Match[str], text: str) -> Step:
-    kind = match.lastgroup
-    value = match[kind or 0]
-    if kind in _NAMES:
+    group = match.lastgroup
+    value = match[group or 0]
+    if group in _NAMES:
         name = _name(match)
         return lambda values: _existing(json_members.field(values, name.encode()))
-    if kind == "elements":
+    if group == "elements":
         return _all_elements
-    if kind == "values":
+    if group == "values":
         return _all_fields
-    if kind == "descendants":
+    if group == "descendants":
         return _descendants
     ranges = [_range(part, text) for part in value.split(",")]
     return lambda values: _elements_at(values, ranges)
@@ -113,8 +113,8 @@ def _step(match: re.Match[str], text: str) -> Step:
 
 def _name(match: re.Match[str]) -> str:
     """The name of the field of a step."""
-    kind = match.lastgroup or ""
-    return match[kind] if kind == "name" else re.sub(r"\\(.)", r"\1", match[kind])
+    group = match.lastgroup or ""
+    return match[group] if group == "name" else re.sub(r"\\(.)", r"\1", match[group])
 
 
 def _range(part: str, text: str) -> tuple[int, int]:
@@ -126,8 +126,8 @@ def _range(part: str, text: str) -> tuple[int, int]:
     numbers = [int(end[3] or 0) for end in ends if end]
     if min(numbers) < 0:
         return 1, 0
-    places = [-1 - int(end[2] or 0) if end[1] else int(end[3]) for end in ends if end]
-    return places[0], places[-1]
+    positions = [-1 - int(end[2] or 0) if end[1] else int(end[3]) for end in ends if end]
+    return positions[0], positions[-1]
 
 
 def _existing(values: Members) -> PathMatches:
@@ -172,15 +172,15 @@ def _descendants(values: Members) -> PathMatches:
     for above, level in zip(levels[-2::-1], levels[:0:-1], strict=True):
         inside = np.bincount(level.owner, sizes[0], len(above.owner))
         sizes.insert(0, 1 + inside.astype(np.int64))
-    places, tops = [np.cumsum(sizes[0]) - sizes[0]], [levels[0].owner]
+    orders, tops = [np.cumsum(sizes[0]) - sizes[0]], [levels[0].owner]
     for level, size in zip(levels[1:], sizes[1:], strict=True):
         before = np.cumsum(size) - size
         siblings = before - before[np.searchsorted(level.owner, level.owner)]
-        places.append(places[-1][level.owner] + 1 + siblings)
+        orders.append(orders[-1][level.owner] + 1 + siblings)
         tops.append(tops[-1][level.owner])
-    order = np.argsort(np.concatenate(places))
-    found = json_members.concatenated(*(level.values for level in levels))
-    return PathMatches(np.concatenate(tops)[order], found.take(order))
+    order = np.argsort(np.concatenate(orders))
+    all_values = json_members.concatenated(*(level.values for level in levels))
+    return PathMatches(np.concatenate(tops)[order], all_values.take(order))
 
 
 def _merged(parts: list[PathMatches]) -> PathMatches:

@@ -92,13 +92,13 @@ def _text(values: Members, quoted: bool, depth: int = 0) -> pa.Array:
     kinds = values.kinds
     words = [None, "true", "false", "null" if quoted else None]
     word = np.select([kinds == TRUE, kinds == FALSE, kinds == NULL], [1, 2, 3], 0)
-    found = pa.array(words, pa.string()).take(pa.array(word))
+    array = pa.array(words, pa.string()).take(pa.array(word))
     for kind in (STRING, ESCAPED_STRING, NUMBER, CONTAINER):
         rows = np.flatnonzero(kinds == kind)
         if len(rows):
             part = _text_of(kind, values.take(rows), quoted, depth)
-            found = part if len(rows) == len(kinds) else _filled(found, kinds == kind, part)
-    return found
+            array = part if len(rows) == len(kinds) else _filled(array, kinds == kind, part)
+    return array
 
 
 def _text_of(kind: int, one: Members, quoted: bool, depth: int) -> pa.Array:
@@ -143,10 +143,10 @@ def integers(values: Members) -> pa.Array:
 
 def are_int64(values: Members) -> Mask:
     """True for numbers that are written as integers and are in the range of int64."""
-    found: Mask = values.kinds == NUMBER
-    numbers = _decoded(values.take(np.flatnonzero(found)))
-    found[found] = ~(numbers.is_float | numbers.is_large)
-    return found
+    mask: Mask = values.kinds == NUMBER
+    numbers = _decoded(values.take(np.flatnonzero(mask)))
+    mask[mask] = ~(numbers.is_float | numbers.is_large)
+    return mask
 
 
 def floats(values: Members) -> pa.Array:
@@ -161,9 +161,9 @@ def booleans(values: Members) -> pa.Array:
     """
     kinds = values.kinds
     _refuse((kinds == NUMBER) | (kinds == CONTAINER), "boolean")
-    found = _masked(kinds == TRUE, (kinds != TRUE) & (kinds != FALSE))
+    array = _masked(kinds == TRUE, (kinds != TRUE) & (kinds != FALSE))
     raw = strings(values.take(np.flatnonzero(values.is_string)))
-    return _filled(found, values.is_string, _each_distinct(raw, _boolean, pa.bool_()))
+    return _filled(array, values.is_string, _each_distinct(raw, _boolean, pa.bool_()))
 
 
 def _boolean(text: str) -> bool:
@@ -175,20 +175,20 @@ def binary(values: Members) -> pa.Array:
     import pyarrow.compute as pc
 
     rows = np.flatnonzero(values.exists)
-    one = values.take(rows)
-    found = _bytes(one)
-    is_scalar = one.kinds != CONTAINER
+    part = values.take(rows)
+    array = _bytes(part)
+    is_scalar = part.kinds != CONTAINER
     if is_scalar.any():
         entries = np.stack(
-            [np.full(len(rows), 0x20000000), (one.kinds << 28) | (one.ends - one.starts)], axis=1
+            [np.full(len(rows), 0x20000000), (part.kinds << 28) | (part.ends - part.starts)], axis=1
         )
         headers = entries[is_scalar].astype(">u4")
         parts = _joined(pa.large_binary(), np.where(is_scalar, 8, 0), headers)
-        found = pc.binary_join_element_wise(parts, found, pa.scalar(b"", pa.large_binary()))
+        array = pc.binary_join_element_wise(parts, array, pa.scalar(b"", pa.large_binary()))
     if len(rows) == len(values):
-        return found
-    places = np.cumsum(values.exists) - 1
-    return found.take(_masked(places, ~values.exists))
+        return array
+    positions = np.cumsum(values.exists) - 1
+    return array.take(_masked(positions, ~values.exists))
 
 
 def _numbers(
@@ -200,12 +200,12 @@ def _numbers(
     kinds = values.kinds
     _refuse(kinds == CONTAINER, what)
     numbers = _decoded(values.take(np.flatnonzero(kinds == NUMBER)))
-    found = of_numbers(numbers)
-    booleans = (kinds == TRUE).astype(np.asarray(found).dtype)
+    array = of_numbers(numbers)
+    booleans = (kinds == TRUE).astype(np.asarray(array).dtype)
     missing = (kinds != TRUE) & (kinds != FALSE)
-    result = _filled(_masked(booleans, missing), kinds == NUMBER, found)
+    result = _filled(_masked(booleans, missing), kinds == NUMBER, array)
     raw = strings(values.take(np.flatnonzero(values.is_string)))
-    converted = _each_distinct(raw, lambda text: _required(of_text(text), text, what), found.type)
+    converted = _each_distinct(raw, lambda text: _required(of_text(text), text, what), array.type)
     return _filled(result, values.is_string, converted)
 
 
@@ -240,11 +240,11 @@ class Numbers:
         """As in JSON text."""
         import pyarrow.compute as pc
 
-        found = pc.cast(pa.array(self.integers), pa.string())
+        array = pc.cast(pa.array(self.integers), pa.string())
         large = pa.array(self.integers[self.is_large].view(np.uint64))
-        found = _filled(found, self.is_large, pc.cast(large, pa.string()))
+        array = _filled(array, self.is_large, pc.cast(large, pa.string()))
         fractions = pa.array(self.floats[self.is_float])
-        return _filled(found, self.is_float, _each_distinct(fractions, float_text, pa.string()))
+        return _filled(array, self.is_float, _each_distinct(fractions, float_text, pa.string()))
 
 
 def _decoded(one: Members) -> Numbers:
@@ -319,8 +319,8 @@ def _quoted(raw: pa.Array) -> pa.Array:
     special = np.asarray(pc.match_substring_regex(raw, r'[\x00-\x1f"\\]'))
     if not special.any():
         return plain
-    kept = raw.filter(pa.array(special))
-    return _filled(plain, special, _each_distinct(kept, string_text, pa.string()))
+    with_specials = raw.filter(pa.array(special))
+    return _filled(plain, special, _each_distinct(with_specials, string_text, pa.string()))
 
 
 def _unescaped(stored: str) -> str:

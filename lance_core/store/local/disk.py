@@ -48,9 +48,9 @@ def chosen_durability(
     options: Mapping[str, str | Secret], environ: Mapping[str, str] = os.environ
 ) -> Durability:
     """The durability from the option ``durability`` or the environment; ``durable`` by default."""
-    given = options.get("durability", environ.get(VARIABLE, Durability.durable.value))
+    value = options.get("durability", environ.get(VARIABLE, Durability.durable.value))
     known = {durability.value: durability for durability in Durability}
-    durability = known.get(plain(given).strip().lower())
+    durability = known.get(plain(value).strip().lower())
     if durability is None:  # the value may be a secret in the wrong place
         raise InvalidInputError(
             "durability can be 'durable' or 'fast' (option 'durability' or environment variable "
@@ -78,12 +78,12 @@ class Disk:
         """Create a file and return its descriptor; `FileExistsError` if ``path`` exists."""
         return os.open(path, _CREATE, 0o666)
 
-    def write(self, descriptor: int, views: Sequence[memoryview], place: int) -> None:
-        """Write all bytes of ``views`` from position ``place`` on, without copying them."""
+    def write(self, descriptor: int, views: Sequence[memoryview], offset: int) -> None:
+        """Write all bytes of ``views`` from position ``offset`` on, without copying them."""
         pending = list(views)
         while pending:
-            written = write_at(descriptor, pending, place)
-            place += written
+            written = write_at(descriptor, pending, offset)
+            offset += written
             done = 0
             while done < len(pending) and written >= pending[done].nbytes:
                 written -= pending[done].nbytes
@@ -108,12 +108,12 @@ class Disk:
         `copy_bytes`.
         """
         rest = []
-        for one in ranges:
-            source, start, length, place = one
-            if loop is None or self._may_share(source, target, start, length, place):
-                self.copy_bytes(source, target, start, length, place)
+        for copy in ranges:
+            source, start, length, position = copy
+            if loop is None or self._may_share(source, target, start, length, position):
+                self.copy_bytes(source, target, start, length, position)
             else:
-                rest.append(one)
+                rest.append(copy)
         if loop is not None and rest:
             with _lent_buffer() as buffer:
                 loop(rest, target, buffer)
@@ -242,10 +242,10 @@ def _lent_buffer() -> Iterator[bytearray]:
 
 
 def _copy_chunk(source: int, target: int, start: int, length: int, place: int) -> int:
-    with _lent_buffer() as buffer, memoryview(buffer) as whole, whole[:length] as wanted:
-        count = read_into(source, wanted, start)
-        with wanted[:count] as found:
-            return write_at(target, [found], place) if count else 0
+    with _lent_buffer() as buffer, memoryview(buffer) as whole, whole[:length] as window:
+        count = read_into(source, window, start)
+        with window[:count] as filled:
+            return write_at(target, [filled], place) if count else 0
 
 
 REAL_DISK = Disk()

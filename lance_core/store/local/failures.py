@@ -91,8 +91,8 @@ def _refused(error: OSError, path: str, where: str) -> OSError:
 
 
 def _refused_or_unknown(error: OSError, path: str, where: str) -> OSError:
-    kind = StoreError if error.errno in _NOT_APPLIED else OutcomeUnknownError
-    return kind(f"writing {path!r} in {where}: {error}")
+    error_type = StoreError if error.errno in _NOT_APPLIED else OutcomeUnknownError
+    return error_type(f"writing {path!r} in {where}: {error}")
 
 
 def _unsettled(error: OSError, path: str, where: str) -> OSError:

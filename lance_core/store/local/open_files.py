@@ -100,11 +100,11 @@ class OpenFiles:
         Raises `OSError`, or `StoreError` if it is not a regular file.
         """
         with self._lock:
-            kept = self._contents.get(path)
-            if kept is not None:
+            content = self._contents.get(path)
+            if content is not None:
                 self._contents.move_to_end(path)
-        if kept is not None:
-            full_path, identity, buffer = kept
+        if content is not None:
+            full_path, identity, buffer = content
             # The inode of a mapped file is not reused.
             if _identity(os.stat(full_path)) == identity:
                 return buffer
@@ -117,9 +117,9 @@ class OpenFiles:
         descriptor = open_for_reading(self._root, full_path)
         try:
             size = regular_file_size(descriptor, full_path)
-            wanted = [ByteRange(0, size)] if ranges is None else ranges
-            check_ranges(wanted, size, path)
-            return [_read(descriptor, start, stop) for start, stop in wanted]
+            requested = [ByteRange(0, size)] if ranges is None else ranges
+            check_ranges(requested, size, path)
+            return [_read(descriptor, start, stop) for start, stop in requested]
         finally:
             os.close(descriptor)
 

@@ -42,15 +42,15 @@ class RangeCopies:
         self._running: deque[tuple[Future[None], int]] = deque()
         self._waiting = 0
 
-    def add(self, source: OpenedFile, wanted: ByteRange, place: int) -> None:
-        """Copy a range, now or later; may raise the error of an earlier range."""
+    def add(self, source: OpenedFile, wanted: ByteRange, target: int) -> None:
+        """Copy a range to position ``target``, now or later; raises errors of earlier ranges."""
         at, stop = wanted
         while at < stop:
-            length = min(stop - at, TASK_BYTES - place % TASK_BYTES)
-            self._next.append(FileRange(source, at, length, place))
+            length = min(stop - at, TASK_BYTES - target % TASK_BYTES)
+            self._next.append(FileRange(source, at, length, target))
             at += length
-            place += length
-            if place % TASK_BYTES == 0 or len(self._next) == MAX_RANGES:
+            target += length
+            if target % TASK_BYTES == 0 or len(self._next) == MAX_RANGES:
                 self._begin()
 
     def finish(self) -> None:

@@ -104,12 +104,12 @@ class LocalStore(ObjectStore):
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
         whole = self._buffer(path)
         if whole is not None:
-            found: Sequence[pa.Buffer] = view_ranges(whole, ranges, path)
+            buffers: Sequence[pa.Buffer] = view_ranges(whole, ranges, path)
         else:
             with reading(path, self._root.path):
-                found = self._files.read(path, ranges)
-        count_reads(found)
-        return found
+                buffers = self._files.read(path, ranges)
+        count_reads(buffers)
+        return buffers
 
     def get(self, path: str) -> pa.Buffer:
         whole = self._buffer(path)
@@ -148,7 +148,7 @@ class LocalStore(ObjectStore):
         if not isinstance(writer, LocalWriter):
             super().append_from(writer, source, ranges, batch_bytes)
             return
-        are_small = all(wanted.length < MAX_VIEW_BYTES for wanted in ranges)
+        are_small = all(requested.length < MAX_VIEW_BYTES for requested in ranges)
         whole = self._buffer(source) if are_small and writer.is_on_disk else None
         if whole is None:
             opened, size = self._opened(source)

@@ -58,30 +58,30 @@ def _sorted_entries(root: Root, folder: str, start_after: str | None) -> list[tu
     """
     prefix = f"{folder}/" if folder else ""
     files, folders = _entries(root, folder)
-    found = [prefix + name for name in files]
-    found += [f"{prefix}{name}/" for name in folders]
+    names = [prefix + name for name in files]
+    names += [f"{prefix}{name}/" for name in folders]
     if start_after is not None:
-        found = [
+        names = [
             key
-            for key in found
+            for key in names
             if key > start_after or (key.endswith("/") and start_after.startswith(key))
         ]
-    found.sort()
-    return [(key.removesuffix("/"), key.endswith("/")) for key in found]
+    names.sort()
+    return [(key.removesuffix("/"), key.endswith("/")) for key in names]
 
 
 def _entries(root: Root, folder: str) -> tuple[list[str], list[str]]:
     """Names of all files and of all folders directly in ``folder``."""
     try:
         with os.scandir(root.folder(folder)) as entries:
-            found = list(entries)
+            listed = list(entries)
     except (FileNotFoundError, NotADirectoryError):
         return [], []
-    files = [entry.name for entry in found if entry.is_file(follow_symlinks=False)]
+    files = [entry.name for entry in listed if entry.is_file(follow_symlinks=False)]
     folders = []
-    if len(files) < len(found):
-        folders = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
-        files += [entry.name for entry in found if _is_link_to_file(root, entry)]
+    if len(files) < len(listed):
+        folders = [entry.name for entry in listed if entry.is_dir(follow_symlinks=False)]
+        files += [entry.name for entry in listed if _is_link_to_file(root, entry)]
     return _objects(folder, files), _objects(folder, folders)
 
 

@@ -82,9 +82,9 @@ class LocalWriter(ObjectWriter):
             self._copies = RangeCopies(copy, needs_lock=self._copy_ranges is None)
         try:
             self._flush(draft)
-            for wanted in ranges:
-                self._copies.add(source, wanted, self._position)
-                self._position += wanted.length
+            for requested in ranges:
+                self._copies.add(source, requested, self._position)
+                self._position += requested.length
         except BaseException:  # the file may contain a part of the ranges
             self.abort()
             raise

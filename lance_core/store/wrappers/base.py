@@ -138,7 +138,7 @@ class StoreWrapper(ObjectStore):
         ranges: Sequence[ByteRange],
         batch_bytes: int = COPY_BYTES,
     ) -> None:
-        sent = sum(wanted.length for wanted in ranges)
+        sent = sum(requested.length for requested in ranges)
         call = StoreCall("append_from", source, ranges=len(ranges), sent=sent)
         target = writer.unwrapped(self) if isinstance(writer, WrappedWriter) else writer
         self.around(call, lambda: self.inner.append_from(target, source, ranges, batch_bytes))

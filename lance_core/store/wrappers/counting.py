@@ -54,10 +54,10 @@ class CountingStore(StoreWrapper):
         return result
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> Sequence[pa.Buffer]:
-        found = self.inner.get_ranges(path, ranges)
+        buffers = self.inner.get_ranges(path, ranges)
         iops = _combined(ranges, self.coalesce_gap)
-        self._counters.add(len(ranges), iops, sum(one.length for one in ranges))
-        return found
+        self._counters.add(len(ranges), iops, sum(range_.length for range_ in ranges))
+        return buffers
 
 
 def _combined(ranges: Sequence[ByteRange], gap: int) -> int:

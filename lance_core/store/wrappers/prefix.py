@@ -83,8 +83,8 @@ class PrefixStore(ObjectStore):
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         start = None if start_after is None else self._prefix + start_after
-        for found in self.inner.list(self._folder(prefix), start):
-            yield replace(found, path=found.path[len(self._prefix) :])
+        for meta in self.inner.list(self._folder(prefix), start):
+            yield replace(meta, path=meta.path[len(self._prefix) :])
 
     def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
         start = None if start_after is None else self._prefix + start_after

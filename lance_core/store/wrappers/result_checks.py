@@ -116,22 +116,24 @@ class CheckedStore(ObjectStore):
 
     @property
     def capabilities(self) -> StoreCapabilities:
-        found: StoreCapabilities = self._attribute("capabilities", StoreCapabilities)
-        return found
+        capabilities: StoreCapabilities = self._attribute("capabilities", StoreCapabilities)
+        return capabilities
 
     @property
     def durability(self) -> Durability | None:
-        found: Durability | None = self._calls.read("durability", getattr, self.inner, "durability")
-        if found is not None and not isinstance(found, Durability):
-            raise self._calls.wrong("durability", found, "a Durability or None")
-        return found
+        durability: Durability | None = self._calls.read(
+            "durability", getattr, self.inner, "durability"
+        )
+        if durability is not None and not isinstance(durability, Durability):
+            raise self._calls.wrong("durability", durability, "a Durability or None")
+        return durability
 
     @property
     def guarantor(self) -> str | None:
-        found: str | None = self._calls.read("guarantor", getattr, self.inner, "guarantor")
-        if found is not None and not isinstance(found, str):
-            raise self._calls.wrong("guarantor", found, "a str or None")
-        return found
+        guarantor: str | None = self._calls.read("guarantor", getattr, self.inner, "guarantor")
+        if guarantor is not None and not isinstance(guarantor, str):
+            raise self._calls.wrong("guarantor", guarantor, "a str or None")
+        return guarantor
 
     def check_can_write(self) -> None:
         self._calls.read("check_can_write", self.inner.check_can_write)

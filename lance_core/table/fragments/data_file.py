@@ -128,11 +128,11 @@ def _columns_of(fields: tuple[int, ...], columns: tuple[int, ...]) -> Mapping[in
         for field, column in zip(fields, columns, strict=True)
         if field != TOMBSTONE and column != NO_COLUMN
     ]
-    found = dict(pairs)
-    twice = len(found) < len(pairs) or len(set(found.values())) < len(found)
-    if twice or any(column < 0 for column in found.values()):
+    by_field = dict(pairs)
+    twice = len(by_field) < len(pairs) or len(set(by_field.values())) < len(by_field)
+    if twice or any(column < 0 for column in by_field.values()):
         return None
-    return MappingProxyType(found)
+    return MappingProxyType(by_field)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,13 +142,13 @@ class FragmentCounts:
 def _scanned(fragments: MessageRanges) -> Int64Array:
     """The table of `FragmentCounts`. Raises `UnusualMessageError`, see `scan_fields`."""
     count = len(fragments.starts)
-    found = scan_fields(fragments, (_ID, _ROWS), (_FILES, _DELETION_FILE))
-    files, deletions = found[_FILES], found[_DELETION_FILE]
+    fields = scan_fields(fragments, (_ID, _ROWS), (_FILES, _DELETION_FILE))
+    files, deletions = fields[_FILES], fields[_DELETION_FILE]
     sizes = scan_fields(files.contents(fragments.data), (_FILE_SIZE,))[_FILE_SIZE]
     deleted = scan_fields(deletions.contents(fragments.data), (_DELETED_ROWS,))[_DELETED_ROWS]
     table = np.zeros((len(Count), count), np.int64)
-    table[Count.IDS] = found[_ID].numbers(count)
-    table[Count.PHYSICAL_ROWS] = found[_ROWS].numbers(count)
+    table[Count.IDS] = fields[_ID].numbers(count)
+    table[Count.PHYSICAL_ROWS] = fields[_ROWS].numbers(count)
     table[Count.DELETED_ROWS, deletions.owners] = deleted.numbers(len(deletions.owners))
     table[Count.DELETION_FILES] = np.bincount(deletions.owners, minlength=count)
     table[Count.DATA_FILES] = np.bincount(files.owners, minlength=count)

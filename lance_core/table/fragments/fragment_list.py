@@ -166,7 +166,7 @@ class FragmentList(Sequence[Fragment]):
     def max_field_id(self) -> int:
         """The highest field id in data files, `TOMBSTONE` or less if there is none."""
         messages = self.messages()
-        ids = (max(file.fields) for one in messages for file in one.files if file.fields)
+        ids = (max(file.fields) for message in messages for file in message.files if file.fields)
         return max(ids, default=TOMBSTONE)
 
     @property
@@ -204,26 +204,26 @@ class FragmentList(Sequence[Fragment]):
             return self
         made = FragmentList(self._raw[position] for position in order)
         made._decoded.update(
-            (place, self._decoded[position])
-            for place, position in enumerate(order)
+            (index, self._decoded[position])
+            for index, position in enumerate(order)
             if position in self._decoded
         )
         return made
 
     def changed(self, updated: Mapping[int, Fragment], removed: Collection[int]) -> FragmentList:
         """This list with fragments replaced or removed by id; the others keep their bytes."""
-        kept = [
+        remaining = [
             (position, updated.get(id_))
             for position, id_ in enumerate(self.ids)
             if id_ not in removed
         ]
         made = FragmentList(
-            self._raw[position] if new is None else new.to_bytes() for position, new in kept
+            self._raw[position] if new is None else new.to_bytes() for position, new in remaining
         )
-        for place, (position, new) in enumerate(kept):
+        for index, (position, new) in enumerate(remaining):
             decoded = self._decoded.get(position) if new is None else new
             if decoded is not None:
-                made._decoded[place] = decoded
+                made._decoded[index] = decoded
         return made
 
 
@@ -232,7 +232,7 @@ def _num_equal(one: tuple[bytes, ...], other: tuple[bytes, ...]) -> int:
     most = min(len(one), len(other))
     if one[:most] == other[:most]:
         return most
-    return next(place for place in range(most) if one[place] != other[place])
+    return next(index for index in range(most) if one[index] != other[index])
 
 
 def fragment_ids(fragments: Iterable[Fragment]) -> tuple[int, ...]:

@@ -37,15 +37,15 @@ class AddressRuns:
         cls, fragments: Iterable[tuple[int, int, npt.NDArray[np.uint32] | None]]
     ) -> AddressRuns:
         """The live rows of fragments: the id, the physical rows and the sorted deleted offsets."""
-        found = []
+        runs = []
         for id_, rows, deleted in fragments:
             gone = np.empty(0, np.uint64) if deleted is None else deleted.astype(np.uint64)
             starts = np.append(np.zeros(1, np.uint64), gone + _ONE)
             lengths = np.append(gone, np.uint64(rows)) - starts
             present = lengths > 0
             high = np.uint64(id_) << _HIGH_BITS
-            found.append(cls(starts[present] + high, lengths[present]))
-        return cls.concatenated(found)
+            runs.append(cls(starts[present] + high, lengths[present]))
+        return cls.concatenated(runs)
 
     @classmethod
     def of_row_set(cls, rows: RowSet) -> AddressRuns:
@@ -59,10 +59,10 @@ class AddressRuns:
     def concatenated(cls, parts: Iterable[AddressRuns]) -> AddressRuns:
         """All runs of ``parts`` in their order."""
         none = np.empty(0, np.uint64)
-        found = [cls(none, none), *parts]
+        runs = [cls(none, none), *parts]
         return cls(
-            np.concatenate([one.starts for one in found]),
-            np.concatenate([one.lengths for one in found]),
+            np.concatenate([run.starts for run in runs]),
+            np.concatenate([run.lengths for run in runs]),
         )
 
 
@@ -87,11 +87,11 @@ class _Rewrite:
         run = np.maximum(np.searchsorted(self.starts, rows, side="right") - 1, 0)
         # Below the start of the first run, the difference is negative: a very large number.
         offsets = rows - self.starts[run]
-        kept = offsets < self.lengths[run]
-        new = np.where(kept, self.targets[run] + offsets, rows)
-        others = np.flatnonzero(~kept)
-        kept[others] = ~np.isin(rows[others] >> _HIGH_BITS, self.old)
-        return new, kept
+        is_live = offsets < self.lengths[run]
+        new = np.where(is_live, self.targets[run] + offsets, rows)
+        others = np.flatnonzero(~is_live)
+        is_live[others] = ~np.isin(rows[others] >> _HIGH_BITS, self.old)
+        return new, is_live
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,12 +133,12 @@ class AddressMap:
     def of_versions(cls, versions: Iterable[ReuseVersion]) -> AddressMap:
         """The map of a fragment-reuse index. Raises `CorruptFileError` if it is inconsistent."""
         maps = (cls.of_groups(map(_parts, version.groups)) for version in versions)
-        return cls(tuple(rewrite for one in maps for rewrite in one.rewrites))
+        return cls(tuple(rewrite for address_map in maps for rewrite in address_map.rewrites))
 
     @property
     def nbytes(self) -> int:
         """The bytes of the map in memory."""
-        return sum(24 * len(one.starts) + one.old.nbytes for one in self.rewrites)
+        return sum(24 * len(rewrite.starts) + rewrite.old.nbytes for rewrite in self.rewrites)
 
     def then(self, later: AddressMap) -> AddressMap:
         """The map of these rewrites and ``later`` ones."""
@@ -146,11 +146,11 @@ class AddressMap:
 
     def moved(self, rows: UInt64Array) -> tuple[UInt64Array, npt.NDArray[np.bool_]]:
         """For each of ``rows``, its address now, and True if it was live at all rewrites."""
-        kept = np.ones(len(rows), np.bool_)
+        is_live = np.ones(len(rows), np.bool_)
         for rewrite in self.rewrites:
             rows, still = rewrite.moved(rows)
-            kept &= still
-        return rows, kept
+            is_live &= still
+        return rows, is_live
 
     def moved_set(self, rows: RowSet) -> RowSet:
         """The addresses of the live rows in ``rows`` now."""
@@ -164,22 +164,22 @@ def _moved_set(rewrite: _Rewrite, rows: RowSet) -> RowSet:
     before = rows.within(lambda high: high in old)
     if not before:
         return rows
-    some = RowSet({high: one for high, one in before.bitmaps.items() if one is not None})
-    new, kept = rewrite.moved(some.numbers())
-    whole = [high for high, one in before.bitmaps.items() if one is None]
+    some = RowSet({high: bitmap for high, bitmap in before.bitmaps.items() if bitmap is not None})
+    new, is_live = rewrite.moved(some.numbers())
+    whole = [high for high, bitmap in before.bitmaps.items() if bitmap is None]
     of_whole = np.isin(rewrite.starts >> _HIGH_BITS, np.array(whole, np.uint64))
     targets, lengths = rewrite.targets[of_whole], rewrite.lengths[of_whole]
     highs, firsts = (targets >> _HIGH_BITS).tolist(), targets & _LOW
     ranges = zip(highs, firsts.tolist(), (firsts + lengths).tolist(), strict=True)
     elsewhere = rows.within(lambda high: high not in old)
-    return RowSet.union([elsewhere, RowSet.of(new[kept]), RowSet.of_ranges(ranges)])
+    return RowSet.union([elsewhere, RowSet.of(new[is_live]), RowSet.of_ranges(ranges)])
 
 
 def _parts(group: ReuseGroup) -> tuple[list[int], AddressRuns, list[tuple[int, int]]]:
     return (
-        [one.id for one in group.old],
+        [fragment.id for fragment in group.old],
         AddressRuns.of_row_set(RowSet.from_treemap(group.row_addresses)),
-        [(one.id, one.physical_rows) for one in group.new],
+        [(fragment.id, fragment.physical_rows) for fragment in group.new],
     )
 
 

@@ -108,8 +108,8 @@ def retained(indices: Indices, schema: Schema, fragment_ids: Iterable[int]) -> I
         return tuple(present)
     for index in now:
         parts.setdefault(index.name, []).append(index)
-    kept = {index.uuid for same in parts.values() for index in _parts_kept(same, there)}
-    return tuple(index for index in present if index.uuid in kept)
+    uuids = {index.uuid for same in parts.values() for index in _parts_kept(same, there)}
+    return tuple(index for index in present if index.uuid in uuids)
 
 
 def _parts_kept(parts: Sequence[IndexMetadata], there: BitMap) -> Sequence[IndexMetadata]:
@@ -176,12 +176,12 @@ def _translated(indices: Sequence[IndexMetadata]) -> Indices | None:
     # Few tables have such an index, and every commit would import the module.
     from lance_core.table.indices import reuse_index
 
-    found = reuse_index.parse_details(reuse.index_details)
-    if isinstance(found, ExternalFile):
+    versions = reuse_index.parse_details(reuse.index_details)
+    if isinstance(versions, ExternalFile):
         return None
 
     def current(ids: BitMap) -> BitMap:
-        return fragment_bitmap(reuse_index.current_fragments(ids, found))
+        return fragment_bitmap(reuse_index.current_fragments(ids, versions))
 
     return tuple(i if is_system_index(i) else _covering(i, current) for i in indices)
 

@@ -172,7 +172,7 @@ def current_fragments(covered: Iterable[int], versions: Iterable[ReuseVersion]) 
     now = set(covered)
     for version in versions:
         for group in version.groups:
-            old = {one.id for one in group.old}
+            old = {fragment.id for fragment in group.old}
             if old <= now:
-                now = (now - old) | {one.id for one in group.new}
+                now = (now - old) | {fragment.id for fragment in group.new}
     return frozenset(now)

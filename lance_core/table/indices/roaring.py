@@ -73,8 +73,8 @@ def _check_containers(data: bytes, start: int, counts: npt.NDArray[np.int64]) ->
         stop = int(ends[number])
         bits = units[stop - BITSET_BYTES // 2 : stop]
         ascends[stop - len(bits) : stop - 1] = True
-        found = int(np.unpackbits(bits.view(np.uint8)).sum())
-        _require(found == counts[number], "a bitset of a bitmap has another number of bits")
+        count = int(np.unpackbits(bits.view(np.uint8)).sum())
+        _require(count == counts[number], "a bitset of a bitmap has another number of bits")
     _require(bool(ascends.all()), "an array of a bitmap does not ascend")
     return start + units.nbytes
 
@@ -85,8 +85,8 @@ def _check_runs(data: bytes, start: int, cardinality: int) -> int:
     first, last = runs[::2], runs[::2] + runs[1::2]
     fits = not count or last[-1] < 1 << 16
     _require(fits and bool((first[1:] > last[:-1]).all()), "the runs of a bitmap overlap")
-    found = int((last - first + 1).sum())
-    _require(found == cardinality, "the runs of a bitmap have another number of values")
+    total = int((last - first + 1).sum())
+    _require(total == cardinality, "the runs of a bitmap have another number of values")
     return start + 2 + 4 * count
 
 

@@ -94,41 +94,41 @@ class RowSet:
         """The set of ranges, each an upper half, a first lower half and an exclusive end."""
         from pyroaring import BitMap
 
-        found: dict[int, BitMap | None] = {}
+        bitmaps: dict[int, BitMap | None] = {}
         for high, start, stop in ranges:
             if stop > start:
-                bitmap = found.setdefault(high, BitMap())
+                bitmap = bitmaps.setdefault(high, BitMap())
                 assert bitmap is not None
                 bitmap.add_range(start, stop)
-        return cls(found)
+        return cls(bitmaps)
 
     def __bool__(self) -> bool:
         return bool(self.bitmaps)
 
     def contains(self, numbers: UInt64Array) -> npt.NDArray[np.bool_]:
         """True for each of ``numbers`` in the set; cost does not depend on the set's size."""
-        found = np.zeros(len(numbers), np.bool_)
+        mask = np.zeros(len(numbers), np.bool_)
         high = numbers >> _HIGH_BITS
         for value in np.unique(high).tolist():
             if value not in self.bitmaps:
                 continue
             here = np.flatnonzero(high == value)
             bitmap = self.bitmaps[value]
-            found[here] = True if bitmap is None else _are_in(bitmap, numbers[here] & _LOW)
-        return found
+            mask[here] = True if bitmap is None else _are_in(bitmap, numbers[here] & _LOW)
+        return mask
 
     def __or__(self, other: RowSet) -> RowSet:
         return RowSet.union((self, other))
 
     def __and__(self, other: RowSet) -> RowSet:
-        found: dict[int, BitMap | None] = {}
+        bitmaps: dict[int, BitMap | None] = {}
         for high, bitmap in self.bitmaps.items():
             if high in other.bitmaps:
                 theirs = other.bitmaps[high]
                 both = theirs if bitmap is None else bitmap if theirs is None else bitmap & theirs
                 if both is None or both:
-                    found[high] = both
-        return RowSet(found)
+                    bitmaps[high] = both
+        return RowSet(bitmaps)
 
     @classmethod
     def union(cls, sets: Iterable[RowSet]) -> RowSet:
@@ -137,8 +137,8 @@ class RowSet:
 
         groups: dict[int, list[BitMap]] = {}
         whole: dict[int, BitMap | None] = {}
-        for one in sets:
-            for high, bitmap in one.bitmaps.items():
+        for rows in sets:
+            for high, bitmap in rows.bitmaps.items():
                 if bitmap is None:
                     whole[high] = None
                 else:
@@ -171,22 +171,22 @@ class RowSet:
 
         try:
             (count,) = _COUNT.unpack_from(data)
-            position, found = _COUNT.size, {}
+            position, bitmaps = _COUNT.size, {}
             for _ in range(count):
                 high, size = _ENTRY.unpack_from(data, position)
                 position += _ENTRY.size
                 end = position + size
-                if high in found:
+                if high in bitmaps:
                     raise ValueError(f"the upper half {high} has two bitmaps")
                 if size and checked_end(data, position) != end:
                     raise ValueError(f"the bitmap of entry {high} does not have {size} bytes")
-                found[high] = BitMap.deserialize(data[position:end]) if size else None
+                bitmaps[high] = BitMap.deserialize(data[position:end]) if size else None
                 position = end
             if position < len(data):
                 raise ValueError(f"{len(data) - position} bytes follow its end")
         except _ERRORS as error:
             raise CorruptFileError(f"the bytes are not a set of row addresses: {error}") from None
-        return cls({high: one for high, one in found.items() if one is None or one})
+        return cls({high: bitmap for high, bitmap in bitmaps.items() if bitmap is None or bitmap})
 
     def to_tree_map(self) -> bytes:
         """The set as a ``RowAddrTreeMap``."""
@@ -203,19 +203,19 @@ class RowSet:
 
         try:
             (count,) = _LONG_COUNT.unpack_from(data)
-            position, found = _LONG_COUNT.size, {}
+            position, bitmaps = _LONG_COUNT.size, {}
             for _ in range(count):
                 (high,) = _COUNT.unpack_from(data, position)
                 start = position + _COUNT.size
-                if high in found:
+                if high in bitmaps:
                     raise ValueError(f"the upper half {high} has two bitmaps")
                 position = checked_end(data, start)
-                found[high] = BitMap.deserialize(data[start:position])
+                bitmaps[high] = BitMap.deserialize(data[start:position])
             if position < len(data):
                 raise ValueError(f"{len(data) - position} bytes follow its end")
         except _ERRORS as error:
             raise CorruptFileError(f"the bytes are not a 64-bit Roaring bitmap: {error}") from None
-        return cls({high: bitmap for high, bitmap in found.items() if bitmap})
+        return cls({high: bitmap for high, bitmap in bitmaps.items() if bitmap})
 
     def to_treemap(self) -> bytes:
         """The set as a ``RoaringTreemap``."""
@@ -243,12 +243,12 @@ def _dense(numbers: UInt64Array) -> RowSet | None:
     if last > first:
         cells += ((numbers >> _HIGH_BITS).astype(np.int64) - first) * stride
     mask[cells] = True
-    found: dict[int, BitMap | None] = {}
+    bitmaps: dict[int, BitMap | None] = {}
     for high, part in enumerate(mask.reshape(-1, stride), first):
         bitmap = _of_mask(part)
         if bitmap:
-            found[high] = bitmap
-    return RowSet(found)
+            bitmaps[high] = bitmap
+    return RowSet(bitmaps)
 
 
 def _of_mask(mask: npt.NDArray[np.bool_]) -> BitMap:

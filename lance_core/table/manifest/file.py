@@ -126,24 +126,24 @@ def _placed_dictionaries(manifest: Manifest) -> tuple[bytes, Schema]:
     stores_values = facts_of(manifest.storage_version).has_table_dictionaries
     parts: list[bytes] = []
     position = 0
-    places: dict[int, DictionaryValues] = {}
+    placed: dict[int, DictionaryValues] = {}
     for field in dictionary_fields(manifest.schema):
         if not stores_values:
-            places[field.id] = DictionaryValues(0, 0)
+            placed[field.id] = DictionaryValues(0, 0)
             continue
         if field.dictionary_values is None:
             raise UnsupportedFeatureError(
                 f"the values of the dictionary column {field.name!r} are unknown, but the manifest "
                 f"of a table of file version {manifest.storage_version} must contain them"
             )
-        content, places[field.id] = serialize_dictionary(field.dictionary_values, position)
+        content, placed[field.id] = serialize_dictionary(field.dictionary_values, position)
         parts.append(content)
         position += len(content)
 
     def place(field: Field) -> Field:
         if field.dictionary is None and not stores_values:
             return field
-        return dataclasses.replace(field, dictionary=places[field.id])
+        return dataclasses.replace(field, dictionary=placed[field.id])
 
     return b"".join(parts), with_changed_dictionaries(manifest.schema, place)
 

@@ -125,9 +125,9 @@ class Manifest:
         """
         if self.data_format is not None:
             return self.data_format.file_version
-        found = {file.file_version for fragment in self.fragments for file in fragment.files}
+        versions = {file.file_version for fragment in self.fragments for file in fragment.files}
         is_v2 = self.flags.writer & feature_flags.V2_FORMAT_DEPRECATED
-        return max(found, default=_FIRST_V2 if is_v2 else OLDEST)
+        return max(versions, default=_FIRST_V2 if is_v2 else OLDEST)
 
     @classmethod
     def from_parts(cls, parts: ManifestParts) -> Manifest:
@@ -249,8 +249,8 @@ def join(message: table_pb2.Manifest, fragments: FragmentList) -> bytes:
     schema = table_pb2.Manifest(fields=message.fields).SerializeToString(deterministic=True)
     whole = message.SerializeToString(deterministic=True)
     frame = frames_pb2.ManifestFrame(fragments=fragments.raw).SerializeToString()
-    place = len(schema) if whole.startswith(schema) else 0
-    return b"".join((whole[:place], frame, whole[place:]))
+    offset = len(schema) if whole.startswith(schema) else 0
+    return b"".join((whole[:offset], frame, whole[offset:]))
 
 
 def section_positions(message: table_pb2.Manifest) -> SectionPositions:

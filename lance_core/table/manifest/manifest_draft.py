@@ -124,8 +124,8 @@ class Draft:
         next_id = self._next_fragment_id()
         next_row_id = self.next_row_id
         placed: list[Fragment] = []
-        for given in new:
-            fragment = given
+        for stated in new:
+            fragment = stated
             if fragment.id == 0 and fragment.deletion_file is None:
                 fragment = dataclasses.replace(fragment, id=next_id)
                 next_id += 1

@@ -97,9 +97,9 @@ def _short(windows: Windows, at: Int64Array, tag: int) -> tuple[Windows, Int64Ar
 def _type_codes(windows: Windows, sizes: npt.NDArray[np.uint8]) -> Int64Array | None:
     """The index in `TYPES` of each text at the start of ``windows``; None if one is unknown."""
     words = (windows * (np.arange(_WINDOW) < sizes[:, None])).view(np.uint64)
-    found = np.searchsorted(_KEYS, _mixed(words)).clip(max=len(_KEYS) - 1)
-    is_known = (_WORDS[found] == words).all() and (_SIZES[found] == sizes).all()
-    return _ORDER[found] if is_known else None
+    codes = np.searchsorted(_KEYS, _mixed(words)).clip(max=len(_KEYS) - 1)
+    is_known = (_WORDS[codes] == words).all() and (_SIZES[codes] == sizes).all()
+    return _ORDER[codes] if is_known else None
 
 
 def _mixed(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -62,9 +62,9 @@ def check_fragment_understood(data: bytes) -> None:
 def _check_indices(data: bytes) -> None:
     _check_known(table_pb2.IndexSection, data)
     for index in parse(table_pb2.IndexSection, data, "IndexSection").indices:
-        kind = index.index_details.type_url.rpartition("/")[2].rpartition(".")[2]
-        if kind and kind not in INDEX_DETAILS:
-            raise _refusal(f"index {index.name!r} of kind {kind!r}")
+        message_name = index.index_details.type_url.rpartition("/")[2].rpartition(".")[2]
+        if message_name and message_name not in INDEX_DETAILS:
+            raise _refusal(f"index {index.name!r} of kind {message_name!r}")
 
 
 def _check_known(kind: type[Message], data: bytes) -> None:

@@ -82,8 +82,8 @@ class RowIdIndex:
             return np.full(len(ids), -1, np.int64)
         which = np.searchsorted(self.starts, ids, side="right") - 1
         inside = (which >= 0) & (ids < self.stops[which])
-        places = self.places[which] + (ids - self.starts[which]).astype(np.int64)
-        return np.where(inside, places, -1)
+        positions = self.places[which] + (ids - self.starts[which]).astype(np.int64)
+        return np.where(inside, positions, -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,10 +120,10 @@ class LayeredIndex:
 
     def candidates(self, ids: Uint64s) -> npt.NDArray[np.int64]:
         """For each id (columns) its place in each layer (rows), -1 for none."""
-        places = np.full((len(self.layers), len(ids)), -1, np.int64)
-        for layer, found in zip(self.layers, places, strict=True):
-            found[:] = layer.find(ids)
-        return places
+        positions = np.full((len(self.layers), len(ids)), -1, np.int64)
+        for layer, row in zip(self.layers, positions, strict=True):
+            row[:] = layer.find(ids)
+        return positions
 
 
 def disjoint_layers(spans: Sequence[tuple[int, int]]) -> list[list[int]]:

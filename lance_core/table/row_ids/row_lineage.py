@@ -49,14 +49,14 @@ def with_row_ids(
             created_at_versions=versions,
         )
         return with_ids, rows
-    given = _row_ids(fragment)
-    missing = rows - given.count
+    ids = _row_ids(fragment)
+    missing = rows - ids.count
     if missing < 0 or (missing and not fill):
-        raise InvalidInputError(f"fragment {fragment.id} has {given.count} row ids, {rows} rows")
+        raise InvalidInputError(f"fragment {fragment.id} has {ids.count} row ids, {rows} rows")
     if missing == 0:
         return fragment, 0
     new = Ranges.of([(next_row_id, next_row_id + missing)])
-    filled = RowIdSequence.of([*given.segments, new])
+    filled = RowIdSequence.of([*ids.segments, new])
     return dataclasses.replace(fragment, row_ids=filled.to_bytes()), missing
 
 
@@ -76,9 +76,11 @@ def with_moved_versions(
         if not len(missing):
             break
         offsets = RowIdIndex.of({0: _source_ids(source)}).find(ids[missing])
-        found = offsets >= 0
-        created[missing[found]] = _versions(source, source.created_at_versions).take(offsets[found])
-        missing = missing[~found]
+        is_known = offsets >= 0
+        created[missing[is_known]] = _versions(source, source.created_at_versions).take(
+            offsets[is_known]
+        )
+        missing = missing[~is_known]
     return dataclasses.replace(
         fragment,
         last_updated_at_versions=RowVersions.uniform(rows, version).to_bytes(),

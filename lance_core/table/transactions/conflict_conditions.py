@@ -64,13 +64,13 @@ def same_inserted_keys(ours: Operation, committed: Operation) -> bool:
 
 
 def _may_share(first: KeyExistenceFilter, second: KeyExistenceFilter) -> bool:
-    one, other = first.keys, second.keys
+    keys, other = first.keys, second.keys
     if first.field_ids != second.field_ids:
         return True
-    if isinstance(one, ExactKeys) and isinstance(other, ExactKeys):
-        return not frozenset(one.key_hashes).isdisjoint(other.key_hashes)
-    if isinstance(one, BloomKeys) and isinstance(other, BloomKeys) and one.is_like(other):
-        return _blooms_meet(one.bitmap, other.bitmap)
+    if isinstance(keys, ExactKeys) and isinstance(other, ExactKeys):
+        return not frozenset(keys.key_hashes).isdisjoint(other.key_hashes)
+    if isinstance(keys, BloomKeys) and isinstance(other, BloomKeys) and keys.is_like(other):
+        return _blooms_meet(keys.bitmap, other.bitmap)
     return True
 
 
@@ -158,10 +158,10 @@ def same_config_key(ours: Operation, committed: Operation) -> bool:
     """
     if not isinstance(ours, UpdateConfig) or not isinstance(committed, UpdateConfig):
         return False
-    one, other = ours.config, committed.config
-    if one is not None and other is not None:
-        keys = one.updates.keys() & other.updates.keys()
-        if any(one.updates[key] is not None or other.updates[key] is not None for key in keys):
+    own, other = ours.config, committed.config
+    if own is not None and other is not None:
+        keys = own.updates.keys() & other.updates.keys()
+        if any(own.updates[key] is not None or other.updates[key] is not None for key in keys):
             return True
     mine, theirs = ours.table_metadata, committed.table_metadata
     return mine is not None and theirs is not None and mine.meets(theirs)
@@ -179,7 +179,9 @@ def same_base(ours: Operation, committed: Operation) -> bool:
     """True if both add a base path with the same name, path or id."""
     if not isinstance(ours, UpdateBases) or not isinstance(committed, UpdateBases):
         return False
-    return any(_alike(one, other) for one in ours.new_bases for other in committed.new_bases)
+    return any(
+        _alike(new_base, other) for new_base in ours.new_bases for other in committed.new_bases
+    )
 
 
 def _alike(one: BasePath, other: BasePath) -> bool:

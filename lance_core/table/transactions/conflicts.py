@@ -174,11 +174,11 @@ def verdict(ours: Operation, committed: Operation) -> Verdict:
     for our_kind in ours.kinds:
         row = MATRIX.get(our_kind)
         for kind in committed.kinds:
-            found = Verdict.INCOMPATIBLE if row is None else row[kind]
-            if found in _CONDITIONS:
-                holds, consequence = _CONDITIONS[found]
-                found = consequence if holds(ours, committed) else Verdict.COMPATIBLE
-            worst = max(worst, found, key=_SEVERITY.index)
+            result = Verdict.INCOMPATIBLE if row is None else row[kind]
+            if result in _CONDITIONS:
+                holds, consequence = _CONDITIONS[result]
+                result = consequence if holds(ours, committed) else Verdict.COMPATIBLE
+            worst = max(worst, result, key=_SEVERITY.index)
     return worst
 
 
@@ -195,14 +195,14 @@ def check(transaction: Transaction, committed: Transaction | None, version: int)
             f"Commit conflict for version {version}: {based} meets a version whose transaction is "
             "not known"
         )
-    found = verdict(transaction.operation, committed.operation)
+    result = verdict(transaction.operation, committed.operation)
     theirs = _names(committed.operation)
-    if found is Verdict.RETRYABLE:
+    if result is Verdict.RETRYABLE:
         raise RetryableCommitConflictError(
             f"Retryable commit conflict for version {version}: {based} was overtaken by {theirs}; "
             "retry on the newest version"
         )
-    if found is Verdict.INCOMPATIBLE:
+    if result is Verdict.INCOMPATIBLE:
         raise CommitConflictError(
             f"Commit conflict for version {version}: {based} is incompatible with {theirs}, "
             "committed in the meantime"

@@ -92,8 +92,10 @@ class AzureClient(RemoteClient):
         self._session = Session(settings)
         self._transport = self._session.transport()
         self._capabilities = OF_AZURE if is_azure(settings.host) else OF_OTHERS
-        kind = settings.remote.content_type
-        self._content_settings = ContentSettings(content_type=kind) if kind else None
+        content_type = settings.remote.content_type
+        self._content_settings = (
+            ContentSettings(content_type=content_type) if content_type else None
+        )
         self._connected = self._connect(settings.credentials)
 
     def __repr__(self) -> str:
@@ -143,10 +145,10 @@ class AzureClient(RemoteClient):
         return self._send(download, unmet=Failure.CHANGED)
 
     def head(self, key: str) -> RemoteObject:
-        found = self._send(lambda: self._blob(key).get_blob_properties())
-        if found.size is None or found.size < 0 or found.last_modified is None:
+        properties = self._send(lambda: self._blob(key).get_blob_properties())
+        if properties.size is None or properties.size < 0 or properties.last_modified is None:
             raise RequestError(Failure.UNKNOWN, "the response is not from Blob Storage")
-        return RemoteObject(key, found.size, found.last_modified, tag(found.etag))
+        return RemoteObject(key, properties.size, properties.last_modified, tag(properties.etag))
 
     def put(self, key: str, body: Sequence[memoryview], *, if_absent: bool) -> None:
         data, condition = b"".join(body), IF_ABSENT if if_absent else {}

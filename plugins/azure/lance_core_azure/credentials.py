@@ -247,14 +247,14 @@ _UNNAMED = frozenset({Kind.ANONYMOUS, Kind.DEFAULT, Kind.REGISTERED})
 
 
 def _kind(given: Mapping[str, str | Secret], use_cli: bool) -> Kind:
-    wanted = plain(given.get("credential_type", "auto")).strip().lower()
-    if wanted != "auto":
+    text = plain(given.get("credential_type", "auto")).strip().lower()
+    if text != "auto":
         types = {kind.value: kind for kind in Kind if kind not in _UNNAMED}
-        if wanted not in types:
+        if text not in types:
             raise InvalidInputError(
                 f"storage option 'credential_type' must be one of auto, {', '.join(types)}"
             )
-        return types[wanted]
+        return types[text]
     if "bearer_token" in given:
         return Kind.TOKEN
     if "account_key" in given:

@@ -137,8 +137,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _group(pattern: re.Pattern[str], text: str) -> str | None:
-    found = pattern.search(text)
-    return next(filter(None, found.groups()), None) if found else None
+    match = pattern.search(text)
+    return next(filter(None, match.groups()), None) if match else None
 
 
 def _element(text: str, name: str) -> str:

@@ -27,7 +27,7 @@ def parse(body: bytes | bytearray) -> Listed:
         blobs = root.find("Blobs")
         if root.tag != "EnumerationResults" or blobs is None:
             raise ValueError(root.tag)
-        found = [_object(blob) for blob in blobs.iter("Blob")]
+        objects = [_object(blob) for blob in blobs.iter("Blob")]
     except (ArithmeticError, ElementTree.ParseError, LookupError, TypeError, ValueError):
         raise RequestError(
             Failure.UNKNOWN,
@@ -35,9 +35,9 @@ def parse(body: bytes | bytearray) -> Listed:
             contact_timeout=CONTACT_TIMEOUT,
         ) from None
     return Listed(
-        [listed for listed, is_folder in found if not is_folder],
+        [listed for listed, is_folder in objects if not is_folder],
         root.findtext("NextMarker") or None,
-        any(is_folder is not None for _, is_folder in found),
+        any(is_folder is not None for _, is_folder in objects),
     )
 
 
@@ -47,7 +47,7 @@ def is_by_bytes(listed: Listed, prefix: str) -> bool:
     The service compares UTF-16 units, which differs for characters from U+D800 on. Accounts with
     folders list the content of ``a`` before ``a-b``. Pages before such keys are not affected.
     """
-    keys = [one.key for one in listed.objects]
+    keys = [listed_object.key for listed_object in listed.objects]
     if not all(key.isascii() or max(key) < "\ud800" for key in keys):
         return False
     return not listed.has_folders or not any("/" in key[len(prefix) :] for key in keys)
@@ -71,13 +71,13 @@ def _object(blob: ElementTree.Element) -> tuple[RemoteObject, bool | None]:
     key = name.text or ""
     if name.get("Encoded") == "true":
         key = unquote(key)
-    kind = properties.findtext("ResourceType")
+    resource_type = properties.findtext("ResourceType")
     size = int(properties.findtext("Content-Length") or 0)
     date = parsedate_to_datetime(properties.findtext("Last-Modified") or "")
     if size < 0 or date.tzinfo is None:
         raise ValueError
     listed = RemoteObject(key, size, date, tag(properties.findtext("Etag")))
-    return listed, None if kind is None else kind == "directory"
+    return listed, None if resource_type is None else resource_type == "directory"
 
 
 def tag(text: str | None) -> str | None:

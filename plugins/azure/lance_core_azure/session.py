@@ -115,8 +115,8 @@ class _Body(io.BytesIO):
 
 def _limit(headers: Mapping[str, str]) -> int:
     """Maximum bytes of the body of a successful response."""
-    wanted = _RANGE.fullmatch(headers.get("x-ms-range") or "")
-    return int(wanted[2]) - int(wanted[1]) + 1 + SURPLUS if wanted else MAX_RESPONSE
+    match = _RANGE.fullmatch(headers.get("x-ms-range") or "")
+    return int(match[2]) - int(match[1]) + 1 + SURPLUS if match else MAX_RESPONSE
 
 
 def _response(answer: urllib3.BaseHTTPResponse, url: str, body: bytes) -> Response:

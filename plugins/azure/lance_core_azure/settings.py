@@ -128,8 +128,8 @@ def _with_environment(
     given = GivenOptions(options)
     others = {name for name in CREDENTIALS if CREDENTIALS & given.keys()}
     connection_string.expand(given)
-    wanted = {name: found for name, found in VARIABLES.items() if name not in others}
-    add_variables(given, wanted, environment)
+    variables = {name: option for name, option in VARIABLES.items() if name not in others}
+    add_variables(given, variables, environment)
     connection_string.expand(given)
     return given
 

@@ -30,18 +30,18 @@ _NO_REGION = "us-east-1"
 
 def session_of(access: Access) -> tuple[boto3.Session, str]:
     """The session with the requested credentials, and the region of the table."""
-    given = dict(access.identity)
-    if names.SESSION in given:
-        registered = SESSIONS.get(given[names.SESSION])
+    identity = dict(access.identity)
+    if names.SESSION in identity:
+        registered = SESSIONS.get(identity[names.SESSION])
         own = registered.region_name
         return registered, access.region or own or access.default_region or LAST_REGION
-    session = Session(profile=given.get(names.PROFILE))
+    session = Session(profile=identity.get(names.PROFILE))
     session.user_agent_name = "lance-core-dynamodb"  # otherwise boto3 adds its own name
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
-    if names.METADATA in given:
-        session.set_config_variable("ec2_metadata_service_endpoint", given[names.METADATA])
-    if names.METADATA_VERSION_1 in given:
-        old_is_allowed = take_boolean({**given}, names.METADATA_VERSION_1)
+    if names.METADATA in identity:
+        session.set_config_variable("ec2_metadata_service_endpoint", identity[names.METADATA])
+    if names.METADATA_VERSION_1 in identity:
+        old_is_allowed = take_boolean({**identity}, names.METADATA_VERSION_1)
         session.set_config_variable("ec2_metadata_v1_disabled", not old_is_allowed)
     provider = _provider(access, session)
     if provider is not None:

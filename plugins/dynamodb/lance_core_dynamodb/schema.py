@@ -22,13 +22,15 @@ def complaint(table: Mapping[str, Any]) -> str:
     """The error in the key of a table, given the result of ``DescribeTable``; "" if none."""
     roles = {key.get("AttributeName"): key.get("KeyType") for key in table.get("KeySchema", ())}
     types = {
-        one.get("AttributeName"): one.get("AttributeType")
-        for one in table.get("AttributeDefinitions", ())
+        attribute.get("AttributeName"): attribute.get("AttributeType")
+        for attribute in table.get("AttributeDefinitions", ())
     }
-    found = {name: (role, types.get(name)) for name, role in roles.items()}
-    if found == {BASE_URI: ("HASH", "S"), VERSION: ("RANGE", "N")}:
+    keys = {name: (role, types.get(name)) for name, role in roles.items()}
+    if keys == {BASE_URI: ("HASH", "S"), VERSION: ("RANGE", "N")}:
         return ""
-    told = ", ".join(f"{name} ({role}, {kind})" for name, (role, kind) in found.items())
+    told = ", ".join(
+        f"{name} ({role}, {attribute_type})" for name, (role, attribute_type) in keys.items()
+    )
     return (
         f"its key must be {BASE_URI} (HASH, S) and {VERSION} (RANGE, N) and is "
         f"{told or 'unknown'}; {how_to_create()}"

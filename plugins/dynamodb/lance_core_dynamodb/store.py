@@ -154,13 +154,13 @@ class DynamoManifestStore(ExternalManifestStore):
     def _settle(self, base_uri: str, entry: ManifestEntry, doubt: OutcomeUnknownError) -> None:
         """Return if our put added the row; raise `ObjectExistsError` if not, ``doubt`` if open."""
         try:
-            found = self.get(base_uri, entry.version)
+            stored = self.get(base_uri, entry.version)
         except LanceError:
-            found = None
-        if found is not None and found.path == entry.path:
+            stored = None
+        if stored is not None and stored.path == entry.path:
             return
         # A row whose manifest is already at its final path may also be ours.
-        if found is None or entry.path.startswith(f"{found.path}-"):
+        if stored is None or entry.path.startswith(f"{stored.path}-"):
             raise doubt
         raise ObjectExistsError(entry.path)
 

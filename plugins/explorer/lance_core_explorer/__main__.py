@@ -26,7 +26,11 @@ def main() -> int:
         schedule = replay(arguments.replay.read_text("utf-8"), (*SHORT, *FULL))
         _write(str(schedule))
         return 0 if schedule.verdict is None else 1
-    chosen = [one for one in (SHORT if arguments.short else FULL) if arguments.only in one.name]
+    chosen = [
+        configuration
+        for configuration in (SHORT if arguments.short else FULL)
+        if arguments.only in configuration.name
+    ]
     logging.getLogger("lance_core").setLevel(logging.CRITICAL)  # faults are provoked on purpose
     limits = Limits(seconds=arguments.seconds)
     return 0 if run(chosen, _write, limits, arguments.processes) else 1

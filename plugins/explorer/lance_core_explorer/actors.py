@@ -229,15 +229,15 @@ def reader(times: int = 2) -> Body:
     def body(effects: Effects) -> None:
         for _ in range(times):
             try:
-                found = read_latest(effects.handler, effects.store)
-                if found is None:
+                latest = read_latest(effects.handler, effects.store)
+                if latest is None:
                     effects.note(Ended("read", "no table"))
                     continue
-                missing = _missing(effects, found)
+                missing = _missing(effects, latest)
             except (LanceError, NotFoundError) as error:
                 effects.note(Ended("read", type(error).__name__))
                 continue
-            effects.note(Read(found.location.version, digest_of(found.file), missing))
+            effects.note(Read(latest.location.version, digest_of(latest.file), missing))
 
     return body
 

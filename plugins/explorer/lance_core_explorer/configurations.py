@@ -150,8 +150,8 @@ def beside_foreign_cleaner(
         Actor("w2", writer(appending, appending), commits=2),
         Actor("cleaner", foreign_cleaner(patience), commits=0, may_fail=False),
     )
-    place = "local" if is_local else "remote"
-    made = configuration(subject, f"{place} 1w + 1w x 2op + foreign cleaner", actors)
+    location = "local" if is_local else "remote"
+    made = configuration(subject, f"{location} 1w + 1w x 2op + foreign cleaner", actors)
     return replace(
         made,
         passing=() if is_local else (SLOW + 0.1,),

@@ -145,9 +145,13 @@ def files_are_there(facts: Facts) -> str:
 
 def missing_file(seen: Seen, view: View) -> str:
     """The first file of a version that is missing or has a wrong size; "" if there is none."""
-    for found in references(seen.file):
-        if not found.is_folder and found.base_id is None and found.path not in view.objects:
-            return f"{found.path}, which is not there"
+    for reference in references(seen.file):
+        if (
+            not reference.is_folder
+            and reference.base_id is None
+            and reference.path not in view.objects
+        ):
+            return f"{reference.path}, which is not there"
     for fragment in seen.file.manifest.fragments:
         for file in fragment.files:
             data = view.objects.get(f"data/{file.path}")
@@ -223,8 +227,8 @@ def folder_tells_all(facts: Facts) -> str:
         return f"the folder cannot be read: {folder.error}"
     shown = {seen.version: seen.digest for seen in facts.view.versions}
     result = folder.result if isinstance(folder.result, list) else []
-    found = {seen.version: seen.digest for seen in result}
-    return "" if shown == found else f"the handler shows {shown}, the folder {found}"
+    digests = {seen.version: seen.digest for seen in result}
+    return "" if shown == digests else f"the handler shows {shown}, the folder {digests}"
 
 
 def next_writer_succeeds(facts: Facts) -> str:
@@ -257,7 +261,7 @@ def quiet_cleanup_leaves_no_orphan(facts: Facts) -> str:
         missing = missing_file(seen, after)
         if missing:
             return f"cleanup removed what version {seen.version} needs: {missing}"
-        needed.update(found.path for found in references(seen.file))
+        needed.update(reference.path for reference in references(seen.file))
     for path in after.objects:
         if not _is_kept(path, needed):
             return f"cleanup leaves {path}, which nothing needs"

@@ -42,8 +42,8 @@ def mismatch(before: Seen, after: Seen, history: Mapping[int, Seen]) -> str:
         case Rewrite():
             gone = {part.id for group in operation.groups for part in group.old_fragments}
             added = [part for group in operation.groups for part in group.new_fragments]
-            kept = {number: part for number, part in old.items() if number not in gone}
-            return _compare(new, kept, _files(added)) or _unknown_fragments(gone, old)
+            remaining = {number: part for number, part in old.items() if number not in gone}
+            return _compare(new, remaining, _files(added)) or _unknown_fragments(gone, old)
         case Restore(version=version):
             source = history.get(version)
             if source is None:

@@ -151,20 +151,20 @@ class Machine:
 
     def successors(self, state: State) -> list[tuple[Decision, State]]:
         """All possible decisions in ``state`` and the resulting states."""
-        found: list[tuple[Decision, State]] = []
-        if self.configuration.replaces and self._only_one(state, found):
-            return found
-        if self._take_eager(state, found):
-            return found
-        wakes = self._take_steps(state, found)
-        found += [(Land(late), self._landed(state, late)) for late in range(len(state.late))]
-        if wakes and not any(isinstance(decision, Step) for decision, _ in found):
+        moves: list[tuple[Decision, State]] = []
+        if self.configuration.replaces and self._only_one(state, moves):
+            return moves
+        if self._take_eager(state, moves):
+            return moves
+        wakes = self._take_steps(state, moves)
+        moves += [(Land(late), self._landed(state, late)) for late in range(len(state.late))]
+        if wakes and not any(isinstance(decision, Step) for decision, _ in moves):
             slept = state._replace(now=min(wakes))
-            found.append((Pass(round(slept.now - state.now, 6)), _without_lapsed(slept)))
+            moves.append((Pass(round(slept.now - state.now, 6)), _without_lapsed(slept)))
         if state.passing and not self.is_end(state):
             passing = self.configuration.passing
-            found += [(Pass(seconds), self._passed(state, seconds)) for seconds in passing]
-        return found
+            moves += [(Pass(seconds), self._passed(state, seconds)) for seconds in passing]
+        return moves
 
     def _is_timeless(self, state: State) -> bool:
         """True if no more time can pass."""
@@ -214,22 +214,22 @@ class Machine:
         """The time at which a call can be answered; later than now only for sleep."""
         due = self._dues.get(call)
         if due is None:
-            wanted = self.worlds.calls[call]
-            due = float(wanted.key) if wanted.space == ALARM else 0.0
+            asked = self.worlds.calls[call]
+            due = float(asked.key) if asked.space == ALARM else 0.0
             self._dues[call] = due
         return due
 
     def _asks_to_be_alone(self, call: int) -> bool:
-        wanted = self.worlds.calls[call]
-        return wanted.space == REST and wanted.method == "alone"
+        asked = self.worlds.calls[call]
+        return asked.space == REST and asked.method == "alone"
 
     def _is_eager(self, call: int, world: int) -> bool:
         eager = self._eager.get(call)
         if eager is None:
             eager = self._eager[call] = self.configuration.eager(self.worlds.calls[call])
         if eager is Eagerness.ONCE_PRESENT:
-            wanted = self.worlds.calls[call]
-            return wanted.key in self.worlds.states[world][wanted.space]
+            asked = self.worlds.calls[call]
+            return asked.key in self.worlds.states[world][asked.space]
         return eager is Eagerness.ALWAYS
 
     def _steps(

@@ -45,9 +45,10 @@ def foreign_cleaner(patience: float = 0.0) -> Body:
     def body(effects: Effects) -> None:
         listed = effects.store.list(VERSIONS)
         manifests = (meta for meta in listed if parse_manifest_name(meta.path[_SKIP:]) is not None)
-        found = sorted(manifests, key=lambda meta: meta.path)
+        newest_first = sorted(manifests, key=lambda meta: meta.path)
         now = datetime.fromtimestamp(effects.environment.clock() / 1e9, UTC)
-        for newer, meta in itertools.pairwise(found):  # the names of later versions sort first
+        # The names of later versions sort first.
+        for newer, meta in itertools.pairwise(newest_first):
             if (now - newer.last_modified).total_seconds() >= patience:
                 effects.store.delete(meta.path)
         effects.note(Ended("clean"))

@@ -45,10 +45,10 @@ def _parse(function: Callable[..., ManifestFile]) -> Callable[..., ManifestFile]
 
     def parse(data: Any, path: str = "") -> ManifestFile:
         key = bytes(memoryview(data))
-        found = known.get(key)
-        if found is None:
-            found = known[key] = function(data, path)
-        return found
+        parsed = known.get(key)
+        if parsed is None:
+            parsed = known[key] = function(data, path)
+        return parsed
 
     return parse
 
@@ -61,11 +61,11 @@ def _apply(function: Callable[..., ManifestFile]) -> Callable[..., ManifestFile]
     ) -> ManifestFile:
         settings = (facts.timestamp_ns, facts.storage_version, facts.stable_row_ids)
         key = (id(base), id(facts.source), transaction.to_bytes(), settings)
-        found = known.get(key)
-        if found is None:
+        applied = known.get(key)
+        if applied is None:
             # The ids of objects that are kept alive are not reused.
-            found = known[key] = ((base, facts), function(base, transaction, facts))
-        return found[1]
+            applied = known[key] = ((base, facts), function(base, transaction, facts))
+        return applied[1]
 
     return apply
 
@@ -74,10 +74,10 @@ def _serialize(function: Callable[[ManifestFile], bytes]) -> Callable[[ManifestF
     known: dict[int, tuple[ManifestFile, bytes]] = {}
 
     def serialize(file: ManifestFile) -> bytes:
-        found = known.get(id(file))
-        if found is None:
-            found = known[id(file)] = (file, function(file))
-        return found[1]
+        serialized = known.get(id(file))
+        if serialized is None:
+            serialized = known[id(file)] = (file, function(file))
+        return serialized[1]
 
     return serialize
 

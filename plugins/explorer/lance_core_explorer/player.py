@@ -57,12 +57,12 @@ class Node:
 
     def after(self, answer: int, now: float, world: int) -> Node:
         """The node after its call got ``answer`` at the time ``now``, in ``world``."""
-        found = self._children.get(answer)
-        if found is None:
+        node = self._children.get(answer)
+        if node is None:
             return self._grow(answer, now, world)
-        if isinstance(found, Node):
-            return found
-        return found.get(now) or self._grow(answer, now, world)
+        if isinstance(node, Node):
+            return node
+        return node.get(now) or self._grow(answer, now, world)
 
     def _grow(self, answer: int, now: float, world: int) -> Node:
         node = Node(self.player, self, (answer, now))

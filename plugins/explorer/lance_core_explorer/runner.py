@@ -60,7 +60,7 @@ def run(
 
     Each configuration must be exhausted without a violation, and each control must have one.
     """
-    controls = {one.name for one in configurations if one.violates}
+    controls = {configuration.name for configuration in configurations if configuration.violates}
     write(_line(_HEADING))
     done: list[Report] = []
     for report in explore_all(configurations, limits, processes):
@@ -91,7 +91,7 @@ def is_as_expected(report: Report, controls: Iterable[str]) -> bool:
 
 
 def _row(report: Report) -> tuple[str, ...]:
-    found = ", ".join(violation.invariant for violation in report.violations)
+    invariants = ", ".join(violation.invariant for violation in report.violations)
     return (
         report.configuration,
         f"{report.states:,}",
@@ -99,7 +99,7 @@ def _row(report: Report) -> tuple[str, ...]:
         f"{report.runs:,}",
         f"{report.seconds:.1f}",
         "yes" if report.exhausted else "no",
-        found or "0",
+        invariants or "0",
     )
 
 

@@ -69,12 +69,12 @@ def replay(text: str, configurations: Iterable[Configuration]) -> Schedule:
     if not lines or not lines[0].startswith("configuration "):
         raise InvalidInputError("a schedule begins with the line 'configuration NAME'")
     name = lines[0].removeprefix("configuration ")
-    wanted = next((one for one in configurations if one.name == name), None)
-    if wanted is None:
+    configuration = next((each for each in configurations if each.name == name), None)
+    if configuration is None:
         raise InvalidInputError(f"configuration {name!r} does not exist")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _replayed(Machine(wanted), lines[1:])
+        return _replayed(Machine(configuration), lines[1:])
 
 
 def _replayed(machine: Machine, lines: Sequence[str]) -> Schedule:
@@ -168,10 +168,10 @@ class _Runs:
         self._known: dict[State, dict[Decision, State]] = {}
 
     def _choices(self, state: State) -> dict[Decision, State]:
-        found = self._known.get(state)
-        if found is None:
-            found = self._known[state] = dict(self._machine.successors(state))
-        return found
+        successors = self._known.get(state)
+        if successors is None:
+            successors = self._known[state] = dict(self._machine.successors(state))
+        return successors
 
     def run(self, decisions: Sequence[Decision]) -> tuple[tuple[Decision, ...], Verdict | None]:
         """Take the given decisions that are possible, then continue without faults.
@@ -184,7 +184,7 @@ class _Runs:
         waiting = iter(decisions)
         while verdict is None:
             choices = self._choices(state)
-            chosen = next((wanted for wanted in waiting if wanted in choices), None)
+            chosen = next((move for move in waiting if move in choices), None)
             if chosen is None:
                 chosen = next((c for c in choices if _is_plain(c)), None)
             if chosen is None:

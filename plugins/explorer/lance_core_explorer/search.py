@@ -146,5 +146,5 @@ class _Search:
             return
         decisions = [decision for decision in path if decision is not None]
         schedule = shrunk(self._machine, self._judge, decisions, verdict.invariant)
-        found = schedule.verdict or verdict
-        self._violations[verdict.invariant] = Violation(found.invariant, found.text, schedule)
+        broken = schedule.verdict or verdict
+        self._violations[verdict.invariant] = Violation(broken.invariant, broken.text, schedule)

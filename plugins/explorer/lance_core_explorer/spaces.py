@@ -76,8 +76,8 @@ class Objects(Space):
         path = call.key
         match call.method:
             case "get":
-                found = items.get(path)
-                return NOTHING, found.content if isinstance(found, Stored) else not_found(path)
+                item = items.get(path)
+                return NOTHING, item.content if isinstance(item, Stored) else not_found(path)
             case "head":
                 return NOTHING, items[path] if path in items else not_found(path)
             case "list":
@@ -89,18 +89,18 @@ class Objects(Space):
             case "delete":
                 return ({path: None} if path in items else NOTHING), None
         source, target = path, str(call.arguments[1])
-        found = items.get(source)
-        if not isinstance(found, Stored):
+        item = items.get(source)
+        if not isinstance(item, Stored):
             return NOTHING, not_found(source)
         match call.method:
             case "copy":
-                return {target: Stored(found.content, now)}, None
+                return {target: Stored(item.content, now)}, None
             case "copy_create":
-                return self._created(items, target, Stored(found.content, now))
+                return self._created(items, target, Stored(item.content, now))
             case "rename":
                 if target in items:
                     return NOTHING, exists(target)
-                return {source: None, target: found}, None
+                return {source: None, target: item}, None
         raise AssertionError(call)
 
     def stale_answers(self, before: Items, items: Items, call: Call) -> tuple[Hashable, ...]:

@@ -128,20 +128,20 @@ class View:
 
 def _read_all(effects: Effects) -> list[Seen]:
     newest = effects.handler.latest()
-    found = _read(effects.store, effects.handler.list_versions())
-    if (newest.version if newest else None) != (found[-1].version if found else None):
-        raise LanceError(f"the newest version is {newest}, the last of the list {found[-1:]}")
-    return found
+    versions = _read(effects.store, effects.handler.list_versions())
+    if (newest.version if newest else None) != (versions[-1].version if versions else None):
+        raise LanceError(f"the newest version is {newest}, the last of the list {versions[-1:]}")
+    return versions
 
 
 def _read(store: ObjectStore, locations: object) -> list[Seen]:
     assert isinstance(locations, list)
-    found = []
+    versions = []
     for location in locations:
         data = store.get(location.path).to_pybytes()
         file = parsed(data, location.path)
-        found.append(Seen(location, file, transaction_of(store, file), digest_of(file)))
-    return found
+        versions.append(Seen(location, file, transaction_of(store, file), digest_of(file)))
+    return versions
 
 
 _PARSED: dict[bytes, ManifestFile] = {}

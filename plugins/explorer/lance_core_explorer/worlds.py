@@ -88,8 +88,8 @@ class Worlds:
 
     def is_write(self, call: int) -> bool:
         """True if a call may change the world."""
-        wanted = self.calls[call]
-        return wanted.method in self.spaces[wanted.space].writes
+        asked = self.calls[call]
+        return asked.method in self.spaces[asked.space].writes
 
     def effect(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
         """The effect of ``call`` in ``world``; None if ``fate`` makes no difference."""
@@ -101,40 +101,40 @@ class Worlds:
             return found
 
     def _compute(self, world: int, call: int, fate: Fate, now: float) -> Effect | None:
-        wanted = self.calls[call]
+        asked = self.calls[call]
         is_write = self.is_write(call)
         match fate:
             case Fate.ANSWERED:
                 return self._applied(world, call, now)
-            case Fate.REFUSED if wanted.space not in {"time", "rest"}:
-                text = f"{wanted.method} of {wanted.key!r} was refused"
+            case Fate.REFUSED if asked.space not in {"time", "rest"}:
+                text = f"{asked.method} of {asked.key!r} was refused"
                 return Effect(world, self.answer(Raised(StoreError, (text,))))
             case Fate.REQUEST_LOST | Fate.LATE if is_write:
-                return Effect(world, self.answer(unknown(wanted)))
+                return Effect(world, self.answer(unknown(asked)))
             case Fate.RESPONSE_LOST if is_write:
                 after = self._applied(world, call, now)
-                return Effect(after.world, self.answer(unknown(wanted)))
+                return Effect(after.world, self.answer(unknown(asked)))
             case Fate.SENT_TWICE if is_write:
                 once = self._applied(world, call, now)
                 twice = self._applied(once.world, call, now)
                 return None if once == twice else twice
             case Fate.STALE if not is_write:
-                return self._stale(world, wanted)
+                return self._stale(world, asked)
         return None
 
     def _applied(self, world: int, call: int, now: float) -> Effect:
-        wanted = self.calls[call]
+        asked = self.calls[call]
         state = self.states[world]
-        changes, answer = self.spaces[wanted.space].answer(state[wanted.space], wanted, now)
+        changes, answer = self.spaces[asked.space].answer(state[asked.space], asked, now)
         if not changes:
             return Effect(world, self.answer(answer))
-        items = dict(state[wanted.space])
+        items = dict(state[asked.space])
         for key, value in changes.items():
             if value is None:
                 items.pop(key, None)
             else:
                 items[key] = value
-        return Effect(self.world({**state, wanted.space: items}), self.answer(answer))
+        return Effect(self.world({**state, asked.space: items}), self.answer(answer))
 
     def _stale(self, world: int, call: Call) -> Effect | None:
         before, items = self.states[self.start][call.space], self.states[world][call.space]

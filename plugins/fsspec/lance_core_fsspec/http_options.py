@@ -48,9 +48,11 @@ def check_http_options(url: StoreUrl, arguments: Mapping[str, object], file_syst
             )
         expected = _TYPES.get(name)
         if expected and not isinstance(value, expected):
-            kinds = "an object in JSON" if dict in expected else "true or false"
-            kinds = "a number" if int in expected else kinds
-            raise InvalidInputError(f"storage option {name!r} of {url.scheme}:// must be {kinds}")
+            expectation = "an object in JSON" if dict in expected else "true or false"
+            expectation = "a number" if int in expected else expectation
+            raise InvalidInputError(
+                f"storage option {name!r} of {url.scheme}:// must be {expectation}"
+            )
 
 
 def _advice(url: StoreUrl, name: str, known: set[str]) -> str:
@@ -87,6 +89,6 @@ def _request_arguments() -> set[str]:
 
 
 def _parameters(function: object) -> set[str]:
-    kinds = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+    variadic = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
     parameters = signature(function).parameters  # type: ignore[arg-type]  # a function
-    return {name for name, p in parameters.items() if p.kind not in kinds} - {"self"}
+    return {name for name, p in parameters.items() if p.kind not in variadic} - {"self"}

@@ -88,8 +88,8 @@ def walk(mount: Mount, folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     pending = [folder]
     while pending:
         with mount.lock:
-            found = children(mount, pending.pop())
-        for path, entry in found.items():
+            entries = children(mount, pending.pop())
+        for path, entry in entries.items():
             if is_folder(entry):
                 pending.append(path)
             else:

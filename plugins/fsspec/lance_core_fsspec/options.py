@@ -35,7 +35,7 @@ _OF_FSSPEC = frozenset(
 
 def arguments_of(options: Mapping[str, str | Secret]) -> dict[str, object]:
     """The arguments of the file system in ``options``, with secrets revealed."""
-    return {name: _value(name, given) for name, given in options.items()}
+    return {name: _value(name, text) for name, text in options.items()}
 
 
 def check_names(arguments: Iterable[str], file_system: type) -> None:
@@ -68,14 +68,14 @@ def secrets_of(options: Mapping[str, str | Secret], netloc: str = "") -> tuple[s
 
     This includes every longer text inside a secret JSON value.
     """
-    found: set[str] = set()
-    for given in options.values():
-        if isinstance(given, Secret):
-            found.add(given.reveal())
-            found.update(texts_in(_parsed(given.reveal())))
+    secrets: set[str] = set()
+    for value in options.values():
+        if isinstance(value, Secret):
+            secrets.add(value.reveal())
+            secrets.update(texts_in(_parsed(value.reveal())))
     user, _, _ = netloc.rpartition("@")
-    found.add(user.partition(":")[2])
-    return tuple(filter(None, found))
+    secrets.add(user.partition(":")[2])
+    return tuple(filter(None, secrets))
 
 
 def _value(name: str, given: str | Secret) -> object:

@@ -75,10 +75,10 @@ def unregister_file_system(name: str) -> None:
 
 def registered(name: str) -> Registered:
     """The file system of this name; `InvalidInputError` if none is registered in this process."""
-    found = _registered.get(name)
-    if found is None or found.process != os.getpid():
+    file_system = _registered.get(name)
+    if file_system is None or file_system.process != os.getpid():
         raise InvalidInputError(
             f"no file system is registered as {name!r} in this process: "
             f"lance_core_fsspec.register_file_system({name!r}, …) must be called first"
         )
-    return found
+    return file_system

@@ -70,9 +70,13 @@ class Source:
             return self._opened[1]
 
     def _named(self) -> Mount:
-        found = registered(self._url.netloc)
-        start = found.root if found.root.endswith("/") or not found.root else f"{found.root}/"
-        return Mount(found.filesystem, f"{start}{self._url.path}", found.lock)
+        file_system = registered(self._url.netloc)
+        start = (
+            file_system.root
+            if file_system.root.endswith("/") or not file_system.root
+            else f"{file_system.root}/"
+        )
+        return Mount(file_system.filesystem, f"{start}{self._url.path}", file_system.lock)
 
     def _open(self) -> Mount:
         failure: LanceError
@@ -131,9 +135,12 @@ class Source:
                 from aiohttp import BasicAuth
 
                 name, _, password = user.partition(":")
-                given = arguments.get("client_kwargs")
+                client_options = arguments.get("client_kwargs")
                 login = {"auth": BasicAuth(unquote(name), unquote(password))}
-                arguments["client_kwargs"] = {**(given if isinstance(given, dict) else {}), **login}
+                arguments["client_kwargs"] = {
+                    **(client_options if isinstance(client_options, dict) else {}),
+                    **login,
+                }
         elif url.scheme in ARCHIVES:
             netloc = unquote(netloc)
         return f"{url.scheme}://{netloc}/{path}" if path else f"{url.scheme}://{netloc}"

@@ -124,21 +124,21 @@ class FsspecStore(ObjectStore):
 
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         folder = check_folder(prefix)
-        found = self._read(folder, lambda mount: dict(walk(mount, folder)))
+        objects = self._read(folder, lambda mount: dict(walk(mount, folder)))
         mount = self._source.mount()
-        for path in sorted(found):
+        for path in sorted(objects):
             if start_after is None or path > start_after:
                 # An object removed since then need not be listed.
                 with contextlib.suppress(ObjectNotFoundError):
-                    yield self._meta(mount, path, found[path])
+                    yield self._meta(mount, path, objects[path])
 
     def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
         start = len(check_folder(folder)) + 1 if folder else 0
 
         def look(mount: Mount) -> list[str]:
             with mount.lock:
-                found = children(mount, folder)
-            return sorted(path for path, entry in found.items() if not is_folder(entry))
+                entries = children(mount, folder)
+            return sorted(path for path, entry in entries.items() if not is_folder(entry))
 
         for path in self._read(folder, look):
             if start_after is None or path > start_after:
@@ -252,8 +252,8 @@ class FsspecStore(ObjectStore):
 def _remove_empty(mount: Mount, folder: str) -> bool:
     """Remove ``folder`` if it contains only empty folders; True if it was removed."""
     with mount.lock:
-        found = children(mount, folder)
-    gone = [is_folder(entry) and _remove_empty(mount, path) for path, entry in found.items()]
+        entries = children(mount, folder)
+    gone = [is_folder(entry) and _remove_empty(mount, path) for path, entry in entries.items()]
     if not all(gone) or not folder:
         return False
     with mount.lock:

@@ -225,12 +225,15 @@ class GcsClient(RemoteClient):
     @property
     def _bucket(self) -> Bucket:
         """The SDK's bucket; a new one if another client has been registered under the name."""
-        given = _registered(self._options)
-        if given is not self._given:
-            if check_endpoint(given.api_endpoint, self._options.settings) != self._options.endpoint:
+        client = _registered(self._options)
+        if client is not self._given:
+            if (
+                check_endpoint(client.api_endpoint, self._options.settings)
+                != self._options.endpoint
+            ):
                 raise InvalidInputError("the registered client has another endpoint than before")
-            self._session, self._opened = _connect(self._options, given)
-            self._given = given
+            self._session, self._opened = _connect(self._options, client)
+            self._given = client
         return self._opened
 
     def _blob(self, key: str) -> Blob:
@@ -296,10 +299,10 @@ def _size(response: Response, length: int, wanted: ByteRange | None) -> int:
             return length
         raise RequestError(Failure.REFUSED, "the service ignores ranges")
     text = response.headers.get("content-range", "")
-    found = re.fullmatch(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})", text)
-    if found is None or wanted is None or int(found[1]) != wanted.start:
+    match = re.fullmatch(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})", text)
+    if match is None or wanted is None or int(match[1]) != wanted.start:
         raise RequestError(Failure.REFUSED, "the response has another range than requested")
-    return int(found[2])
+    return int(match[2])
 
 
 def _checked(read: Callable[[Any], T], value: Any) -> T:

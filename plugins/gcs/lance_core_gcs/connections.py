@@ -52,9 +52,9 @@ def direct(seconds: float) -> urllib3.PoolManager:
 def _through(proxy: str, common: dict[str, Any]) -> urllib3.ProxyManager:
     """A pool of connections through ``proxy``, whose URL may contain a password."""
     try:
-        place = urllib3.util.parse_url(proxy)
-        headers = urllib3.make_headers(proxy_basic_auth=place.auth) if place.auth else None
-        plain = place._replace(auth=None).url
+        parts = urllib3.util.parse_url(proxy)
+        headers = urllib3.make_headers(proxy_basic_auth=parts.auth) if parts.auth else None
+        plain = parts._replace(auth=None).url
         return urllib3.ProxyManager(plain, proxy_headers=headers, **common)
     except (HTTPError, ValueError, AssertionError):
         pass
@@ -85,11 +85,11 @@ def _trusting() -> ssl.SSLContext:
 
 def _proxy(endpoint: str, settings: RemoteSettings) -> str | None:
     """The URL of the proxy for ``endpoint``; None for no proxy."""
-    place = urlsplit(endpoint)
+    parts = urlsplit(endpoint)
     if settings.proxy_url is not None:
-        is_direct = is_excluded(place.hostname or "", settings.proxy_excludes)
+        is_direct = is_excluded(parts.hostname or "", settings.proxy_excludes)
         return None if is_direct else settings.proxy_url
     known = getproxies_environment()
-    if proxy_bypass_environment(place.netloc, known):
+    if proxy_bypass_environment(parts.netloc, known):
         return None
-    return known.get(place.scheme, known.get("all"))
+    return known.get(parts.scheme, known.get("all"))

@@ -106,9 +106,9 @@ def _guarded(work: Callable[[], Any]) -> Any:
         reason = "the token service cannot be reached"
         failed = RequestError(Failure.UNSENT, reason, contact_timeout=CONTACT_TIMEOUT)
     except exceptions.GoogleAuthError as error:
-        kind = Failure.UNSENT if error.retryable else Failure.REFUSED
+        failure = Failure.UNSENT if error.retryable else Failure.REFUSED
         reason = f"no token is issued: {_summary(error)}"
-        failed = RequestError(kind, reason, contact_timeout=CONTACT_TIMEOUT)
+        failed = RequestError(failure, reason, contact_timeout=CONTACT_TIMEOUT)
     except Exception as error:  # cryptography raises many types for malformed keys
         failed = RequestError(Failure.REFUSED, f"no token is issued ({type(error).__name__})")
     raise failed
@@ -162,8 +162,10 @@ def _credentials(identity: Identity) -> Credentials | None:
 
 def _loaded(fields: Mapping[str, Any], source: str) -> Credentials:
     """Credentials from the fields of an application default credentials file, by their type."""
-    kind = fields.get("type")
-    load = _external if kind == "external_account" else _LOADERS.get(str(kind))
+    credential_type = fields.get("type")
+    load = (
+        _external if credential_type == "external_account" else _LOADERS.get(str(credential_type))
+    )
     if load is None:
         known = ", ".join([*_LOADERS, "external_account"])
         raise InvalidInputError(f"{source}: the type of the credentials is none of {known}")

@@ -114,8 +114,8 @@ def _refusal(body: bytes) -> Refusal:
     text = body[:100_000].decode("utf-8", "replace").strip()
     try:
         error = json.loads(text)["error"]
-        reasons = [one.get("reason") for one in error.get("errors", [])]
-        reason = next((one for one in reasons if isinstance(one, str)), "")
+        reasons = [detail.get("reason") for detail in error.get("errors", [])]
+        reason = next((detail for detail in reasons if isinstance(detail, str)), "")
         message = error.get("message")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         # Do not quote HTML pages, which proxies send.

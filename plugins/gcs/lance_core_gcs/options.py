@@ -251,9 +251,9 @@ class GcsOptions:
     @property
     def is_google(self) -> bool:
         """True if the endpoint is Google's own, false for other servers with its API."""
-        place = urlsplit(self.endpoint)
-        host = place.hostname or ""
-        return place.scheme == "https" and host.endswith(".googleapis.com")
+        parts = urlsplit(self.endpoint)
+        host = parts.hostname or ""
+        return parts.scheme == "https" and host.endswith(".googleapis.com")
 
 
 def read_options(
@@ -267,8 +267,8 @@ def read_options(
     bucket = _bucket(url)
     given = GivenOptions(options)
     others = CREDENTIALS if CREDENTIALS & given.keys() else frozenset[str]()
-    wanted = {name: found for name, found in VARIABLES.items() if name not in others}
-    add_variables(given, wanted, environment)
+    variables = {name: option for name, option in VARIABLES.items() if name not in others}
+    add_variables(given, variables, environment)
     refuse_misplaced_secrets(given, (*TABLE, *settings.TABLE))
     drop_unused(given, TABLE)
     _complete_emulator(given)
@@ -324,21 +324,21 @@ def check_endpoint(
 ) -> str:
     """The endpoint as scheme, host and port. Raises `InvalidInputError` for other URLs."""
     try:
-        place = urlsplit(text)
-        port = place.port
+        parts = urlsplit(text)
+        port = parts.port
     except ValueError:
         raise InvalidInputError(f"{what} is not a valid URL") from None
-    host = place.hostname
-    if place.scheme not in {"http", "https"} or not host or place.query or place.fragment:
+    host = parts.hostname
+    if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment:
         raise InvalidInputError(f"{what} must be like 'https://host:port'")
-    if "@" in place.netloc or place.path.strip("/"):
+    if "@" in parts.netloc or parts.path.strip("/"):
         raise InvalidInputError(f"{what} must not contain a path or a user name")
-    if place.scheme == "http" and not settings.allow_http:
+    if parts.scheme == "http" and not settings.allow_http:
         raise InvalidInputError(
             f"the endpoint at {host} is not encrypted: use https://, or option allow_http='true'"
         )
     shown = f"[{host}]" if ":" in host else host
-    return f"{place.scheme}://{shown}{'' if port is None else f':{port}'}"
+    return f"{parts.scheme}://{shown}{'' if port is None else f':{port}'}"
 
 
 CLIENTS: SdkObjects[Any] = SdkObjects(
@@ -375,7 +375,7 @@ def _identity(given: GivenOptions) -> tuple[Identity, str | None]:
     path, key = take(given, "google_service_account"), take(given, "google_service_account_key")
     file = take(given, "google_application_credentials")
     if client is not None:
-        if is_anonymous or any(one is not None for one in (token, path, key, file)):
+        if is_anonymous or any(value is not None for value in (token, path, key, file)):
             raise InvalidInputError(
                 "storage option 'google_client' cannot be combined with other credentials"
             )

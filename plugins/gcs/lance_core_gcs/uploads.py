@@ -83,9 +83,9 @@ class Upload:
         if self.kept < start:
             raise RequestError(Failure.REFUSED, "the service lost a part of the upload")
         rest = _slice(body, self.kept - start, end - start)
-        wanted = range(self.kept, end)
+        part = range(self.kept, end)
         self.is_in_doubt = True
-        self._learn(send(self.url.reveal(), _range(wanted, total), rest), total)
+        self._learn(send(self.url.reveal(), _range(part, total), rest), total)
         self.is_in_doubt = False
         if not self.is_done and (total is not None or self.kept < end):
             raise RequestError(Failure.BUSY, f"{self.kept} of {end} bytes were taken")
@@ -98,8 +98,8 @@ class Upload:
                 raise RequestError(Failure.UNKNOWN, "the response describes no upload")
             self.is_done = True
             return
-        found = re.fullmatch(r"bytes=0-([0-9]{1,15})", response.headers.get("range", ""))
-        self.kept = int(found[1]) + 1 if found else 0
+        match = re.fullmatch(r"bytes=0-([0-9]{1,15})", response.headers.get("range", ""))
+        self.kept = int(match[1]) + 1 if match else 0
 
 
 class Uploads:
@@ -138,13 +138,13 @@ def _range(sent: range | None, total: int | None) -> dict[str, str]:
 
 def _slice(body: Sequence[memoryview], start: int, stop: int) -> list[memoryview]:
     """The bytes ``start`` to ``stop`` of ``body``."""
-    found, position = [], 0
+    views, position = [], 0
     for view in body:
         piece = view[max(start - position, 0) : max(stop - position, 0)]
         if piece.nbytes:
-            found.append(piece)
+            views.append(piece)
         position += view.nbytes
-    return found
+    return views
 
 
 def _size(response: Response) -> int | None:

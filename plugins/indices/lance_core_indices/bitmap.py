@@ -86,13 +86,13 @@ class Bitmap(IndexType):
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
     ) -> bytes:
-        kind, sources, size = pa.null(), [], merged_block_bytes(len(parts) + 1)
+        value_type, sources, size = pa.null(), [], merged_block_bytes(len(parts) + 1)
         for part in parts:
             assert isinstance(part.source, OpenBitmap)
-            kind = part.source.file.kind
+            value_type = part.source.file.kind
             sources.append(MergeSource(part.source.file.blocks(size), part.map))
         if rows is not None:
-            kind = rows.type
-            sources.append(MergeSource(sorted_groups(kind, rows.batches(), output)))
-        write_groups(output, kind, merge_blobs(sources))
+            value_type = rows.type
+            sources.append(MergeSource(sorted_groups(value_type, rows.batches(), output)))
+        write_groups(output, value_type, merge_blobs(sources))
         return b""

@@ -261,8 +261,8 @@ class OpenBloomFilter(OpenIndex):
         hashes = np.unique(hash_array(query.values))
         zones, cached = self._load()
         sets = cached or (_filter_set(chunk) for _, chunk in self.filters())
-        found = [np.empty(0, np.bool_), *(one.may_contain(hashes) for one in sets)]
-        return SearchResult(zones.rows(np.concatenate(found)), num_pages=len(zones))
+        matches = [np.empty(0, np.bool_), *(filters.may_contain(hashes) for filters in sets)]
+        return SearchResult(zones.rows(np.concatenate(matches)), num_pages=len(zones))
 
     def statistics(self) -> Mapping[str, Any]:
         """The number of zones, and the parameters."""
@@ -295,7 +295,7 @@ def _filter_set(filters: pa.Array) -> FilterSet:
 
 def _create(output: IndexOutput, items: int, probability: float) -> IndexFileWriter:
     metadata = {_ITEMS: str(items), _PROBABILITY: str(probability)}
-    fields = [pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()]
+    fields = [pa.field(name, column_type, nullable=False) for name, column_type in _COLUMNS.items()]
     return output.create(FILE, pa.schema(fields, metadata))
 
 
@@ -388,5 +388,5 @@ def _add_moved(
     for start, filters in source.filters():
         low, high = np.searchsorted(origins, (start, start + len(filters)))
         if high > low:
-            found = filters.take(from_numpy(origins[low:high] - start))
-            _write(file, zones.take(slice(low, high)), has_null[low:high], found)
+            moved = filters.take(from_numpy(origins[low:high] - start))
+            _write(file, zones.take(slice(low, high)), has_null[low:high], moved)

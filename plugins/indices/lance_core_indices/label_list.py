@@ -107,11 +107,11 @@ class LabelList(IndexType):
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
     ) -> bytes:
-        nulls, sources, kind = _NullLists(), [], pa.null()
+        nulls, sources, value_type = _NullLists(), [], pa.null()
         size = merged_block_bytes(len(parts) + 1)
         for part in parts:
             assert isinstance(part.source, OpenLabelList)
-            kind = part.source.file.kind
+            value_type = part.source.file.kind
             null_lists, map_ = part.source.null_lists, part.map
             if null_lists is None:
                 map_ = _NoneKept(map_)
@@ -119,10 +119,10 @@ class LabelList(IndexType):
                 nulls.add(moved_set(null_lists, map_))
             sources.append(MergeSource(part.source.file.blocks(size), map_))
         if rows is not None:
-            kind = rows.type.value_type
-            sources.append(MergeSource(sorted_groups(kind, nulls.items(rows), output)))
+            value_type = rows.type.value_type
+            sources.append(MergeSource(sorted_groups(value_type, nulls.items(rows), output)))
         groups = sources[0].blocks if not parts and sources else merge_blobs(sources)
-        write_groups(output, kind, groups, nulls.write)
+        write_groups(output, value_type, groups, nulls.write)
         return b""
 
 
@@ -133,13 +133,13 @@ class _NoneKept:
         self._map = map_
 
     def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
-        new, kept = self._map.moved(rows)
-        if kept.any():
+        new, is_live = self._map.moved(rows)
+        if is_live.any():
             raise CorruptFileError(
                 "a label list index of version 0 does not have the rows of null lists; "
                 "replace it by a new index"
             )
-        return new, kept
+        return new, is_live
 
 
 class _NullLists:

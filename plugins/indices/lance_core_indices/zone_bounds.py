@@ -51,13 +51,15 @@ class ZoneBounds:
 
         Raises `CorruptFileError` if they are in the wrong order.
         """
-        kind = lower.type
-        has_least, has_greatest = (~null_mask(one) & is_compared(kind) for one in (lower, upper))
+        value_type = lower.type
+        has_least, has_greatest = (
+            ~null_mask(one) & is_compared(value_type) for one in (lower, upper)
+        )
         unknown = has_least != has_greatest
-        if pa.types.is_fixed_size_binary(kind):
+        if pa.types.is_fixed_size_binary(value_type):
             # Other writers leave out the bounds of this type.
             unknown |= ~has_least
-        numbers = _infinities(kind)
+        numbers = _infinities(value_type)
         some = np.flatnonzero(has_least & has_greatest)
         if len(some) < len(lower):
             chosen = [one.take(from_numpy(some)) for one in (lower, upper)]
@@ -91,15 +93,15 @@ class ZoneBounds:
         return self._in_range(query)
 
     def _in_range(self, query: InRange) -> _Mask:
-        found = np.ones(len(self.some), np.bool_)
+        may_match = np.ones(len(self.some), np.bool_)
         lower = upper = None
         if query.lower is not None:
             lower = _key(query.lower)
-            found &= self.greatest >= lower if query.includes_lower else self.greatest > lower
+            may_match &= self.greatest >= lower if query.includes_lower else self.greatest > lower
         if query.upper is not None:
             upper = _key(query.upper)
-            found &= self.least <= upper if query.includes_upper else self.least < upper
-        return self._zones(found, lower, upper)
+            may_match &= self.least <= upper if query.includes_upper else self.least < upper
+        return self._zones(may_match, lower, upper)
 
     def _zones(self, found: _Mask, lower: Any = None, upper: Any = None) -> _Mask:
         """The zones of ``self.some`` that were ``found``, and those that are not known."""
@@ -162,14 +164,22 @@ def _is_nan(keys: npt.NDArray[Any], infinities: tuple[Any, Any]) -> _Mask:
 
 def extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa.Array, Positions]:
     """The least and greatest value of each run of values, without NaN, and the numbers of NaN."""
-    kind, nans = values.type, np.zeros(len(starts), np.int64)
-    if not is_compared(kind) or not len(starts):
-        nothing = no_bounds(kind, len(starts))
+    value_type, nans = values.type, np.zeros(len(starts), np.int64)
+    if not is_compared(value_type) or not len(starts):
+        nothing = no_bounds(value_type, len(starts))
         return nothing, nothing, nans
     types = pa.types
-    if is_variable(kind) or types.is_fixed_size_binary(kind) or types.is_decimal(kind):
+    if (
+        is_variable(value_type)
+        or types.is_fixed_size_binary(value_type)
+        or types.is_decimal(value_type)
+    ):
         return *_grouped_extremes(values, starts), nans
-    keys, absent, infinities = searchable(sort_keys(values)), null_mask(values), _infinities(kind)
+    keys, absent, infinities = (
+        searchable(sort_keys(values)),
+        null_mask(values),
+        _infinities(value_type),
+    )
     if infinities is not None:
         is_nan = _is_nan(keys, infinities) & ~absent
         nans = np.add.reduceat(is_nan, starts, dtype=np.int64)
@@ -180,7 +190,7 @@ def extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa.Array, P
         low, high = (np.where(absent, one, keys) for one in (limits.max, limits.min))
     nothing = np.logical_and.reduceat(absent, starts)
     least, greatest = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
-    return _from_keys(least, kind, nothing), _from_keys(greatest, kind, nothing), nans
+    return _from_keys(least, value_type, nothing), _from_keys(greatest, value_type, nothing), nans
 
 
 def _grouped_extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa.Array]:
@@ -188,8 +198,8 @@ def _grouped_extremes(values: pa.Array, starts: Positions) -> tuple[pa.Array, pa
     runs = np.repeat(np.arange(len(starts), dtype=np.int32), lengths)
     # Groups come in the order of their first rows.
     table = pa.table({"run": runs, "value": values}).group_by("run", use_threads=False)
-    found = table.aggregate([("value", "min_max")])["value_min_max"].combine_chunks()
-    return found.field("min"), found.field("max")
+    extremes = table.aggregate([("value", "min_max")])["value_min_max"].combine_chunks()
+    return extremes.field("min"), extremes.field("max")
 
 
 def _from_keys(keys: npt.NDArray[Any], kind: pa.DataType, absent: _Mask) -> pa.Array:

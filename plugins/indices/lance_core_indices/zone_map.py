@@ -169,8 +169,8 @@ class ZoneMap(IndexType):
             nulls = None
         summaries = [_moved(part, nulls) for part in parts]
         if rows is not None:
-            found = nulls or NullRows()
-            summaries.append(_summarise(rows, first.rows_per_zone, found, output.progress))
+            null_rows = nulls or NullRows()
+            summaries.append(_summarise(rows, first.rows_per_zone, null_rows, output.progress))
         merged = _Summary.concat(summaries)
         merged = merged.take(np.argsort(merged.zones.addresses(), kind="stable"))
         return _write(output, merged, first.rows_per_zone, first.details.use_seeds, nulls)
@@ -185,10 +185,10 @@ class OpenZoneMap(OpenIndex):
         self._file = folder.reader(FILE)
         self._file_bytes = folder.sizes.get(FILE, 0)
         names = ["min", "max"] if is_compared(self._kind) else []
-        kinds = dict.fromkeys(names, self._kind) | ZONE_COLUMNS
-        check_columns(self._file.schema, kinds | _COUNT_COLUMNS, FILE)
+        column_types = dict.fromkeys(names, self._kind) | ZONE_COLUMNS
+        check_columns(self._file.schema, column_types | _COUNT_COLUMNS, FILE)
         has_nans = pa.types.is_floating(self._kind)
-        table = self._file.read([*kinds, "nan_count"] if has_nans else list(kinds))
+        table = self._file.read([*column_types, "nan_count"] if has_nans else list(column_types))
         self._zones = read_zones(table, FILE)
         if names:
             self._least, self._greatest = (table[name].combine_chunks() for name in names)
@@ -226,10 +226,10 @@ class OpenZoneMap(OpenIndex):
         """The rows with a null; None if the index does not have them."""
         rows = read_null_rows(self._file, FILE)
         if rows is not None and is_compared(self._kind):
-            found = sum(map(len, filter(None, rows.bitmaps.values())))
+            count = sum(map(len, filter(None, rows.bitmaps.values())))
             counted = int(self.summary.nulls.sum())
-            if found != counted and None not in rows.bitmaps.values():
-                reason = f"the bitmap has {found} null rows, the zones have {counted}"
+            if count != counted and None not in rows.bitmaps.values():
+                reason = f"the bitmap has {count} null rows, the zones have {counted}"
                 raise CorruptFileError(reason, FILE, field=NULL_BITMAP)
         return rows
 
@@ -243,16 +243,16 @@ class OpenZoneMap(OpenIndex):
         """Compares the bounds of all zones with the query."""
         if isinstance(query, IsNull):
             return self._null_rows(with_nulls)
-        found = self._bounds.may_match(query)
-        return SearchResult(self._zones.rows(found), num_pages=len(found))
+        may_match = self._bounds.may_match(query)
+        return SearchResult(self._zones.rows(may_match), num_pages=len(may_match))
 
     def _null_rows(self, with_nulls: bool) -> SearchResult:
         if self.null_rows is not None:
             return SearchResult(self.null_rows, EMPTY if with_nulls else None)
         if self.details.has_null_bitmap:
             raise CorruptFileError("the file has no bitmap of null rows", FILE)
-        found = self.summary.nulls > 0
-        return SearchResult(self._zones.rows(found), num_pages=len(found))
+        has_nulls = self.summary.nulls > 0
+        return SearchResult(self._zones.rows(has_nulls), num_pages=len(has_nulls))
 
     def statistics(self) -> Mapping[str, Any]:
         """The number of zones, and their rows."""
@@ -285,7 +285,7 @@ def _summarise(
     """The zones of new rows; adds their null rows to ``nulls``."""
     cutter = ZoneCutter(rows_per_zone)
     none, no_counts = no_bounds(rows.type, 0), np.empty(0, np.int64)
-    found = [_Summary(Zones.concat([]), none, none, no_counts, no_counts)]
+    summaries = [_Summary(Zones.concat([]), none, none, no_counts, no_counts)]
     begins = [np.empty(0, np.bool_)]
     size = 0
     for values, numbers in blocks(rows, progress):
@@ -294,14 +294,16 @@ def _summarise(
         nulls.add(numbers[is_null])
         counts = np.add.reduceat(is_null, pieces.starts, dtype=np.int64)
         least, greatest, nans = extremes(values, pieces.starts)
-        found.append(_Summary(Zones.of(pieces.first, pieces.last), least, greatest, counts, nans))
+        summaries.append(
+            _Summary(Zones.of(pieces.first, pieces.last), least, greatest, counts, nans)
+        )
         begins.append(np.arange(len(counts)) >= int(pieces.continues))
         size += least.nbytes + greatest.nbytes
         if size > _MAX_PIECES_BYTES:
-            zones = _united(_Summary.concat(found), np.flatnonzero(np.concatenate(begins)))
-            found, begins = [zones], [np.ones(len(zones.nulls), np.bool_)]
+            zones = _united(_Summary.concat(summaries), np.flatnonzero(np.concatenate(begins)))
+            summaries, begins = [zones], [np.ones(len(zones.nulls), np.bool_)]
             size = 0
-    return _united(_Summary.concat(found), np.flatnonzero(np.concatenate(begins)))
+    return _united(_Summary.concat(summaries), np.flatnonzero(np.concatenate(begins)))
 
 
 def _united(pieces: _Summary, begins: Positions) -> _Summary:
@@ -327,12 +329,12 @@ def _moved(part: IndexPart, nulls: NullRows | None) -> _Summary:
     assert isinstance(source, OpenZoneMap)
     old = source.summary
     zones, origins = moved_zones(old.zones, part.map)
-    found = old.take(origins)
+    moved = old.take(origins)
     lengths = zones.lengths.astype(np.int64)
-    counts = np.minimum(found.nulls, lengths)
+    counts = np.minimum(moved.nulls, lengths)
     if nulls is not None and source.null_rows is not None:
         counts = moved_nulls(source.null_rows, old.zones, zones, part.map, nulls)
-    return found._replace(zones=zones, nulls=counts, nans=np.minimum(found.nans, lengths))
+    return moved._replace(zones=zones, nulls=counts, nans=np.minimum(moved.nans, lengths))
 
 
 def _write(
@@ -342,10 +344,13 @@ def _write(
     use_seeds: bool,
     nulls: NullRows | None,
 ) -> bytes:
-    kind = summary.least.type
-    kinds = {"min": kind, "max": kind} | _COUNT_COLUMNS | ZONE_COLUMNS
+    value_type = summary.least.type
+    column_types = {"min": value_type, "max": value_type} | _COUNT_COLUMNS | ZONE_COLUMNS
     schema = pa.schema(
-        [pa.field(name, one, nullable=name in ("min", "max")) for name, one in kinds.items()],
+        [
+            pa.field(name, one, nullable=name in ("min", "max"))
+            for name, one in column_types.items()
+        ],
         {"rows_per_zone": str(rows_per_zone)},
     )
     counts = [pa.array(one, pa.uint32()) for one in (summary.nulls, summary.nans)]

@@ -96,7 +96,10 @@ class Zones:
 
     def columns(self) -> list[pa.Array]:
         """The zones as `ZONE_COLUMNS`."""
-        return [pa.array(one, pa.uint64()) for one in (self.fragments, self.starts, self.lengths)]
+        return [
+            pa.array(numbers, pa.uint64())
+            for numbers in (self.fragments, self.starts, self.lengths)
+        ]
 
     @classmethod
     def of(cls, first: RowNumbers, last: RowNumbers) -> Zones:
@@ -108,7 +111,7 @@ class Zones:
         """The zones of all ``parts``."""
         return cls(
             *(
-                np.concatenate([np.empty(0, np.uint64), *(getattr(one, name) for one in parts)])
+                np.concatenate([np.empty(0, np.uint64), *(getattr(zones, name) for zones in parts)])
                 for name in ("fragments", "starts", "lengths")
             )
         )
@@ -120,9 +123,11 @@ def check_columns(schema: pa.Schema, kinds: Mapping[str, pa.DataType], path: str
         number = schema.get_field_index(name)
         if number < 0:
             raise CorruptFileError("the column is missing", path, field=name)
-        found = schema.field(number).type
-        if found != kind:
-            raise CorruptFileError(f"the column has type {found}, not {kind}", path, field=name)
+        stored_type = schema.field(number).type
+        if stored_type != kind:
+            raise CorruptFileError(
+                f"the column has type {stored_type}, not {kind}", path, field=name
+            )
 
 
 def parse_count(text: str, path: str) -> int:
@@ -281,19 +286,19 @@ def moved_zones(zones: Zones, row_map: RowMap) -> MovedZones:
     total = int(ends[-1]) if len(ends) else 0
     # The address of row n of all zones is n plus the number of its zone here.
     bases = zones.addresses().astype(np.int64) - (ends - zones.lengths.astype(np.int64))
-    found: list[tuple[Positions, RowNumbers, RowNumbers]] = []
+    moves: list[tuple[Positions, RowNumbers, RowNumbers]] = []
     for start in range(0, total, _MAP_ROWS):
         rows = np.arange(start, min(start + _MAP_ROWS, total))
         zone = np.searchsorted(ends, rows, "right")
         now, is_kept = row_map.moved((rows + bases[zone]).astype(np.uint64))
-        kept = np.flatnonzero(is_kept)
-        if len(kept):
-            now, zone = now[kept], zone[kept]
-            found.append(_pieces(zone, now, now))
-    if not found:
+        live = np.flatnonzero(is_kept)
+        if len(live):
+            now, zone = now[live], zone[live]
+            moves.append(_pieces(zone, now, now))
+    if not moves:
         return MovedZones(Zones.concat([]), np.empty(0, np.int64))
     # A zone can be in two blocks of rows.
-    origin, first, last = _pieces(*(np.concatenate(part) for part in zip(*found, strict=True)))
+    origin, first, last = _pieces(*(np.concatenate(part) for part in zip(*moves, strict=True)))
     return MovedZones(Zones.of(first, last), origin)
 
 

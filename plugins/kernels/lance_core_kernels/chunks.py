@@ -51,8 +51,8 @@ def join_variable(chunks: VariableChunks) -> tuple[Offsets, pa.Buffer]:
     arguments, total = checked(chunks)
     with CORRUPT:
         narrow = chunks.width == 4 and total <= MAX_OFFSET
-        kind = np.int32 if narrow else np.int64
-        offsets: Offsets = empty(int(chunks.counts.sum()) + 1, kind)
+        offset_type = np.int32 if narrow else np.int64
+        offsets: Offsets = empty(int(chunks.counts.sum()) + 1, offset_type)
         text = allocate(total)
         _native.join_variable(*arguments, text, offsets, offsets.itemsize)
     return offsets, text
@@ -66,8 +66,8 @@ def split_variable(
     octets, offsets = contiguous(octets), aligned(offsets)
     with INVALID:
         edges: Int64Array = empty(len(offsets) + 1, np.int64)
-        found = _native.variable_edges(octets, offsets, columns, width, limit, edges)
-        edges = edges[: found + 1]
+        count = _native.variable_edges(octets, offsets, columns, width, limit, edges)
+        edges = edges[: count + 1]
         sizes, counts = chunk_sizes(offsets, edges, width)
         out = allocate(int(sizes.sum()))
         _native.split_variable(octets, offsets, edges, width, out)
@@ -103,12 +103,12 @@ def repack_chunks(chunks: PackedSlices, bits: int, large: bool) -> tuple[pa.Buff
     """See `lance_core.encodings.kernels.Kernels.repack_chunks`."""
     number = check_packed(chunks, bits)
     buffers, owners, starts, stops, counts = chunks
-    places = aligned(owners), aligned(starts), aligned(stops)
+    slices = aligned(owners), aligned(starts), aligned(stops)
     sizes = np.empty(number, np.int64)
     # A chunk has at most a header of 8 bytes, a width of as many, and values that are not packed.
     out = allocate(number * (16 + CHUNK * bits // 8))
     with CORRUPT:
-        _native.repack_chunks(list(buffers), *places, aligned(counts), bits, large, out, sizes)
+        _native.repack_chunks(list(buffers), *slices, aligned(counts), bits, large, out, sizes)
     return out.slice(0, int(sizes.sum())), sizes
 
 
@@ -116,8 +116,8 @@ def locate_rows(edges: Int64Array, rows: Int64Array) -> tuple[Int64Array, Int64A
     """See `lance_core.encodings.kernels.Kernels.locate_rows`."""
     used, which, position = np.empty((3, len(rows)), np.int64)
     with CORRUPT:
-        found = _native.locate_rows(aligned(edges), aligned(rows), used, which, position)
-    return used[:found], which, position
+        count = _native.locate_rows(aligned(edges), aligned(rows), used, which, position)
+    return used[:count], which, position
 
 
 def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Array, Int64Array]:
@@ -126,12 +126,12 @@ def pick_spans(chunks: VariableChunks, picked: PackedPositions) -> tuple[Int64Ar
     if width not in (4, 8):
         raise CorruptFileError(f"offsets have {width} bytes instead of 4 or 8")
     where = contiguous(data), aligned(starts), aligned(sizes), aligned(counts)
-    found = np.empty((2, len(picked.chunk)), np.int64)
+    spans = np.empty((2, len(picked.chunk)), np.int64)
     with CORRUPT:
         _native.pick_spans(
-            *where, width, aligned(picked.chunk), aligned(picked.position), found[0], found[1]
+            *where, width, aligned(picked.chunk), aligned(picked.position), spans[0], spans[1]
         )
-    return found[0], found[1]
+    return spans[0], spans[1]
 
 
 _ROOM = 16  # bytes that the C code may write after the end of taken strings
@@ -153,10 +153,10 @@ def interleave_chunks(
     buffers: Sequence[Bytes], sizes: Int64Array, align: int, fill: int
 ) -> tuple[pa.Buffer, Int64Array]:
     """See `lance_core.encodings.kernels.Kernels.interleave_chunks`."""
-    places, totals = chunk_places(buffers, sizes, align)
+    targets, totals = chunk_places(buffers, sizes, align)
     out = allocate(int(totals.sum()))
     with INVALID:
-        for buffer, lengths, begins in zip(buffers, sizes, places, strict=True):
+        for buffer, lengths, begins in zip(buffers, sizes, targets, strict=True):
             _native.place_pieces(contiguous(buffer), aligned(lengths), begins, align, fill, out)
     return out, totals
 

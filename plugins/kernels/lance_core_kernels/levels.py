@@ -58,11 +58,11 @@ def layer_offsets(
 ) -> Offsets:
     """See `lance_core.encodings.kernels.Kernels.layer_offsets`."""
     check_lengths(repetition, definition)
-    kind = check_lists(repetition, lists)
-    offsets = empty(lists + 1, kind)
+    offset_type = check_lists(repetition, lists)
+    offsets = empty(lists + 1, offset_type)
     levels = levels_of(repetition), levels_of(definition), len(repetition)
     with CORRUPT:
-        _native.layer_offsets(*levels, *slots, base, lists, kind is np.int64, offsets)
+        _native.layer_offsets(*levels, *slots, base, lists, offset_type is np.int64, offsets)
     return offsets
 
 
@@ -78,10 +78,10 @@ def rank_levels(levels: LevelArray, top: int, edges: Int64Array) -> Int64Array:
 
 def select_levels(levels: LevelArray, least: int, numbers: Int64Array) -> Int64Array:
     """See `lance_core.encodings.kernels.Kernels.select_levels`."""
-    places = np.empty(len(numbers), np.int64)
+    targets = np.empty(len(numbers), np.int64)
     with CORRUPT:
-        _native.select_levels(levels_of(levels), least, aligned(numbers), places)
-    return places
+        _native.select_levels(levels_of(levels), least, aligned(numbers), targets)
+    return targets
 
 
 def zipped_places(
@@ -91,9 +91,9 @@ def zipped_places(
     check_form(form)
     rows = contiguous(data), aligned(starts), aligned(stops)
     with CORRUPT:
-        places = np.empty(_native.zipped_places(*rows, *form, _NO_PLACES), np.int64)
-        _native.zipped_places(*rows, *form, places)
-    return places
+        targets = np.empty(_native.zipped_places(*rows, *form, _NO_PLACES), np.int64)
+        _native.zipped_places(*rows, *form, targets)
+    return targets
 
 
 _NO_PLACES = np.empty(0, np.int64)

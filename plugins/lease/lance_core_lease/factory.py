@@ -42,24 +42,24 @@ def lease_handler(
     The first commit opens the store of the leases, and probes it if its put-if-absent guarantee is
     unknown. Raises `InvalidInputError` for invalid options.
     """
-    given = _given(url, options)
+    values = _given(url, options)
     terms = LeaseTerms(
-        **{_TERMS[name]: _seconds(name, given[name]) for name in _TERMS if name in given}
+        **{_TERMS[name]: _seconds(name, values[name]) for name in _TERMS if name in values}
     )
-    uri = given.get(LEASE_URI)
-    place = None if uri is None else parse_uri(plain(uri))
+    uri = values.get(LEASE_URI)
+    url_of_leases = None if uri is None else parse_uri(plain(uri))
     known = DeclaredStore(store, apply_user_overrides(store.capabilities, options))
 
     def prove() -> CommitHandler:
-        kept = known
-        if place is not None:
+        lease_store = known
+        if url_of_leases is not None:
             # Options that override capabilities apply to the table's store only.
             said = {k: value for k, value in options.items() if k not in CAPABILITY_OPTIONS}
-            kept = _proven(open_store(place, said), place, said, environment)
+            lease_store = _proven(open_store(url_of_leases, said), url_of_leases, said, environment)
         elif known.capabilities.put_if_absent is Guarantee.UNKNOWN:
-            kept = _proven(store, url, options, environment)
+            lease_store = _proven(store, url, options, environment)
         try:
-            leases = StoreLeases(kept, terms, environment)
+            leases = StoreLeases(lease_store, terms, environment)
         except NoSafeCommitHandlerError as error:
             raise NoSafeCommitHandlerError(
                 f"{error}. Keep the leases in a store that guarantees it: option lease_uri"
@@ -95,10 +95,10 @@ def _given(url: StoreUrl, options: Options) -> dict[str, str | Secret]:
                 f"{url}: commits under a lease have no parameter {shortened(name)}"
                 f"{hint(name, OPTIONS)}"
             )
-    given: dict[str, str | Secret] = {
+    values: dict[str, str | Secret] = {
         names[plain_name(name)]: value for name, value in url.query.items()
     }
     for name, option in options.items():
         if plain_name(name) in names:
-            given[names[plain_name(name)]] = option
-    return given
+            values[names[plain_name(name)]] = option
+    return values

@@ -197,9 +197,9 @@ class StoreLeases:
     def _remove_old(self) -> None:
         """Remove records that no writer needs; a failure is harmless."""
         with contextlib.suppress(Exception):
-            found = sorted(self._store.list(FOLDER), key=lambda meta: meta.path)
-            for newer, meta in itertools.pairwise(found[KEPT_RECORDS:]):
-                age = (found[0].last_modified - newer.last_modified).total_seconds()
+            metas = sorted(self._store.list(FOLDER), key=lambda meta: meta.path)
+            for newer, meta in itertools.pairwise(metas[KEPT_RECORDS:]):
+                age = (metas[0].last_modified - newer.last_modified).total_seconds()
                 if age > KEPT_SECONDS:
                     self._store.delete(meta.path)
 

@@ -22,10 +22,10 @@ def cut(value: bytes, is_text: bool) -> bytes:
 
 def above_bytes(value: bytes) -> bytes | None:
     """A value as long as ``value``, greater than all that start with it; None if there is none."""
-    kept = value.rstrip(b"\xff")
-    if not kept:
+    prefix = value.rstrip(b"\xff")
+    if not prefix:
         return None
-    return kept[:-1] + bytes([kept[-1] + 1]) + bytes(len(value) - len(kept))
+    return prefix[:-1] + bytes([prefix[-1] + 1]) + bytes(len(value) - len(prefix))
 
 
 def text_bound(stored: str | None) -> str | None:

@@ -139,10 +139,12 @@ class _Decoder:
             ) from error
 
     def _stored_values(self, field: Field) -> Decoding[pa.Array]:
-        place = self.columns.find_dictionary(field.id)
-        if place is None:
+        dictionary = self.columns.find_dictionary(field.id)
+        if dictionary is None:
             raise CorruptFileError("the position of the dictionary's values is missing")
-        return (yield from decode_dictionary(field.storage_type.value_type, place, self.context))
+        return (
+            yield from decode_dictionary(field.storage_type.value_type, dictionary, self.context)
+        )
 
 
 def _values(

@@ -134,8 +134,8 @@ class LegacyMetadata:
         missing = [field for field in fields if field.id not in known]
         if missing and self._statistics is not None:
             known.update((yield from read_statistics(self._statistics, missing, context)))
-        found = {field.id: known.get(field.id) for field in fields}
-        present = {id_: one for id_, one in found.items() if one is not None}
+        bounds = {field.id: known.get(field.id) for field in fields}
+        present = {id_: of_field for id_, of_field in bounds.items() if of_field is not None}
         return PageStatistics(self._table.edges, present) if present else None
 
 

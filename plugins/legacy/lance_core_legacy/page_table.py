@@ -59,9 +59,9 @@ class PageTable:
 
     def pages(self, column: int, context: DecodeContext) -> Decoding[Pages]:
         """The pages of a column. Raises `CorruptFileError` for invalid entries."""
-        kept = self._kept.get(column)
-        if kept is not None:
-            return kept
+        pages = self._kept.get(column)
+        if pages is not None:
+            return pages
         size = ENTRY * (len(self.edges) - 1)
         start = self.position + column * size
         if column < 0 or start < 0 or start + size > context.file_size:

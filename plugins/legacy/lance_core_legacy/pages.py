@@ -92,11 +92,11 @@ def _write_variable(field: Field, array: pa.Array, sink: PageSink) -> None:
     if len(array):
         offsets = np.frombuffer(stored, dtype, len(array) + 1, array.offset * dtype.itemsize)
     first, last = int(offsets[0]), int(offsets[-1])
-    places = offsets.astype("<i8") + (sink.tell() - first)
+    stored_offsets = offsets.astype("<i8") + (sink.tell() - first)
     if last > first:
         sink.write(data.slice(first, last - first))
     sink.add_page(field.id, sink.tell(), len(array))
-    sink.write(pa.py_buffer(places))
+    sink.write(pa.py_buffer(stored_offsets))
 
 
 def fixed_values(array: pa.Array) -> pa.Buffer:

@@ -49,13 +49,13 @@ class FetchedBytes:
 
     def pieces(self) -> list[pa.Buffer]:
         """The bytes of each place, without a copy."""
-        places = list(zip(self.starts.tolist(), self.stops.tolist(), strict=True))
-        found = []
+        spans = list(zip(self.starts.tolist(), self.stops.tolist(), strict=True))
+        pieces = []
         for number, buffer in enumerate(self.buffers):
             origin = self.cuts.firsts[number]
-            for start, stop in places[self.cuts.edges[number] : self.cuts.edges[number + 1]]:
-                found.append(buffer.slice(start - origin, stop - start))
-        return found
+            for start, stop in spans[self.cuts.edges[number] : self.cuts.edges[number + 1]]:
+                pieces.append(buffer.slice(start - origin, stop - start))
+        return pieces
 
     def joined(self) -> pa.Buffer:
         """The bytes of all places, concatenated; copied unless there is only one place."""
@@ -90,6 +90,6 @@ def fetch(starts: Int64Array, stops: Int64Array, context: DecodeContext) -> Deco
         ranges, cuts = span_ranges(0, starts, stops, context.coalesce_gap)
     else:
         ranges = [ByteRange(a, b) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
-        cuts = Cuts(list(range(len(ranges) + 1)), [one.start for one in ranges])
+        cuts = Cuts(list(range(len(ranges) + 1)), [range_.start for range_ in ranges])
     buffers = yield ranges
     return FetchedBytes(starts, stops, buffers, cuts, is_ascending)

@@ -70,18 +70,18 @@ def read_statistics(
     stored: StoredStatistics, fields: Sequence[Field], context: DecodeContext
 ) -> Decoding[dict[int, ValueBounds | None]]:
     """The statistics of ``fields`` by id; None for a field without statistics."""
-    wanted = [field for field in fields if _are_about(stored.fields.get(field.id), field)]
+    described = [field for field in fields if _are_about(stored.fields.get(field.id), field)]
     columns = LegacyColumns(stored.table, lambda field_id: None)
     rows = RowRange(0, stored.table.num_rows)
     decodings = [
         decode_field(stored.fields[field.id], stored.columns, columns, rows, context)
-        for field in wanted
+        for field in described
     ]
     read = yield from run_interleaved(decodings)
-    found: dict[int, ValueBounds | None] = {field.id: None for field in fields}
-    for field, arrays in zip(wanted, read, strict=True):
-        found[field.id] = _usable(concat_arrays(arrays), field, stored.sizes)
-    return found
+    bounds: dict[int, ValueBounds | None] = {field.id: None for field in fields}
+    for field, arrays in zip(described, read, strict=True):
+        bounds[field.id] = _usable(concat_arrays(arrays), field, stored.sizes)
+    return bounds
 
 
 def _are_about(stored: Field | None, field: Field) -> bool:
@@ -107,7 +107,7 @@ def _usable(stored: pa.StructArray, field: Field, sizes: Int64Array) -> ValueBou
     if is_variable(field.storage_type):
         lowest, highest = (_without_empty(bound) for bound in (lowest, highest))
         if is_text(field.storage_type):
-            highest = pa.array([text_bound(one) for one in highest.to_pylist()], highest.type)
+            highest = pa.array([text_bound(text) for text in highest.to_pylist()], highest.type)
     else:
         unknown = pa.array(null_counts != 0)
         lowest, highest = (_without(bound, unknown) for bound in (lowest, highest))

@@ -41,11 +41,11 @@ def is_covered(type_: pa.DataType) -> bool:
 
 def covered(fields: tuple[Field, ...]) -> Iterator[Field]:
     """The fields with statistics: top-level fields and members of structs, but no list items."""
-    for one in fields:
-        if one.is_struct:
-            yield from covered(one.children)
-        elif not one.children and is_covered(one.storage_type):
-            yield one
+    for member in fields:
+        if member.is_struct:
+            yield from covered(member.children)
+        elif not member.children and is_covered(member.storage_type):
+            yield member
 
 
 @dataclass(slots=True)
@@ -123,10 +123,10 @@ def _float_bounds(values: Any) -> tuple[Any, Any]:
 def _decimal_bounds(array: pa.Array) -> tuple[int, int]:
     import pyarrow.compute as pc
 
-    found = pc.min_max(array)
-    if not found["min"].is_valid:
+    extremes = pc.min_max(array)
+    if not extremes["min"].is_valid:
         return -_DECIMAL_LIMIT, _DECIMAL_LIMIT - 1
-    both = pa.array([found["min"].as_py(), found["max"].as_py()], array.type)
+    both = pa.array([extremes["min"].as_py(), extremes["max"].as_py()], array.type)
     raw = both.buffers()[1].to_pybytes()
     low, high = raw[:16], raw[16:32]
     return int.from_bytes(low, "little", signed=True), int.from_bytes(high, "little", signed=True)
@@ -135,12 +135,12 @@ def _decimal_bounds(array: pa.Array) -> tuple[int, int]:
 def _text_bounds(array: pa.Array) -> tuple[bytes | None, bytes | None]:
     import pyarrow.compute as pc
 
-    found = pc.min_max(array.view(_binary_of(array.type)))
-    if not found["min"].is_valid:
+    extremes = pc.min_max(array.view(_binary_of(array.type)))
+    if not extremes["min"].is_valid:
         return None, None
     text = is_text(array.type)
-    low: bytes = found["min"].as_py()
-    high: bytes | None = cut(found["max"].as_py(), text)
+    low: bytes = extremes["min"].as_py()
+    high: bytes | None = cut(extremes["max"].as_py(), text)
     if high is not None and pc.max(pc.binary_length(array)).as_py() > MAX_BYTES:
         high = above_text(high) if text else above_bytes(high)
     return cut(low, text), high

@@ -57,14 +57,14 @@ def _decode_one(
     """The values of a single range. Avoids numpy, whose overhead would triple the time."""
     batch, start, stop = (int(part[0]) for part in selection)
     position, length = int(pages.positions[batch]), int(pages.lengths[batch])
-    wanted = ByteRange(position + start * width, position + stop * width)
-    if stop > length or wanted.stop > context.file_size:
+    range_ = ByteRange(position + start * width, position + stop * width)
+    if stop > length or range_.stop > context.file_size:
         raise CorruptFileError(
             f"values {start} to {stop} of a page of {length} values, in a file of "
             f"{context.file_size} bytes",
             offset=position,
         )
-    (values,) = yield [wanted]
+    (values,) = yield [range_]
     return [_array(type_, stop - start, _aligned(values, item))]
 
 
@@ -86,8 +86,8 @@ def _byte_places(
             f"{context.file_size} bytes",
             offset=int(pages.positions[selection.batches[0]]),
         )
-    places = pages.positions[selection.batches]
-    return places + selection.starts * width, places + (selection.stops + more) * width
+    positions = pages.positions[selection.batches]
+    return positions + selection.starts * width, positions + (selection.stops + more) * width
 
 
 def _flattened(type_: pa.DataType) -> tuple[pa.DataType, int]:
@@ -125,7 +125,7 @@ def _decode_bits(
         raise CorruptFileError(f"the page has too few bytes for {int(selection.stops.max())} rows")
     # Only checks that the rows exist; bit addresses are computed below.
     _byte_places(pages, selection, 0, context)
-    places = pages.positions[selection.batches]
+    positions = pages.positions[selection.batches]
     firsts, lasts = selection.starts * per_row, selection.stops * per_row
     begins, ends = firsts >> 3, lasts + 7 >> 3
     # Merge ranges that share a byte.
@@ -133,7 +133,7 @@ def _decode_bits(
     is_first = np.concatenate([[True], apart])
     is_last = np.concatenate([apart, [True]])
     group = np.cumsum(is_first) - 1
-    starts, stops = (places + begins)[is_first], (places + ends)[is_last]
+    starts, stops = (positions + begins)[is_first], (positions + ends)[is_last]
     fetched = yield from fetch(starts, stops, context)
     if fetched.is_coarse and len(starts) == len(firsts):
         return [
@@ -202,8 +202,8 @@ def decode_variable(
 ) -> Decoding[list[pa.Array]]:
     """String or binary values."""
     # The table states n values for n + 1 offsets here, but n + 1 values for a page of list offsets.
-    places = Pages(pages.positions, pages.lengths + 1)
-    offsets = yield from read_offsets("<i8", context.file_size, places, selection, context)
+    offset_pages = Pages(pages.positions, pages.lengths + 1)
+    offsets = yield from read_offsets("<i8", context.file_size, offset_pages, selection, context)
     fetched = yield from fetch(offsets.firsts, offsets.lasts, context)
     valid = offsets.lengths > 0 if nullable else None
     if valid is not None and valid.all():

@@ -73,7 +73,9 @@ class LegacyFileWriter(FileOutput):
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self._edges = [0]
-        self._statistics = {one.id: Collector(one.storage_type) for one in covered(schema.fields)}
+        self._statistics = {
+            field.id: Collector(field.storage_type) for field in covered(schema.fields)
+        }
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append the rows of ``batch``, which has the columns of `Schema.storage_schema`.
@@ -157,14 +159,14 @@ class LegacyFileWriter(FileOutput):
 
     def _write_dictionaries(self) -> Schema:
         """Write the dictionary values; returns the schema with their positions."""
-        places = {}
+        placed = {}
         for field in dictionary_fields(self.schema):
-            content, places[field.id] = serialize_dictionary(
+            content, placed[field.id] = serialize_dictionary(
                 field.dictionary_values, self._pages.tell()
             )
             self._pages.write(content)
         return with_changed_dictionaries(
-            self.schema, lambda field: dataclasses.replace(field, dictionary=places[field.id])
+            self.schema, lambda field: dataclasses.replace(field, dictionary=placed[field.id])
         )
 
 
@@ -203,8 +205,8 @@ class _Pages:
         for field_id in range(first, last + 1):
             entries = np.zeros((self._batch, 2), "<i8")
             if field_id in self._places:
-                found = np.array(self._places[field_id], "<i8")
-                entries[found[:, 0]] = found[:, 1:]
+                table = np.array(self._places[field_id], "<i8")
+                entries[table[:, 0]] = table[:, 1:]
             self.write(pa.py_buffer(entries))
         return start
 
@@ -220,7 +222,7 @@ def _statistics_field(id_: int, field_id: int, about: Field | None) -> Field:
         ("max_value", bound, True),
     ]
     children = tuple(
-        Field(name, kind, nullable, id_ + number, id_, encoding=encoding_of(kind))
-        for number, (name, kind, nullable) in enumerate(members, 1)
+        Field(name, member_type, nullable, id_ + number, id_, encoding=encoding_of(member_type))
+        for number, (name, member_type, nullable) in enumerate(members, 1)
     )
     return Field(str(field_id), "struct", False, id_, children=children)

@@ -42,20 +42,20 @@ def failure_without_response(error: Exception, no_credentials: str) -> RequestEr
     ``no_credentials`` is the sentence for a user without credentials.
     """
     # botocore is not imported here, and its modules differ between versions: names identify.
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    if "NoCredentialsError" in kinds:
+    type_names = {error_type.__name__ for error_type in type(error).__mro__}
+    if "NoCredentialsError" in type_names:
         return RequestError(Failure.REFUSED, no_credentials + _unreadable_files())
-    if kinds & {"CredentialRetrievalError", "MetadataRetrievalError"}:
+    if type_names & {"CredentialRetrievalError", "MetadataRetrievalError"}:
         reason = f"no credentials: {shown(str(error))}"
         return RequestError(Failure.UNSENT, reason, contact_timeout=0.0)
-    if kinds & _MISTAKES:
+    if type_names & _MISTAKES:
         reason = f"the SDK refuses the request ({type(error).__name__}): {shown(str(error))}"
         return RequestError(Failure.REFUSED, reason)
     if isinstance(error, OSError) and isinstance(error.filename, str):
         what = f"{shown_path(error.filename)}: {error.strerror}"
         reason = f"a file that the SDK needs cannot be read: {what}"
         return RequestError(Failure.REFUSED, reason)
-    return _connection_failure(error, kinds)
+    return _connection_failure(error, type_names)
 
 
 def _connection_failure(error: Any, kinds: set[str]) -> RequestError:

@@ -138,14 +138,14 @@ def retry_after(header: str | None) -> float | None:
 
 def _causes(error: object) -> list[BaseException]:
     """``error`` and the errors that it wraps, the outermost first."""
-    found: list[BaseException] = []
-    while isinstance(error, BaseException) and error not in found:
-        found.append(error)
+    causes: list[BaseException] = []
+    while isinstance(error, BaseException) and error not in causes:
+        causes.append(error)
         wrapped = getattr(error, "kwargs", {}).get("error") or getattr(error, "reason", None)
         if not isinstance(wrapped, BaseException):
             wrapped = next((arg for arg in error.args if isinstance(arg, BaseException)), None)
         error = wrapped or error.__cause__ or error.__context__
-    return found
+    return causes
 
 
 def _is_tls_alert(error: object) -> bool:

@@ -41,8 +41,8 @@ class Lister:
         skip = len(self._root)
         is_ordered = not deep and self._client.capabilities.ordered_list is Guarantee.YES
         last = ""
-        for found in self._pages(folder, prefix, after, deep):
-            key = found.key
+        for meta in self._pages(folder, prefix, after, deep):
+            key = meta.key
             if not key.startswith(prefix) or (after is not None and key <= after):
                 continue
             path = key[skip:]
@@ -50,7 +50,7 @@ class Lister:
                 if is_ordered and key <= last:
                     raise StoreError(f"{self._client.name} does not list {folder!r} in order")
                 last = key
-                yield ObjectMeta(path, found.size, found.last_modified, found.etag)
+                yield ObjectMeta(path, meta.size, meta.last_modified, meta.etag)
 
     def _page(self, prefix: str, after: str | None, token: str | None, deep: bool) -> ListingPage:
         try:

@@ -109,15 +109,15 @@ def refuse_misplaced_secrets(options: Options, table: Iterable[Option]) -> None:
         if value is None or option.is_secret or (isinstance(value, Secret) and value.is_missing):
             continue
         text = plain(value)
-        kind = secret_kind(text)
-        if option.form is ValueForm.PROXY and kind == "a URL with a password":
+        likeness = secret_kind(text)
+        if option.form is ValueForm.PROXY and likeness == "a URL with a password":
             continue
-        if kind is None and option.form is not ValueForm.IDENTIFIER and looks_random(text):
-            kind = "a random key or token"
-        if kind is not None:
+        if likeness is None and option.form is not ValueForm.IDENTIFIER and looks_random(text):
+            likeness = "a random key or token"
+        if likeness is not None:
             raise InvalidInputError(
                 f"{described(options, option.name)} must be {option.form.value}, but its value, "
-                f"which is not shown, looks like {kind}"
+                f"which is not shown, looks like {likeness}"
             )
 
 

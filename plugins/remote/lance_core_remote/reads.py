@@ -44,14 +44,14 @@ class Reader:
             return [_EMPTY] * len(ranges)
         if sum(extent.stop - extent.start for extent in plan.extents) > MUCH:
             check_ranges(ranges, self._size_of(path, key), path)
-        wanted = [piece for extent in plan.extents for piece in extent.pieces(self._size)]
-        contents = self.threads.run([partial(self._fetch, path, key, one, None) for one in wanted])
+        pieces = [piece for extent in plan.extents for piece in extent.pieces(self._size)]
+        contents = self.threads.run([partial(self._fetch, path, key, one, None) for one in pieces])
         size = self._common_size(path, key, contents)
         if plan.extents[-1].stop > size:
             check_ranges(ranges, size, path)
         if None in contents:
             raise CorruptFileError(_REPLACED, path)
-        return plan.cut(_joined(plan, wanted, contents))
+        return plan.cut(_joined(plan, pieces, contents))
 
     def whole(self, path: str, key: str) -> pa.Buffer:
         """See `ObjectStore.get`. Long objects are read with several requests."""
@@ -72,8 +72,8 @@ class Reader:
         """The whole object that starts with ``first``; None if it has been removed or replaced."""
         begin = first.data.size
         rest = plan_reads([ByteRange(begin, first.size)], 0, self._size)
-        wanted = rest.extents[0].pieces(self._size)
-        works = [partial(self._fetch, path, key, one, first.etag, True) for one in wanted]
+        pieces = rest.extents[0].pieces(self._size)
+        works = [partial(self._fetch, path, key, piece, first.etag, True) for piece in pieces]
         contents = self.threads.run(works)
         parts = [first, *contents]
         if any(part is None or part[1:] != first[1:] for part in parts):
@@ -105,8 +105,10 @@ class Reader:
             length = min(wanted.stop, content.size) - wanted.start
             if content.data.size != length:
                 # Fewer bytes: the response broke off. More bytes: the server ignored the range.
-                kind = Failure.UNKNOWN if content.data.size < length else Failure.REFUSED
-                raise RequestError(kind, f"received {content.data.size} instead of {length} bytes")
+                failure = Failure.UNKNOWN if content.data.size < length else Failure.REFUSED
+                raise RequestError(
+                    failure, f"received {content.data.size} instead of {length} bytes"
+                )
             return content
 
         return self._sender.read("reading", path, request)

@@ -68,8 +68,8 @@ def timed_pools(seconds: float, http: Any, https: Any, idle: float | None = None
 
 
 def _timed_pool(limits: dict[str, float | None], pool: Any) -> Any:
-    kinds = (TimedConnection, pool.ConnectionCls)
-    timed = type(f"Timed{pool.ConnectionCls.__name__}", kinds, dict(limits))
+    bases = (TimedConnection, pool.ConnectionCls)
+    timed = type(f"Timed{pool.ConnectionCls.__name__}", bases, dict(limits))
     return type(f"Timed{pool.__name__}", (pool,), {"ConnectionCls": timed})
 
 

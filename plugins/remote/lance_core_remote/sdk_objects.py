@@ -56,13 +56,13 @@ class SdkObjects(Generic[T]):
 
     def get(self, name: str) -> T:
         """The object of this name. Raises `InvalidInputError` if this process has none."""
-        found = self._known.get(name)
-        if found is None:
+        sdk_object = self._known.get(name)
+        if sdk_object is None:
             raise InvalidInputError(
                 f"no {self._kind} is registered as {name!r} in this process: "
                 f"{self._function}({name!r}, …) must be called first"
             )
-        return found
+        return sdk_object
 
     def _check_class(self, value: T) -> None:
         if self._sdk_class is None:

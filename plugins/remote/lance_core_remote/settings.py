@@ -238,7 +238,7 @@ _FIXED = frozenset(
 
 def _headers(options: Options) -> tuple[tuple[str, Secret], ...]:
     """The additional headers in ``options``, sorted. Raises `InvalidInputError` if malformed."""
-    found = {}
+    headers = {}
     for option in [name for name in options if name.lower().startswith(HEADERS)]:
         name = option[len(HEADERS) :]
         value = take(options, option) or ""
@@ -255,8 +255,8 @@ def _headers(options: Options) -> tuple[tuple[str, Secret], ...]:
             raise InvalidInputError(
                 f"storage option {option!r} must be a text of one line in ASCII"
             )
-        found[name] = Secret(value)
-    return tuple(sorted(found.items(), key=lambda item: item[0]))
+        headers[name] = Secret(value)
+    return tuple(sorted(headers.items(), key=lambda item: item[0]))
 
 
 def _header_value(options: Options, name: str) -> str | None:

@@ -87,9 +87,9 @@ class RemoteStore(ObjectStore):
         return self.client.guarantor
 
     def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[pa.Buffer]:
-        found = self._reader.ranges(path, self._key(path), ranges)
-        count_reads(found)
-        return found
+        buffers = self._reader.ranges(path, self._key(path), ranges)
+        count_reads(buffers)
+        return buffers
 
     def get(self, path: str) -> pa.Buffer:
         whole = self._reader.whole(path, self._key(path))
@@ -98,8 +98,8 @@ class RemoteStore(ObjectStore):
 
     def head(self, path: str) -> ObjectMeta:
         ask = partial(self.client.head, self._key(path))
-        found = self._sender.read("looking at", path, ask)
-        return ObjectMeta(path, found.size, found.last_modified, found.etag)
+        meta = self._sender.read("looking at", path, ask)
+        return ObjectMeta(path, meta.size, meta.last_modified, meta.etag)
 
     def put(self, path: str, data: Buffers, mode: PutMode = PutMode.overwrite) -> None:
         key, body, uploads = self._key(path), byte_views(data), self._uploads
@@ -125,8 +125,8 @@ class RemoteStore(ObjectStore):
 
     def list_names(self, folder: str, start_after: str | None = None) -> Iterator[str]:
         start = len(check_folder(folder)) + 1 if folder else 0
-        for found in self._lister.objects(folder, start_after, deep=False):
-            yield found.path[start:]
+        for meta in self._lister.objects(folder, start_after, deep=False):
+            yield meta.path[start:]
 
     def delete(self, path: str) -> None:
         key = self._key(path)

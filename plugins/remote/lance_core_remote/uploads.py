@@ -279,11 +279,11 @@ class RemoteWriter(ObjectWriter):
         self._part *= GROWTH
         stop = start.size - start.size % self._part
         for at in range(0, stop, self._part):
-            wanted = ByteRange(at, at + self._part)
+            part = ByteRange(at, at + self._part)
             if client.copies_parts:
-                self._copy(source, wanted)
+                self._copy(source, part)
             else:
-                self._pieces.put_first(self._read_back(source, wanted))
+                self._pieces.put_first(self._read_back(source, part))
                 self._send(self._part)
         if stop < start.size:
             self._pieces.put_first(self._read_back(source, ByteRange(stop, start.size)))
@@ -295,13 +295,13 @@ class RemoteWriter(ObjectWriter):
             ByteRange(at, min(at + step, wanted.stop))
             for at in range(wanted.start, wanted.stop, step)
         ]
-        found = [
+        parts = [
             self._uploads.sender.read(
-                "reading", source.path, partial(read, source.key, one, source.etag)
+                "reading", source.path, partial(read, source.key, range_, source.etag)
             ).data
-            for one in ranges
+            for range_ in ranges
         ]
-        return memoryview(b"".join(map(memoryview, found)))
+        return memoryview(b"".join(map(memoryview, parts)))
 
     @contextlib.contextmanager
     def _dropped_if_it_fails(self) -> Iterator[None]:

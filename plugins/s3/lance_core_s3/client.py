@@ -128,11 +128,11 @@ class S3Client(RemoteClient):
         if source == target:
             self.head(source)  # S3 refuses to copy an object onto itself
             return
-        place = {"Bucket": self._settings.bucket, "Key": source}
+        origin = {"Bucket": self._settings.bucket, "Key": source}
         self._send(
             "copy_object",
             Key=target,
-            CopySource=place,
+            CopySource=origin,
             **self._encryption.write,
             **self._encryption.source,
         )
@@ -172,10 +172,10 @@ class S3Client(RemoteClient):
     def guarantor(self) -> str:
         """Server, bucket, and what changes the requests of a write on their way to the server."""
         settings = self._settings
-        kind = settings.encryption.kind if settings.encryption else ""
+        encryption = settings.encryption.kind if settings.encryption else ""
         parts = (
             *("s3", str(self._connected().meta.endpoint_url), settings.bucket),
-            *(_addressing(settings), str(settings.unsigned_payload), str(kind)),
+            *(_addressing(settings), str(settings.unsigned_payload), str(encryption)),
             origin_of(self._remote.proxy_url) if self._remote.proxy_url else "",
         )
         return "\n".join(parts)
@@ -290,11 +290,11 @@ class S3Client(RemoteClient):
         """Bucket and endpoint for errors, with advice if the address contains the bucket twice."""
         bucket, endpoint = self._settings.bucket, str(sdk.meta.endpoint_url)
         parts = urlsplit(endpoint)
-        place = f"bucket {bucket!r} at {origin_of(endpoint)}{parts.path}"
+        where = f"bucket {bucket!r} at {origin_of(endpoint)}{parts.path}"
         is_twice = bucket in parts.path.split("/") or parts.netloc.startswith(f"{bucket}.")
         if is_twice and self._settings.endpoint:
-            place += ", where the address already contains the bucket: leave it out"
-        return place
+            where += ", where the address already contains the bucket: leave it out"
+        return where
 
     def _secrets(self) -> list[str]:
         keys, encryption = self._settings.credentials.keys, self._settings.encryption
@@ -463,16 +463,16 @@ class _Encrypted:
 
 
 def _encrypted(encryption: Encryption | None, content_type: str | None) -> _Encrypted:
-    kind = {} if content_type is None else {"ContentType": content_type}
+    headers = {} if content_type is None else {"ContentType": content_type}
     if encryption is None:
-        return _Encrypted(kind, {}, {})
+        return _Encrypted(headers, {}, {})
     if encryption.customer_key is not None:
         key = base64.b64decode(encryption.customer_key.reveal())
         use = {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": key}
         return _Encrypted(
-            use | kind, use, {f"CopySource{name}": value for name, value in use.items()}
+            use | headers, use, {f"CopySource{name}": value for name, value in use.items()}
         )
-    write: dict[str, Any] = {"ServerSideEncryption": encryption.kind, **kind}
+    write: dict[str, Any] = {"ServerSideEncryption": encryption.kind, **headers}
     if encryption.kms_key is not None:
         write["SSEKMSKeyId"] = encryption.kms_key
     if encryption.bucket_key is not None:

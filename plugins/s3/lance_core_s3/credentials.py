@@ -81,13 +81,13 @@ def _provider(
 def _web_identity(
     chosen: CredentialSettings, session: Session, region: str | None
 ) -> credentials.CredentialProvider:
-    given = {
+    values = {
         "web_identity_token_file": chosen.token_file
         or os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"),
         "role_arn": chosen.role or os.environ.get("AWS_ROLE_ARN"),
         "role_session_name": chosen.role_session or os.environ.get("AWS_ROLE_SESSION_NAME"),
     }
-    profile = {name: value for name, value in given.items() if value}
+    profile = {name: value for name, value in values.items() if value}
 
     def client_of(service: str, config: Config | None = None, **arguments: Any) -> Any:
         # The store retries; the SDK's own attempts would delay the error of a wrong address.

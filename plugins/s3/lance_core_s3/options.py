@@ -292,8 +292,8 @@ class S3Settings:
         """
         # A registered session has its own region.
         skipped = _REGIONS if "aws_session" in options else ()
-        wanted = {name: names for name, names in VARIABLES.items() if name not in skipped}
-        add_variables(options, wanted, environment)
+        variables = {name: names for name, names in VARIABLES.items() if name not in skipped}
+        add_variables(options, variables, environment)
         refuse_misplaced_secrets(options, (*TABLE, *shared.TABLE))
         _refuse_express(options)
         drop_unused(options, TABLE)
@@ -390,7 +390,7 @@ def _credentials(options: Options, environment: Mapping[str, str]) -> Credential
             "storage option 'aws_provider_scheme' is 'token', so it needs 'aws_access_key_id' and "
             "'aws_secret_access_key'"
         )
-    found = CredentialSettings(
+    credentials = CredentialSettings(
         keys=keys,
         skip=take_boolean(options, "aws_skip_signature"),
         scheme=scheme,
@@ -404,17 +404,19 @@ def _credentials(options: Options, environment: Mapping[str, str]) -> Credential
         metadata=take(options, "aws_metadata_endpoint"),
         metadata_version_1=_choice(options, "aws_imdsv1_fallback"),
     )
-    if found.token_file is not None and not (found.role or environment.get("AWS_ROLE_ARN")):
+    if credentials.token_file is not None and not (
+        credentials.role or environment.get("AWS_ROLE_ARN")
+    ):
         raise InvalidInputError(
             "storage option 'aws_web_identity_token_file' needs 'aws_role_arn' beside it"
         )
-    alone = CredentialSettings(session=found.session, skip=found.skip, container={})
-    if found.session is not None and found != alone:
+    alone = CredentialSettings(session=credentials.session, skip=credentials.skip, container={})
+    if credentials.session is not None and credentials != alone:
         raise InvalidInputError(
             "storage option 'aws_session' provides all credentials: remove the other options for "
             "credentials"
         )
-    return found
+    return credentials
 
 
 def _container(options: Options) -> dict[str, str]:
@@ -423,22 +425,22 @@ def _container(options: Options) -> dict[str, str]:
         "aws_container_credentials_full_uri",
         "aws_container_authorization_token_file",
     )
-    given = {name: take(options, name) for name in names}
-    return {name.upper(): value for name, value in given.items() if value is not None}
+    values = {name: take(options, name) for name in names}
+    return {name.upper(): value for name, value in values.items() if value is not None}
 
 
 def _encryption(options: Options) -> Encryption | None:
-    kind = take(options, "aws_server_side_encryption")
+    algorithm = take(options, "aws_server_side_encryption")
     kms_key = take(options, "aws_sse_kms_key_id")
     bucket_key = _choice(options, "aws_sse_bucket_key_enabled")
     customer_key = take(options, "aws_sse_customer_key_base64")
-    if kind is None:
+    if algorithm is None:
         if kms_key is None and bucket_key is None and customer_key is None:
             return None
         raise InvalidInputError(
             "encryption keys need storage option 'aws_server_side_encryption', which is not given"
         )
-    known = _ENCRYPTIONS.get(kind.strip().lower())
+    known = _ENCRYPTIONS.get(algorithm.strip().lower())
     if known is None:
         raise InvalidInputError(
             f"{described(options, 'aws_server_side_encryption')} must be 'AES256', 'sse:kms', "
@@ -474,12 +476,12 @@ def _conditional_put(options: Options) -> bool:
     text = take(options, "aws_conditional_put")
     if text is None:
         return True
-    kind = text.strip().lower()
-    if kind.startswith("dynamo"):
+    mode = text.strip().lower()
+    if mode.startswith("dynamo"):
         raise UnsupportedFeatureError(
             "storage option 'aws_conditional_put' cannot name DynamoDB: open the table as "
             "s3+ddb://, whose commits DynamoDB decides"
         )
-    if kind not in {"etag", "disabled"}:
+    if mode not in {"etag", "disabled"}:
         raise InvalidInputError("storage option 'aws_conditional_put' must be 'etag' or 'disabled'")
-    return kind == "etag"
+    return mode == "etag"

@@ -60,13 +60,15 @@ def object_of(response: Mapping[str, Any], key: str, size: str) -> RemoteObject:
 
 def page_of(response: Mapping[str, Any]) -> ListingPage:
     """The page of a ListObjectsV2 response; an empty page must have other fields of a listing."""
-    found = [object_of(one, field(one, "Key"), "Size") for one in response.get("Contents", ())]
-    if not found and not any(name in response for name in _OF_LISTINGS):
+    objects = [
+        object_of(entry, field(entry, "Key"), "Size") for entry in response.get("Contents", ())
+    ]
+    if not objects and not any(name in response for name in _OF_LISTINGS):
         reason = "the response is not a listing: the endpoint may not be that of S3"
         raise RequestError(Failure.UNKNOWN, reason, contact_timeout=CONTACT_TIMEOUT)
     if not response.get("IsTruncated"):
-        return ListingPage(found, None)
-    return ListingPage(found, str(field(response, "NextContinuationToken")))
+        return ListingPage(objects, None)
+    return ListingPage(objects, str(field(response, "NextContinuationToken")))
 
 
 def content_of(response: Any, wanted: ByteRange | None) -> Content:
@@ -96,7 +98,7 @@ def _lengths(response: Any, wanted: ByteRange | None) -> tuple[int, int]:
 
 def _extent(content_range: str) -> tuple[int, int]:
     """The start of a range and the size of the object: 10 and 100 in ``bytes 10-19/100``."""
-    found = _RANGE.fullmatch(content_range)
-    if found is None:
+    match = _RANGE.fullmatch(content_range)
+    if match is None:
         raise RequestError(Failure.UNKNOWN, "the response does not state the size of the object")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])

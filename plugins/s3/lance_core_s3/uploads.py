@@ -59,13 +59,13 @@ def drop_unfinished_uploads(
     client, sender, folder = _opened(uri, options)
     before = datetime.now(UTC) - older_than
     try:
-        found = [one for one in _listed(client, sender, folder) if one.started <= before]
-        for one in found:
-            abort = partial(client.abort_upload, one.key, one.upload)
-            sender.prepare("dropping the upload of", one.key, abort)
+        old = [upload for upload in _listed(client, sender, folder) if upload.started <= before]
+        for upload in old:
+            abort = partial(client.abort_upload, upload.key, upload.upload)
+            sender.prepare("dropping the upload of", upload.key, abort)
     finally:
         client.close()
-    return found
+    return old
 
 
 def _opened(uri: str, options: Mapping[str, str | Secret] | None) -> tuple[S3Client, Sender, str]:
@@ -79,14 +79,14 @@ def _opened(uri: str, options: Mapping[str, str | Secret] | None) -> tuple[S3Cli
 
 
 def _listed(client: S3Client, sender: Sender, folder: str) -> list[UnfinishedUpload]:
-    found: list[UnfinishedUpload] = []
+    uploads: list[UnfinishedUpload] = []
     start: dict[str, str] = {}
     while True:
         ask = partial(client.list_uploads, folder, start)
         page = sender.read("listing uploads of", folder, ask)
-        found += [
-            UnfinishedUpload(one["Key"], one["UploadId"], one["Initiated"])
-            for one in page.get("Uploads", ())
+        uploads += [
+            UnfinishedUpload(upload["Key"], upload["UploadId"], upload["Initiated"])
+            for upload in page.get("Uploads", ())
         ]
         marks = {
             "KeyMarker": page.get("NextKeyMarker"),
@@ -94,5 +94,5 @@ def _listed(client: S3Client, sender: Sender, folder: str) -> list[UnfinishedUpl
         }
         following = {name: value for name, value in marks.items() if value}
         if not page.get("IsTruncated") or following == start:
-            return found
+            return uploads
         start = following

@@ -79,8 +79,8 @@ def _frame(
 ) -> DataFrame:
     path = os.fspath(uri)
     DataSourceOptions.parse({**texts, "path": path})  # Raises the error here, not in a process.
-    given = {name: plain(text) for name, text in texts.items()}
-    return spark.read.format("lance").options(**given).load(path)
+    options = {name: plain(text) for name, text in texts.items()}
+    return spark.read.format("lance").options(**options).load(path)
 
 
 def _take_texts(options: dict[str, object]) -> dict[str, str | Secret]:

@@ -64,8 +64,8 @@ class LanceSource:
         self._options.stream.check_not_given()
         if self._options.read.filter is not None:  # Spark requests no schema if the user gives one
             check_filter(open_version(self._table, self._existing()), self._options.read)
-        kind = RowCountReader if self._options.read.count_only else LanceReader
-        return kind(self._table, self._existing(), schema, self._options.read)
+        reader_class = RowCountReader if self._options.read.count_only else LanceReader
+        return reader_class(self._table, self._existing(), schema, self._options.read)
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """A writer of rows with the columns ``schema``."""

@@ -75,9 +75,9 @@ class TableRef:
 
         All tables that this process opens share their caches. Raises `DatasetNotFoundError`.
         """
-        wanted = version if self.branch is None else (self.branch, version)
+        reference = version if self.branch is None else (self.branch, version)
         return lance_core.dataset(
-            self.uri, wanted, asof, storage_options=self.options, session=_session()
+            self.uri, reference, asof, storage_options=self.options, session=_session()
         )
 
     def at_tag(self, tag: str) -> tuple[TableRef, int]:

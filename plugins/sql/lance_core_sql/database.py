@@ -85,15 +85,15 @@ class Database:
             raise refused(error) from error
 
     def _check_key(self) -> None:
-        wanted = [column.name for column in self.table.primary_key]
+        names = [column.name for column in self.table.primary_key]
         try:
             key = inspect(self.engine).get_pk_constraint(self.table.name, self.table.schema)
         except SQLAlchemyError as error:
             raise refused(error) from error
-        if sorted(key["constrained_columns"]) != sorted(wanted):
+        if sorted(key["constrained_columns"]) != sorted(names):
             raise InvalidInputError(
                 f"the table {self.table.fullname!r} cannot hold manifests: its primary key is "
-                f"not ({', '.join(wanted)})"
+                f"not ({', '.join(names)})"
             )
 
 

@@ -93,15 +93,15 @@ def _given(table: StoreUrl, options: Mapping[str, str | Secret]) -> dict[str, st
                 f"{table}: commits through a SQL database have no parameter {shortened(name)}"
                 f"{hint(name, ('sqlUrl', 'sqlTable', 'sqlPassword'))}"
             )
-    given: dict[str, str | Secret] = {}
+    values: dict[str, str | Secret] = {}
     for source in (table.query, options):
         for name, value in source.items():
             plain_name = name.lower().replace("_", "")
-            if plain_name in _NAMES and given.setdefault(plain_name, value) != value:
+            if plain_name in _NAMES and values.setdefault(plain_name, value) != value:
                 raise InvalidInputError(
                     f"{name!r} is given twice, under different spellings, with different values"
                 )
-    return given
+    return values
 
 
 def _default_url(table: StoreUrl) -> str:

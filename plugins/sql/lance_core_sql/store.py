@@ -106,18 +106,18 @@ class SqlManifestStore(ExternalManifestStore):
         if database.file is not None and not database.file.exists():
             return None  # connecting would create the file
         try:
-            found = _first(database, statement)
+            row = _first(database, statement)
         except SQLAlchemyError as error:
             if not database.has_table():
                 return None
             # Another process may have created the table in the meantime.
             try:
-                found = _first(database, statement)
+                row = _first(database, statement)
             except SQLAlchemyError:
                 raise refused(error) from error
-        if found is None:
+        if row is None:
             return None
-        return ManifestEntry(found.version, found.path, found.size, found.e_tag)
+        return ManifestEntry(row.version, row.path, row.size, row.e_tag)
 
     def _write(self, statement: Insert | Update | Delete) -> int:
         """Execute a statement in a transaction; returns the number of changed rows.

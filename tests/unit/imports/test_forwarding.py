@@ -14,7 +14,7 @@ import pytest
 
 import lance_core_testing
 from lance_core.errors import PluginNotFoundError
-from lance_core.imports.forwarding import forward
+from lance_core.imports.forwarding import forward, forward_names
 from tests.each_case import each_case
 
 SUB_MODULES = [
@@ -122,3 +122,13 @@ def test_without_the_distribution_the_error_names_the_extra(absent: ModuleType) 
 def test_importing_the_core_imports_no_forwarding() -> None:
     code = "import sys, lance_core; assert 'lance_core.imports.forwarding' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_name_that_has_moved_is_the_new_object_and_warns() -> None:
+    module = ModuleType("lance_core_former_names")
+    targets = {"LocalObjects": "lance_core.hookspecs.stores:LocalStore"}
+    module.__getattr__ = forward_names(module.__name__, targets)  # type: ignore[method-assign]
+    with pytest.warns(DeprecationWarning, match=r"moved to lance_core\.hookspecs\.stores\.Local"):
+        former = module.LocalObjects
+    assert former is importlib.import_module("lance_core.hookspecs.stores").LocalStore
+    assert not hasattr(module, "GlobalObjects")

@@ -55,18 +55,18 @@ class Clone(Operation):
             base_id = next_base_id(base_paths, first=0)
             root = BasePath(base_id, self.ref_path, is_dataset_root=True, name=self.ref_name)
             base_paths = (*base_paths, root)
-        place = _Place(base_id, self.is_shallow)
+        location = _Place(base_id, self.is_shallow)
         moved = dataclasses.replace(
             old,
             version=self.ref_version,
-            fragments=FragmentList.of(place.fragment(fragment) for fragment in old.fragments),
+            fragments=FragmentList.of(location.fragment(fragment) for fragment in old.fragments),
             base_paths=base_paths,
             branch=self.branch_name,
             source=source,
         )
         return moved.with_indices(
             tuple(
-                dataclasses.replace(index, base_id=place.base_id_of(index.base_id))
+                dataclasses.replace(index, base_id=location.base_id_of(index.base_id))
                 for index in old.indices
             )
         )

@@ -31,8 +31,8 @@ class CreateIndex(Operation):
         """
         fields = frozenset(draft.schema.field_ids)
         removed = {index.uuid for index in self.removed_indices}
-        kept = tuple(index for index in draft.indices if index.uuid not in removed)
-        known = {index.uuid for index in kept}
+        remaining = tuple(index for index in draft.indices if index.uuid not in removed)
+        known = {index.uuid for index in remaining}
         for index in self.new_indices:
             if index.uuid in known:
                 raise InvalidInputError(f"index {index.uuid} already exists or is listed twice")
@@ -42,7 +42,7 @@ class CreateIndex(Operation):
                     "which are not all in the schema"
                 )
             known.add(index.uuid)
-        return draft.with_indices(kept + self.new_indices)
+        return draft.with_indices(remaining + self.new_indices)
 
     @classmethod
     def from_proto(cls, message: transaction_pb2.Transaction.CreateIndex) -> CreateIndex:

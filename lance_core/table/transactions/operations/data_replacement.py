@@ -30,16 +30,16 @@ class DataReplacementGroup:
         """``fragment`` with the new file; it takes the position of a file with the same fields."""
         replaced = frozenset(self.new_file.fields)
         files = []
-        found = False
+        is_replaced = False
         for file in fragment.files:
-            if file.fields == self.new_file.fields and not found:
+            if file.fields == self.new_file.fields and not is_replaced:
                 files.append(self.new_file)
-                found = True
+                is_replaced = True
             elif replaced.isdisjoint(file.fields):
                 files.append(file)
             elif not replaced.issuperset(_live_fields(file)):
                 files.append(_without(file, replaced))
-        if not found:
+        if not is_replaced:
             files.append(self.new_file)
         return dataclasses.replace(fragment, files=tuple(files))
 

@@ -56,17 +56,17 @@ class Merge(Operation):
             raise InvalidInputError("a Merge must name every fragment of the table once")
         updated: dict[int, Fragment] = {}
         new: list[Fragment] = []
-        for given in () if same else self.fragments:
-            if given.id >= unused:
-                new.append(given)
+        for stated in () if same else self.fragments:
+            if stated.id >= unused:
+                new.append(stated)
                 continue
-            current = draft.fragments[draft.fragments.positions[given.id]]
-            if given.physical_rows not in (None, current.physical_rows):
-                raise InvalidInputError(f"fragment {given.id} must not change its number of rows")
+            current = draft.fragments[draft.fragments.positions[stated.id]]
+            if stated.physical_rows not in (None, current.physical_rows):
+                raise InvalidInputError(f"fragment {stated.id} must not change its number of rows")
             changed = dataclasses.replace(
                 current,
-                files=tuple(given.files),
-                deletion_file=given.deletion_file or current.deletion_file,
+                files=tuple(stated.files),
+                deletion_file=stated.deletion_file or current.deletion_file,
             )
             if changed == current:
                 continue
@@ -74,7 +74,7 @@ class Merge(Operation):
             draft = draft.with_files_of(changed)
             if draft.stable_row_ids and changed.files != current.files:
                 changed = updated_everywhere(changed, draft.version)
-            updated[given.id] = changed
+            updated[stated.id] = changed
         if any(fragment.deletion_file is not None for fragment in new):
             raise InvalidInputError("fragments with deleted rows cannot be added")
         after = dataclasses.replace(
@@ -96,11 +96,11 @@ class Merge(Operation):
         )
 
     def add_to(self, message: transaction_pb2.Transaction) -> None:
-        given = self.fragments
-        if isinstance(given, FragmentList):
-            fragments = given.messages()
+        stated = self.fragments
+        if isinstance(stated, FragmentList):
+            fragments = stated.messages()
         else:
-            fragments = [fragment.to_proto() for fragment in given]
+            fragments = [fragment.to_proto() for fragment in stated]
         body = transaction_pb2.Transaction.Merge(
             fragments=fragments,
             schema=self.schema.to_proto(),

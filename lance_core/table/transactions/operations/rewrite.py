@@ -203,9 +203,9 @@ class Rewrite(Operation):
             raise InvalidInputError(
                 "a rewritten fragment has no row ids in a table with stable row ids"
             )
-        kept = draft.fragments.changed({}, removed)
-        placed = draft.with_new_fragments(kept, new)
-        groups, start = [], len(kept)
+        remaining = draft.fragments.changed({}, removed)
+        placed = draft.with_new_fragments(remaining, new)
+        groups, start = [], len(remaining)
         for group in self.groups:
             stop = start + len(group.new_fragments)
             ids = placed.fragments.ids[start:stop]

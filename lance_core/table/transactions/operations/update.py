@@ -83,26 +83,26 @@ class Update(Operation):
         """The draft after the update; moved rows keep their stable ids, new rows get new ids."""
         touched = self._touched(draft)
         removed = frozenset(self.removed_fragment_ids)
-        given = {fragment.id: fragment for fragment in self.updated_fragments}
-        others = self.updated_fragment_offsets.keys() - given.keys()
+        by_id = {fragment.id: fragment for fragment in self.updated_fragments}
+        others = self.updated_fragment_offsets.keys() - by_id.keys()
         if others:
             raise InvalidInputError(f"rows of fragment {min(others)}, which is not updated")
         updated = {
-            id_: self._updated(draft, touched[id_], fragment) for id_, fragment in given.items()
+            id_: self._updated(draft, touched[id_], fragment) for id_, fragment in by_id.items()
         }
         for fragment in updated.values():
             draft = draft.with_files_of(fragment)
-        kept = draft.fragments.changed(updated, removed)
-        after = draft.with_new_fragments(kept, self.new_fragments, fill_row_ids=True)
+        remaining = draft.fragments.changed(updated, removed)
+        after = draft.with_new_fragments(remaining, self.new_fragments, fill_row_ids=True)
         if draft.stable_row_ids:
-            placed = self._placed(draft, touched.values(), after.fragments[len(kept) :])
-            after = dataclasses.replace(after, fragments=kept + FragmentList.of(placed))
+            placed = self._placed(draft, touched.values(), after.fragments[len(remaining) :])
+            after = dataclasses.replace(after, fragments=remaining + FragmentList.of(placed))
         after = dataclasses.replace(after, has_deletion_files=None)
         if draft.index_section is not None:
-            pruned = without_fragments(draft.indices, self.fields_modified, given)
+            pruned = without_fragments(draft.indices, self.fields_modified, by_id)
             changed = self.fields_for_preserving_frag_bitmap
             if draft.stable_row_ids and changed and self.new_fragments:
-                moved = self._fragments_of_moved_rows(after.fragments[len(kept) :])
+                moved = self._fragments_of_moved_rows(after.fragments[len(remaining) :])
                 pruned = with_moved_rows(pruned, changed, touched, moved)
             after = after.with_indices(pruned).with_retained_indices()
         return after
@@ -111,9 +111,9 @@ class Update(Operation):
         """The ids of those ``new`` fragments that have no new rows."""
         return [
             fragment.id
-            for given, fragment in zip(self.new_fragments, new, strict=True)
-            if isinstance(given.row_ids, bytes)
-            and RowIdSequence.from_bytes(given.row_ids).count == given.physical_rows
+            for stated, fragment in zip(self.new_fragments, new, strict=True)
+            if isinstance(stated.row_ids, bytes)
+            and RowIdSequence.from_bytes(stated.row_ids).count == stated.physical_rows
         ]
 
     def _placed(
@@ -123,8 +123,8 @@ class Update(Operation):
 
         They come from ``touched``, unless a caller names ids of rows that it does not delete.
         """
-        for given, fragment in zip(self.new_fragments, new, strict=True):
-            if given.row_ids is None:
+        for stated, fragment in zip(self.new_fragments, new, strict=True):
+            if stated.row_ids is None:
                 yield fragment
             else:
                 sources = itertools.chain(touched, draft.fragments)

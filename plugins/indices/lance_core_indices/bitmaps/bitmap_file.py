@@ -67,9 +67,11 @@ class BitmapFile:
         for name, expected in ((KEYS, kind), (BITMAPS, pa.binary())):
             if name not in schema.names:
                 raise CorruptFileError(f"the column {name!r} is missing", FILE_NAME)
-            found = schema.field(name).type
-            if found != expected and plain_type(found) != plain_type(expected):
-                raise CorruptFileError(f"is {found} instead of {expected}", FILE_NAME, field=name)
+            stored_type = schema.field(name).type
+            if stored_type != expected and plain_type(stored_type) != plain_type(expected):
+                raise CorruptFileError(
+                    f"is {stored_type} instead of {expected}", FILE_NAME, field=name
+                )
 
     @property
     def num_bitmaps(self) -> int:
@@ -88,10 +90,10 @@ class BitmapFile:
 
     def places_in(self, values: pa.Array) -> Int64Array:
         """Where the bitmaps of ``values`` are, without those that have none."""
-        wanted = plain_values(values)
-        first = self._values.search(wanted)
-        found = first < self._values.search(wanted, after=True)
-        return self._places[np.unique(first[found])]
+        keys = plain_values(values)
+        first = self._values.search(keys)
+        is_stored = first < self._values.search(keys, after=True)
+        return self._places[np.unique(first[is_stored])]
 
     def places_between(self, query: InRange) -> Int64Array:
         """Where the bitmaps of the values in a range are."""
@@ -118,11 +120,11 @@ class BitmapFile:
         """The rows of all bitmaps at ``places``."""
         if len(places) <= _MAX_SINGLE or self._mean >= _LARGE_BITMAP:
             return RowSet.union(RowSet.union(self.sets(some)) for some in self._steps(places))
-        found = EMPTY
+        rows = EMPTY
         for some in self._steps(np.sort(places)):
             with _damage_in_file():
-                found |= RowSet.of(decode_blobs(self._blobs(some)).rows)
-        return found
+                rows |= RowSet.of(decode_blobs(self._blobs(some)).rows)
+        return rows
 
     def sets(self, places: Int64Array) -> list[RowSet]:
         """The rows of each bitmap at ``places``."""

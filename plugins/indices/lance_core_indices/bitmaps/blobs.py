@@ -214,8 +214,8 @@ def _check_containers(units: Units, entries: _Entries, fast: Mask) -> None:
         return
     entry, header = _container_headers(entries, containers)
     numbers = units[header + 1].astype(np.int64) + 1
-    found = np.bincount(entry, numbers, len(containers)).astype(np.int64)
-    wrong = found + _BITMAP_HEADER + 4 * containers != entries.units
+    counts = np.bincount(entry, numbers, len(containers)).astype(np.int64)
+    wrong = counts + _BITMAP_HEADER + 4 * containers != entries.units
     wrong[entry[numbers > MAX_ARRAY]] = True
     fast[entries.blob[wrong]] = False
 
@@ -262,7 +262,7 @@ def _entries(units: Units, places: Int64Array, fast: Mask) -> _Entries:
     left = _get(units, position)
     fast[blob[left == 0]] = False
     position = position + _BLOB_HEADER
-    found = [np.zeros((3, 0), np.int64)]
+    entries = [np.zeros((3, 0), np.int64)]
     # All blobs step to their next entries together.
     while True:
         going = left > 0
@@ -277,9 +277,9 @@ def _entries(units: Units, places: Int64Array, fast: Mask) -> _Entries:
         fits &= (left > 1) | (position + size // 2 == stops[blob])
         fast[blob[~fits]] = False
         blob, position, left, size = blob[fits], position[fits], left[fits], size[fits] // 2
-        found.append(np.stack([blob, position, size]))
+        entries.append(np.stack([blob, position, size]))
         position, left = position + size, left - 1
-    blob, position, size = np.concatenate(found, axis=1)
+    blob, position, size = np.concatenate(entries, axis=1)
     order = np.argsort(position)
     return _Entries(blob[order], position[order], size[order])
 

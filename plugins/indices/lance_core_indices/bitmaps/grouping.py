@@ -43,13 +43,17 @@ def distinct_values(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int32]]:
 
     Floats are distinguished by their bits: the two zeros and each NaN.
     """
-    kind = values.type
-    if pa.types.is_null(kind):
+    value_type = values.type
+    if pa.types.is_null(value_type):
         return values[:1], np.zeros(len(values), np.int32)
-    bits = values.view(_INTEGERS[kind.bit_width]) if pa.types.is_floating(kind) else values
+    bits = (
+        values.view(_INTEGERS[value_type.bit_width]) if pa.types.is_floating(value_type) else values
+    )
     encoded = bits.dictionary_encode(null_encoding="encode")
-    found = encoded.dictionary
-    return found.view(kind) if found.type != kind else found, encoded.indices.to_numpy()
+    distinct = encoded.dictionary
+    return distinct.view(
+        value_type
+    ) if distinct.type != value_type else distinct, encoded.indices.to_numpy()
 
 
 def ranked_values(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.uint32]]:
@@ -129,7 +133,7 @@ class Grouping:
     @property
     def nbytes(self) -> int:
         """Bytes of the values that are collected."""
-        return self._raw_bytes + sum(int(one.nbytes) for one in self._distinct)
+        return self._raw_bytes + sum(int(values.nbytes) for values in self._distinct)
 
     def add(self, values: pa.Array, rows: RowNumbers) -> None:
         """Collect values; a row may have several, but not in two calls."""
@@ -149,8 +153,8 @@ class Grouping:
         distinct, codes = self._distinct[0], np.concatenate(self._codes)
         if len(self._distinct) > 1:
             # Codes count the distinct values of their own part; these parts are joined.
-            counts = np.array([len(one) for one in self._distinct])
-            lengths = np.array([len(one) for one in self._codes])
+            counts = np.array([len(values) for values in self._distinct])
+            lengths = np.array([len(values) for values in self._codes])
             distinct, joined = distinct_values(pa.concat_arrays(self._distinct))
             codes = joined[codes + np.repeat(begins(counts), lengths)]
         self._distinct, self._codes, self._rows, self.num_values = [], [], [], 0

@@ -109,11 +109,11 @@ def _merge_ranked(
     for some, (_, blobs) in zip(ranks, parts, strict=True):
         chosen = copied[some]
         results.append((some[chosen], blobs if chosen.all() else blobs.filter(pa.array(chosen))))
-    filled = [one for one in results if len(one[0])]
+    filled = [result for result in results if len(result[0])]
     if len(filled) == 1:
         return filled[0]
-    found = np.concatenate([np.empty(0, np.uint32), *(one[0] for one in filled)])
-    blobs = pa.concat_arrays([pa.array([], pa.binary()), *(one[1] for one in filled)])
+    found = np.concatenate([np.empty(0, np.uint32), *(result[0] for result in filled)])
+    blobs = pa.concat_arrays([pa.array([], pa.binary()), *(result[1] for result in filled)])
     order = np.argsort(found)
     return found[order], blobs.take(pa.array(order))
 
@@ -121,17 +121,17 @@ def _merge_ranked(
 def _small_blobs(
     ranks: list[Ranks], parts: list[tuple[RowMap | None, pa.Array]], chosen: Mask
 ) -> tuple[Ranks, pa.Array]:
-    found: list[tuple[Ranks, RowNumbers]] = []
+    pairs: list[tuple[Ranks, RowNumbers]] = []
     for some, (map_, blobs) in zip(ranks, parts, strict=True):
         here = chosen[some]
         counts, rows = decode_blobs(blobs.filter(pa.array(here)))
         owners = some[here][spread(counts)]
         if map_ is not None:
-            rows, kept = map_.moved(rows)
-            rows, owners = rows[kept], owners[kept]
-        found.append((owners, rows))
-    owners = np.concatenate([one[0] for one in found])
-    rows = np.concatenate([one[1] for one in found])
+            rows, is_live = map_.moved(rows)
+            rows, owners = rows[is_live], owners[is_live]
+        pairs.append((owners, rows))
+    owners = np.concatenate([pair[0] for pair in pairs])
+    rows = np.concatenate([pair[1] for pair in pairs])
     groups = group_rows(owners, rows, len(chosen))
     filled = np.flatnonzero(groups.counts)
     blobs = encode_blobs(RowGroups(groups.counts[filled], groups.rows))
@@ -141,14 +141,14 @@ def _small_blobs(
 def _large_blobs(
     ranks: list[Ranks], parts: list[tuple[RowMap | None, pa.Array]], chosen: Mask
 ) -> tuple[Ranks, pa.Array]:
-    found: dict[int, RowSet] = {}
+    sets: dict[int, RowSet] = {}
     for some, (map_, blobs) in zip(ranks, parts, strict=True):
         for number in np.flatnonzero(chosen[some]).tolist():
             rows = RowSet.from_tree_map(blobs[number].as_py())
             rank = int(some[number])
-            found[rank] = found.get(rank, EMPTY) | moved_set(rows, map_)
-    filled = sorted(rank for rank, rows in found.items() if rows)
-    blobs = pa.array([found[rank].to_tree_map() for rank in filled], pa.binary())
+            sets[rank] = sets.get(rank, EMPTY) | moved_set(rows, map_)
+    filled = sorted(rank for rank, rows in sets.items() if rows)
+    blobs = pa.array([sets[rank].to_tree_map() for rank in filled], pa.binary())
     return np.array(filled, np.uint32), blobs
 
 
@@ -164,8 +164,8 @@ def _moved_windows(rows: RowSet, map_: RowMap) -> Iterator[RowSet]:
         size = len(bitmap or ())
         for start in range(0, max(size, 1), _WINDOW):
             some = bitmap if bitmap is None or size <= _WINDOW else bitmap[start : start + _WINDOW]
-            moved, kept = map_.moved(RowSet({high: some}).numbers())
-            yield RowSet.of(moved[kept])
+            moved, is_live = map_.moved(RowSet({high: some}).numbers())
+            yield RowSet.of(moved[is_live])
 
 
 def _sizes(blobs: pa.Array) -> npt.NDArray[np.int32]:

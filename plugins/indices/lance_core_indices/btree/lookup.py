@@ -135,10 +135,10 @@ class PageLookup:
             return
         all_null = self.maxima.is_null().to_numpy(zero_copy_only=False)
         starts_with_null = self.minima.is_null().to_numpy(zero_copy_only=False)
-        wanted = np.arange(self.num_pages) < count
+        has_nulls = np.arange(self.num_pages) < count
         is_valid = (
-            ((null_counts > 0) == wanted).all()
-            and (starts_with_null == wanted).all()
+            ((null_counts > 0) == has_nulls).all()
+            and (starts_with_null == has_nulls).all()
             and (all_null == (np.arange(self.num_pages) < self.first_page)).all()
             and count - self.first_page in (0, 1)
             and (null_counts <= self.batch_size).all()
@@ -166,7 +166,7 @@ def _numbers(column: pa.Array) -> npt.NDArray[np.uint32]:
 def _lookup_name(folder: IndexFolder) -> str:
     """The lookup of the index, or of the only partition in the folder."""
     if PAGE_LOOKUP not in folder.sizes:
-        parts = [one for one in folder.sizes if one.startswith("part_") and PAGE_LOOKUP in one]
+        parts = [name for name in folder.sizes if name.startswith("part_") and PAGE_LOOKUP in name]
         if len(parts) == 1:
             return parts[0]
     return PAGE_LOOKUP

@@ -141,17 +141,17 @@ class OpenBTree(OpenIndex):
         if has_long_values:
             low, high = starts.bisected(self._pages), stops.bisected(self._pages)
             return self._pages.row_set(low[high > low], high[high > low]), len(pages)
-        wanted = pages
+        searched = pages
         if len(pages) > _MAX_WHOLE_PAGES:
             inside = [end.positions[end.inside] // size for end in (starts, stops)]
-            wanted = np.unique(np.concatenate(inside))
-        if not len(wanted):
+            searched = np.unique(np.concatenate(inside))
+        if not len(searched):
             return self._pages.row_set(starts.positions, stops.positions), len(pages)
-        loaded = self._pages.load(wanted)
+        loaded = self._pages.load(searched)
         low, high = starts.exact(loaded, size), stops.exact(loaded, size)
         some = high > low
         low, high = low[some], high[some]
-        is_loaded = len(wanted) == len(pages) or loaded.has(int(pages[0]), int(pages[-1]))
+        is_loaded = len(searched) == len(pages) or loaded.has(int(pages[0]), int(pages[-1]))
         if not is_loaded or not len(low):
             return self._pages.row_set(low, high), len(pages)
         low, high = loaded.offsets(low, size), loaded.offsets(high - 1, size) + 1
@@ -229,9 +229,9 @@ class _Ends:
         if not self.inside.any():
             return self.positions
         keys = self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
-        found = self.positions.copy()
-        found[self.inside] = pages.bisect(found[self.inside], keys, after=self.after)
-        return found
+        positions = self.positions.copy()
+        positions[self.inside] = pages.bisect(positions[self.inside], keys, after=self.after)
+        return positions
 
     def exact(self, loaded: LoadedPages, size: int) -> Positions:
         """The positions, with the pages of all ends ``inside`` of one."""
@@ -240,9 +240,9 @@ class _Ends:
         keys = self.keys if self.inside.all() else self.keys.filter(pa.array(self.inside))
         page = self.positions[self.inside] // size
         shift = page * size - loaded.starts[np.searchsorted(loaded.numbers, page)]
-        found = self.positions.copy()
-        found[self.inside] = loaded.page.search(keys, after=self.after) + shift
-        return found
+        positions = self.positions.copy()
+        positions[self.inside] = loaded.page.search(keys, after=self.after) + shift
+        return positions
 
 
 def _end_at(position: int) -> _Ends:
@@ -261,12 +261,16 @@ _BINARY = pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_b
 
 def _text(value: pa.Array) -> str:
     """The first value as pylance shows it, but decimals as numbers."""
-    kind, types = value.type, pa.types
+    value_type, types = value.type, pa.types
     if not len(value) or not value[0].is_valid:
         return "NULL"
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+    if (
+        types.is_binary(value_type)
+        or types.is_large_binary(value_type)
+        or types.is_fixed_size_binary(value_type)
+    ):
         return str(value[0].as_py().hex().upper())
-    if types.is_timestamp(kind) or types.is_time(kind):
+    if types.is_timestamp(value_type) or types.is_time(value_type):
         value = sort_keys(value)
     text = str(value.cast(pa.string())[0])
     return "NaN" if text == "nan" else text

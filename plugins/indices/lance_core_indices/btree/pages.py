@@ -103,9 +103,9 @@ class LoadedPages(NamedTuple):
 
         The last page of a file may be short: a position after its last row means this row.
         """
-        place = np.searchsorted(self.numbers, positions // size)
+        index = np.searchsorted(self.numbers, positions // size)
         last = np.append(self.starts[1:], len(self.page.rows)) - 1
-        offsets: Positions = np.minimum(self.starts[place] + positions % size, last[place])
+        offsets: Positions = np.minimum(self.starts[index] + positions % size, last[index])
         return offsets
 
 
@@ -203,7 +203,7 @@ class BTreePages:
     def _keys_at(self, positions: Positions) -> pa.Array:
         """The keys of single rows."""
         size, found = self._lookup.batch_size, []
-        rows, places = np.unique(positions, return_inverse=True)
+        rows, inverse = np.unique(positions, return_inverse=True)
         for file in self._lookup.files:
             mine = rows[(rows >= file.first * size) & (rows < file.stop * size)]
             if len(mine):
@@ -211,7 +211,7 @@ class BTreePages:
                 taken = self._reader(file).taken_arrays(mine - file.first * size, ["values"])
                 found.append(sort_keys(self._values(taken[0])))
         keys = found[0] if len(found) == 1 else pa.concat_arrays(found)
-        return keys if len(keys) == len(positions) else keys.take(from_numpy(places))
+        return keys if len(keys) == len(positions) else keys.take(from_numpy(inverse))
 
     def prewarm(self) -> None:
         """Load pages until the caches are full; of a large index those of the smallest values."""
@@ -270,7 +270,7 @@ class BTreePages:
     def _read(self, numbers: Positions) -> LoadedPages:
         """`load` without a cache. Raises `CorruptFileError` for rows that the lookup excludes."""
         count_parts(len(numbers))
-        size, found, lengths = self._lookup.batch_size, [], []
+        size, pages, lengths = self._lookup.batch_size, [], []
         for file in self._lookup.files:
             mine = numbers[(numbers >= file.first) & (numbers < file.stop)] - file.first
             if not len(mine):
@@ -278,10 +278,10 @@ class BTreePages:
             reader = self._reader(file)
             stops = np.minimum((mine + 1) * size, reader.num_rows)
             columns = ["values", _ids_name(reader)]
-            found.append(_read_ranges(reader, columns, mine * size, stops))
+            pages.append(_read_ranges(reader, columns, mine * size, stops))
             lengths.append(stops - mine * size)
         values, ids = (
-            found[0] if len(found) == 1 else map(pa.concat_arrays, zip(*found, strict=True))
+            pages[0] if len(pages) == 1 else map(pa.concat_arrays, zip(*pages, strict=True))
         )
         starts = np.cumsum(np.concatenate([[0], *lengths]))[:-1]
         keys = sort_keys(self._values(values))

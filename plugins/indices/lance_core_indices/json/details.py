@@ -80,8 +80,8 @@ class JsonDetails:
     def parameters(self) -> Mapping[str, str]:
         """The parameters of `Json` that the details have."""
         names = [name for name, kind in TYPE_NAMES.items() if kind == self.kind]
-        found = {PATH: self.path, TARGET: self.spec.name}
-        return found | {DATA_TYPE: names[0]} if names else found
+        parameters = {PATH: self.path, TARGET: self.spec.name}
+        return parameters | {DATA_TYPE: names[0]} if names else parameters
 
     @property
     def keys(self) -> tuple[str, ...] | None:
@@ -118,5 +118,5 @@ def parse_details(details: bytes) -> JsonDetails:
 @lru_cache(maxsize=8)
 def target_type(spec: IndexTypeSpec) -> IndexType:
     """The implementation of a type of index over values."""
-    found: IndexType = resolve_factory(spec.factory, f"index type {spec.name!r}")()
-    return found
+    index_type: IndexType = resolve_factory(spec.factory, f"index type {spec.name!r}")()
+    return index_type

@@ -55,10 +55,10 @@ class Json(IndexType):
         """That of the index over the values, for a query of the field that ``path`` names."""
         if not isinstance(query, OfJsonField):
             return None
-        found = parse_details(details)
-        if found.keys != query.keys or found.kind not in (None, query.kind):
+        parsed = parse_details(details)
+        if parsed.keys != query.keys or parsed.kind not in (None, query.kind):
             return None
-        return found.target.precision(query.query, query.kind, found.target_details)
+        return parsed.target.precision(query.query, query.kind, parsed.target_details)
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
         """See `IndexType.check_parameters`; the path and the type over the values are required."""
@@ -92,21 +92,21 @@ class Json(IndexType):
     ) -> bytes:
         """Merges the indices over the values, which must have the same type."""
         opened = [_opened(part) for part in parts]
-        details, kind = opened[0].details, _common_kind(opened, rows)
-        new = None if rows is None else JsonRows(rows, details.path, output.scratch, kind)
+        details, value_type = opened[0].details, _common_kind(opened, rows)
+        new = None if rows is None else JsonRows(rows, details.path, output.scratch, value_type)
         if new is not None:
-            kind = new.kind
+            value_type = new.kind
         full, nulls = list[IndexPart](), list[RowNumbers]()
-        for part, one in zip(parts, opened, strict=True):
-            if one.has_values:
-                full.append(IndexPart(one.target, part.map))
+        for part, index in zip(parts, opened, strict=True):
+            if index.has_values:
+                full.append(IndexPart(index.target, part.map))
             else:
-                moved, is_kept = part.map.moved(one.null_rows)
+                moved, is_kept = part.map.moved(index.null_rows)
                 nulls.append(np.sort(moved[is_kept]))
         values: IndexRows | None = new
         if nulls:
-            values = RowsAfterNulls(nulls, new, NO_VALUES if kind is None else kind)
-        details = replace(details, kind=kind)
+            values = RowsAfterNulls(nulls, new, NO_VALUES if value_type is None else value_type)
+        details = replace(details, kind=value_type)
         if full:
             target = details.target.merge(full, values, output)
         else:
@@ -130,16 +130,16 @@ def _build(
 def _common_kind(opened: Sequence[OpenJson], rows: IndexRows | None) -> pa.DataType | None:
     """The type of the values of all indices; None if they have no values, or do not state it."""
     path = shortened(opened[0].details.path)
-    kinds = {one.kind for one in opened if one.has_values}
-    if None in kinds and (rows is not None or len(kinds) > 1):
+    types = {index.kind for index in opened if index.has_values}
+    if None in types and (rows is not None or len(types) > 1):
         raise UnsupportedFeatureError(
             f"the index of JSON path {path} does not state the type of its values, so that others "
             "cannot be added: build it again with optimize_indices(retrain=True)"
         )
-    if len(kinds) > 1:
-        names = " and ".join(sorted(map(str, kinds)))
+    if len(types) > 1:
+        names = " and ".join(sorted(map(str, types)))
         raise InvalidInputError(f"the indices of JSON path {path} have values of types {names}")
-    return next(iter(kinds), None)
+    return next(iter(types), None)
 
 
 def _opened(part: IndexPart) -> OpenJson:
@@ -163,10 +163,12 @@ def _checked(parameters: Mapping[str, Any]) -> tuple[JsonDetails, Mapping[str, A
             f"a JSON index needs the parameter {TARGET}, one of {', '.join(TARGETS)}; "
             f"got {target!r}{did_you_mean(str(target), TARGETS)}"
         )
-    kind = parameters.get(DATA_TYPE)
-    if kind is not None and kind not in TYPE_NAMES:
-        raise InvalidInputError(f"{DATA_TYPE} must be one of {', '.join(TYPE_NAMES)}; got {kind!r}")
-    details = JsonDetails(path, spec, kind=None if kind is None else TYPE_NAMES[kind])
+    data_type = parameters.get(DATA_TYPE)
+    if data_type is not None and data_type not in TYPE_NAMES:
+        raise InvalidInputError(
+            f"{DATA_TYPE} must be one of {', '.join(TYPE_NAMES)}; got {data_type!r}"
+        )
+    details = JsonDetails(path, spec, kind=None if data_type is None else TYPE_NAMES[data_type])
     inner = _inner(parameters.get(TARGET_PARAMETERS))
     details.target.check_parameters(inner)
     return details, inner
@@ -174,16 +176,16 @@ def _checked(parameters: Mapping[str, Any]) -> tuple[JsonDetails, Mapping[str, A
 
 def _inner(given: Any) -> Mapping[str, Any]:
     """The parameters of the index over the values."""
-    found = given
+    inner = given
     if isinstance(given, str):
         try:
-            found = json.loads(given)
+            inner = json.loads(given)
         except ValueError:
-            found = given
-    if found is None:
+            inner = given
+    if inner is None:
         return {}
-    if not isinstance(found, Mapping):
+    if not isinstance(inner, Mapping):
         raise InvalidInputError(
             f"{TARGET_PARAMETERS} must be a dict or the text of a JSON object, got {given!r}"
         )
-    return found
+    return inner

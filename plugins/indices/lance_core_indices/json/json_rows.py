@@ -114,16 +114,16 @@ class JsonRows:
             yield IndexBatch(pa.nulls(len(numbers), self.type), numbers)
         if self._first is not None:
             yield self._converted(self._first)
-        for found in self._batches:
-            yield self._converted(found)
+        for values in self._batches:
+            yield self._converted(values)
 
     def _until_value(self) -> Iterator[_Found]:
         """The batches with a value; the row numbers of those without wait."""
-        for found in self._batches:
-            if len(found.places):
-                yield found
+        for batch in self._batches:
+            if len(batch.places):
+                yield batch
             else:
-                self._waiting.add(found.rows)
+                self._waiting.add(batch.rows)
 
     def _found(self, batch: IndexBatch) -> _Found:
         matches = follow(self._steps, members_of(batch.values))
@@ -141,9 +141,9 @@ class JsonRows:
         return kind
 
     def _converted(self, found: _Found) -> IndexBatch:
-        wanted = _TYPES.index(self.kind)
-        fits = found.codes == wanted
-        if wanted == _FLOAT:
+        code = _TYPES.index(self.kind)
+        fits = found.codes == code
+        if code == _FLOAT:
             fits |= found.codes == _INT
         if not fits.all():
             wrong = int(np.argmin(fits))
@@ -154,12 +154,12 @@ class JsonRows:
         values = _CONVERSIONS[self.type](found.values)
         if len(values) == len(found.rows):
             return IndexBatch(values, found.rows)
-        places = np.zeros(len(found.rows), np.int64)
-        places[found.places] = np.arange(len(values))
+        positions = np.zeros(len(found.rows), np.int64)
+        positions[found.places] = np.arange(len(values))
         has_value = np.zeros(len(found.rows), np.bool_)
         has_value[found.places] = True
         missing = pa.scalar(None, pa.int64())
-        chosen = pc.if_else(from_numpy(has_value), from_numpy(places), missing)
+        chosen = pc.if_else(from_numpy(has_value), from_numpy(positions), missing)
         return IndexBatch(values.take(chosen), found.rows)
 
     def _refused(self, reason: str) -> InvalidInputError:

@@ -46,8 +46,8 @@ class OpenJson(OpenIndex):
     def __init__(self, folder: IndexFolder, details: JsonDetails) -> None:
         self.details = details
         self.kind = _stored_kind(folder, details)
-        kind = NO_VALUES if self.kind is None else self.kind
-        self.target = details.target.open(folder.of_type(kind), details.target_details)
+        value_type = NO_VALUES if self.kind is None else self.kind
+        self.target = details.target.open(folder.of_type(value_type), details.target_details)
         """The index over the values."""
 
     @property
@@ -107,16 +107,18 @@ def _stored_kind(folder: IndexFolder, details: JsonDetails) -> pa.DataType | Non
     """The type of the values; raises `CorruptFileError` if the files contradict the details."""
     if details.spec.name == "ngram":
         return pa.string()
-    place = _VALUE_COLUMNS.get(details.spec.name)
-    if place is None:
+    column_of = _VALUE_COLUMNS.get(details.spec.name)
+    if column_of is None:
         return details.kind
-    file, column = place
+    file, column = column_of
     schema = folder.reader(file).schema
     if schema.get_field_index(column) < 0:
         raise CorruptFileError("the column is missing", file, field=column)
-    kind = schema.field(column).type
-    if details.kind is not None and details.kind != kind:
-        raise CorruptFileError(f"the values are {kind}, not {details.kind}", file, field=column)
-    if kind not in VALUE_TYPES.values():
-        raise UnsupportedFeatureError(f"a JSON index of values of type {kind}")
-    return kind
+    stored_type = schema.field(column).type
+    if details.kind is not None and details.kind != stored_type:
+        raise CorruptFileError(
+            f"the values are {stored_type}, not {details.kind}", file, field=column
+        )
+    if stored_type not in VALUE_TYPES.values():
+        raise UnsupportedFeatureError(f"a JSON index of values of type {stored_type}")
+    return stored_type

@@ -74,8 +74,8 @@ class OpenNGram(OpenIndex):
         places = np.searchsorted(self._tokens, tokens)
         if not np.isin(tokens, self._tokens).all():
             return SearchResult(EMPTY)
-        found = sorted(self._row_sets(self._order[places[:MAX_COMPARED]]), key=lambda x: x[1])
-        return SearchResult(reduce(and_, (rows for rows, _ in found)), num_pages=len(found))
+        sets = sorted(self._row_sets(self._order[places[:MAX_COMPARED]]), key=lambda x: x[1])
+        return SearchResult(reduce(and_, (rows for rows, _ in sets)), num_pages=len(sets))
 
     def statistics(self) -> Mapping[str, Any]:
         return {"num_ngrams": len(self._tokens)}
@@ -132,8 +132,8 @@ class OpenNGram(OpenIndex):
             blobs = self._file.take(ordered, [_POSTINGS]).column(0)
         if blobs.null_count:
             raise CorruptFileError("a posting list is null", self._file.path, field=_POSTINGS)
-        found = dict(zip(ordered.tolist(), blobs.to_pylist(), strict=True))
-        return [found[place] for place in places.tolist()]
+        blob_of = dict(zip(ordered.tolist(), blobs.to_pylist(), strict=True))
+        return [blob_of[place] for place in places.tolist()]
 
     def _row_sets(self, places: npt.NDArray[np.int64]) -> list[tuple[RowSet, int]]:
         """The postings at these rows of the file, and their bytes; reads missing ones at once."""
@@ -170,5 +170,5 @@ class MovedPostings:
     def postings(self, first: int, last: int) -> Postings:
         """The pairs of the tokens from ``first`` to ``last`` that the new index has."""
         tokens, rows = self._source.postings(first, last)
-        moved, kept = self._map.moved(rows)
-        return Postings(tokens[kept], moved[kept])
+        moved, is_live = self._map.moved(rows)
+        return Postings(tokens[is_live], moved[is_live])

@@ -189,8 +189,8 @@ def write_postings(sources: Sequence[PostingSource], output: IndexOutput) -> Non
 def _united(parts: Sequence[TokenCounts]) -> TokenCounts:
     tokens = np.concatenate([np.empty(0, np.uint32), *(part.tokens for part in parts)])
     counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)])
-    united, place = np.unique(tokens, return_inverse=True)
-    return TokenCounts(united, np.bincount(place, counts, len(united)).astype(np.int64))
+    united, inverse = np.unique(tokens, return_inverse=True)
+    return TokenCounts(united, np.bincount(inverse, counts, len(united)).astype(np.int64))
 
 
 def _groups(counts: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -233,5 +233,5 @@ def _frequent_token(sources: Sequence[PostingSource], token: int) -> tuple[Token
     """The postings of one token, without the rows of all sources in memory at once."""
     sets = (RowSet.of(source.postings(token, token).rows) for source in sources)
     united = RowSet.union(sets)
-    found = [token] if united else []
-    return np.array(found, np.uint32), pa.array([united.to_treemap() for _ in found], pa.binary())
+    tokens = [token] if united else []
+    return np.array(tokens, np.uint32), pa.array([united.to_treemap() for _ in tokens], pa.binary())

@@ -24,17 +24,17 @@ _REPETITION = re.compile(r"(?:(?P<again>\+)|[*?]|\{\d+(?:,\d*)?\})\??")
 
 def required_literals(pattern: str) -> list[str]:
     """Texts that a string contains if ``pattern`` matches somewhere; empty if none are known."""
-    runs, run, depth, place = [], "", 0, 0
-    while place < len(pattern):
-        token = _TOKEN.match(pattern, place)
+    runs, run, depth, position = [], "", 0, 0
+    while position < len(pattern):
+        token = _TOKEN.match(pattern, position)
         if token is None:
             # Alternatives inside a group concern only the group, which adds no text.
-            if depth and pattern[place] == "|":
-                place += 1
+            if depth and pattern[position] == "|":
+                position += 1
                 continue
             return []
         repetition = _REPETITION.match(pattern, token.end())
-        place = (repetition or token).end()
+        position = (repetition or token).end()
         depth += (token.lastgroup == "open") - (token.lastgroup == "close")
         if depth < 0 or (repetition and token.lastgroup == "open"):
             return []

@@ -108,11 +108,11 @@ def _put_long(units: Units, places: Ints, values: Ints | int) -> None:
 def _put_headers(units: Units, layout: _Layout, entries: _Groups, keys: Ints, counts: Ints) -> None:
     starts = np.repeat(layout.entries, entries.counts)
     before = np.repeat(entries.starts, entries.counts)
-    places = starts + _FIXED_UNITS + 2 * (np.arange(len(keys)) - before)
-    units[places] = keys & 0xFFFF
-    units[places + 1] = counts - 1
+    targets = starts + _FIXED_UNITS + 2 * (np.arange(len(keys)) - before)
+    units[targets] = keys & 0xFFFF
+    units[targets + 1] = counts - 1
     bitmap_starts = starts + 2
-    offset_places = places + 2 * np.repeat(entries.counts, entries.counts)
+    offset_places = targets + 2 * np.repeat(entries.counts, entries.counts)
     _put_long(units, offset_places, 2 * (layout.data - bitmap_starts))
 
 

@@ -83,8 +83,8 @@ def trigrams(values: pa.Array) -> Iterator[TrigramPart]:
         limit = int(offsets[start]) + MAX_SLICE_BYTES
         stop = max(start + 1, int(np.searchsorted(offsets, limit, side="right")) - 1)
         ends = offsets[start : stop + 1].astype(np.int64)
-        found = _windows(*_codes(data[ends[0] : ends[-1]], ends - ends[0]))
-        yield TrigramPart(found, start, stop)
+        windows = _windows(*_codes(data[ends[0] : ends[-1]], ends - ends[0]))
+        yield TrigramPart(windows, start, stop)
         start = stop
 
 
@@ -142,9 +142,9 @@ def _expanded(
     counts[long] += added
     expanded = np.repeat(codes, counts)
     starts = long + np.cumsum(added) - added
-    for place in range(folding.texts.shape[1]):
-        here = added >= place
-        expanded[starts[here] + place] = folding.texts[texts[here], place]
+    for column in range(folding.texts.shape[1]):
+        here = added >= column
+        expanded[starts[here] + column] = folding.texts[texts[here], column]
     owners = np.searchsorted(np.cumsum(lengths), long, side="right")
     more = np.bincount(owners, added, len(lengths)).astype(np.int64)
     return expanded, lengths + more

@@ -42,9 +42,9 @@ ColumnOptions = Mapping[str, Mapping[str, str]]
 def parse_name(name: str) -> tuple[str, str] | None:
     """The column and the key in the name of an option; None for other options."""
     for pattern in (_COLUMN_FIRST, _KEY_FIRST):
-        found = pattern.fullmatch(name)
-        if found is not None and found["key"] in COLUMN_KEYS:
-            return found["column"], found["key"]
+        match = pattern.fullmatch(name)
+        if match is not None and match["key"] in COLUMN_KEYS:
+            return match["column"], match["key"]
     return None
 
 
@@ -60,14 +60,14 @@ def with_column_options(schema: st.StructType, options: ColumnOptions) -> st.Str
     paths = [format_path(path) for path in _paths(schema, ())]
     chosen: dict[str, Mapping[str, str]] = {}
     for column, values in options.items():
-        found = [path for path in paths if path.lower() == _normal(column)]
-        if len(found) != 1:
-            reason = f"several columns: {', '.join(found)}" if found else "no column"
-            more = "" if found else hint(column, paths)
+        matching = [path for path in paths if path.lower() == _normal(column)]
+        if len(matching) != 1:
+            reason = f"several columns: {', '.join(matching)}" if matching else "no column"
+            more = "" if matching else hint(column, paths)
             raise InvalidInputError(
                 f"option '{column}.{next(iter(values))}': the rows have {reason} of this name{more}"
             )
-        chosen[found[0]] = values
+        chosen[matching[0]] = values
     return _with_metadata(schema, (), chosen)
 
 

@@ -91,10 +91,10 @@ class OptionReader:
         """Read the options of single columns."""
         columns: dict[str, dict[str, str]] = {}
         for name in list(self._unread):
-            found = parse_name(name)
-            text = None if found is None else self.text(name)
-            if found is not None and text is not None:
-                columns.setdefault(found[0], {})[found[1]] = text
+            column = parse_name(name)
+            text = None if column is None else self.text(name)
+            if column is not None and text is not None:
+                columns.setdefault(column[0], {})[column[1]] = text
         return columns
 
     def uri(self) -> str:

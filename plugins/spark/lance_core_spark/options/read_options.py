@@ -76,14 +76,14 @@ def _version(options: OptionReader) -> dict[str, Any]:
     """The fields that select a version."""
     names = ("version", "timestamp", "asof", "tag")
     version, *texts = options.number("version", 1), *map(options.text, names[1:])
-    given = [name for name, value in zip(names, (version, *texts), strict=True) if value]
+    stated = [name for name, value in zip(names, (version, *texts), strict=True) if value]
     branch = options.text("branch")
-    if len(given) > 1:
+    if len(stated) > 1:
         raise InvalidInputError(
-            f"give one of the options 'version', 'timestamp', 'asof' and 'tag', not {given}"
+            f"give one of the options 'version', 'timestamp', 'asof' and 'tag', not {stated}"
         )
-    if branch is not None and given and given != ["version"]:
-        raise InvalidInputError(f"give one of the options 'branch' and {given[0]!r}")
+    if branch is not None and stated and stated != ["version"]:
+        raise InvalidInputError(f"give one of the options 'branch' and {stated[0]!r}")
     return {"version": version, "asof": texts[0] or texts[1], "tag": texts[2], "branch": branch}
 
 

@@ -104,10 +104,10 @@ def _with_value(
     literal = _literal(value, arrow)
     if compare is None or literal is None:
         return None
-    found = compare(column, literal)
+    comparison = compare(column, literal)
     if pa.types.is_floating(arrow) and isinstance(filter, _UPWARDS):
-        return found | pc.is_nan(column)  # In Spark, NaN is the greatest value.
-    return found
+        return comparison | pc.is_nan(column)  # In Spark, NaN is the greatest value.
+    return comparison
 
 
 def _against_nan(
@@ -134,8 +134,8 @@ def _in(column: pc.Expression, arrow: pa.DataType, values: list[object]) -> pc.E
         # Arrow's is_in distinguishes 0.0 and -0.0, Spark does not.
         zeros = [0.0, -0.0] if 0.0 in numbers else []
         options = pa.concat_arrays([options, pa.array(zeros, arrow)])
-        found = column.isin(options)
-        return found | pc.is_nan(column) if len(numbers) < len(known) else found
+        is_option = column.isin(options)
+        return is_option | pc.is_nan(column) if len(numbers) < len(known) else is_option
     return column.isin(options)
 
 
@@ -164,11 +164,11 @@ def _path(attribute: tuple[str, ...], schema: pa.Schema) -> tuple[str, ...]:
 
 def _type_at(path: tuple[str, ...], schema: pa.Schema) -> pa.DataType | None:
     fields = list(schema)
-    found: pa.DataType | None = None
+    member_type: pa.DataType | None = None
     for name in path:
         field = next((field for field in fields if field.name == name), None)
         if field is None:
             return None
-        found = field.type
-        fields = struct_fields(found) if pa.types.is_struct(found) else []
-    return None if isinstance(found, pa.BaseExtensionType) else found
+        member_type = field.type
+        fields = struct_fields(member_type) if pa.types.is_struct(member_type) else []
+    return None if isinstance(member_type, pa.BaseExtensionType) else member_type

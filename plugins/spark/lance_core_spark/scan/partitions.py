@@ -47,7 +47,7 @@ class LancePartition(InputPartition):
 
     def of(self, splits: Sequence[ScanSplit]) -> LancePartition:
         """The parts of ``splits`` if ``ranges`` have positions in ``splits`` as fragment ids."""
-        parts = (splits[place].part(first, end) for place, first, end in self.ranges)
+        parts = (splits[number].part(first, end) for number, first, end in self.ranges)
         return LancePartition((), tuple(parts))
 
 
@@ -100,8 +100,8 @@ def small_partitions(fragments: Sequence[FragmentSize], max_rows: int) -> list[L
 
 def _nearest(ends: Sequence[float], cut: float, tolerance: float) -> float:
     """The end of a fragment that is within ``tolerance`` of ``cut``, else ``cut``."""
-    place = bisect_left(ends, cut)
-    near = min(ends[max(place - 1, 0) : place + 1], key=lambda end: abs(end - cut))
+    index = bisect_left(ends, cut)
+    near = min(ends[max(index - 1, 0) : index + 1], key=lambda end: abs(end - cut))
     return near if abs(near - cut) <= tolerance else cut
 
 
@@ -113,27 +113,27 @@ def _cut(
     There is at least one partition, which may be empty.
     """
     starts = [_row_at(fragments, ends, cut) for cut in cuts]
-    found = [tuple(_ranges(fragments, start, stop)) for start, stop in pairwise(starts)]
-    return [LancePartition(ranges) for ranges in found if ranges] or [LancePartition(())]
+    groups = [tuple(_ranges(fragments, start, stop)) for start, stop in pairwise(starts)]
+    return [LancePartition(ranges) for ranges in groups if ranges] or [LancePartition(())]
 
 
 def _row_at(
     fragments: Sequence[FragmentSize], ends: Sequence[float], cut: float
 ) -> tuple[int, int]:
     """The index of the fragment that has the position ``cut``, and the row in it."""
-    place = max(bisect_left(ends, cut) - 1, 0)
-    if place == len(fragments):
-        return place, 0
-    fragment = fragments[place]
-    return place, min(fragment.rows, round((cut - ends[place]) / fragment.row_bytes))
+    index = max(bisect_left(ends, cut) - 1, 0)
+    if index == len(fragments):
+        return index, 0
+    fragment = fragments[index]
+    return index, min(fragment.rows, round((cut - ends[index]) / fragment.row_bytes))
 
 
 def _ranges(
     fragments: Sequence[FragmentSize], start: tuple[int, int], stop: tuple[int, int]
 ) -> Iterator[RowRange]:
-    for place in range(start[0], min(stop[0] + 1, len(fragments))):
-        fragment = fragments[place]
-        first = start[1] if place == start[0] else 0
-        end = stop[1] if place == stop[0] else fragment.rows
+    for index in range(start[0], min(stop[0] + 1, len(fragments))):
+        fragment = fragments[index]
+        first = start[1] if index == start[0] else 0
+        end = stop[1] if index == stop[0] else fragment.rows
         if first < end:
             yield fragment.fragment_id, first, end

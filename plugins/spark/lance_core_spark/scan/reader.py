@@ -116,7 +116,7 @@ class LanceReader(DataSourceReader):
         handling = self._options.blob_handling
         splits = dataset.scanner([], filter=self._filter, blob_handling=handling).splits()
         chosen = self._options.fragments
-        return [one for one in splits if chosen is None or one.fragment_id in chosen]
+        return [split for split in splits if chosen is None or split.fragment_id in chosen]
 
     def _sizes(self, splits: list[ScanSplit]) -> list[planning.FragmentSize]:
         """The rows of splits, with their positions as ids."""
@@ -124,8 +124,8 @@ class LanceReader(DataSourceReader):
         fragments = [lance_core.LanceFragment(dataset, split.fragment_id) for split in splits]
         sizes = self._row_bytes(fragments)
         return [
-            planning.FragmentSize(place, split.num_rows, size)
-            for place, (split, size) in enumerate(zip(splits, sizes, strict=True))
+            planning.FragmentSize(index, split.num_rows, size)
+            for index, (split, size) in enumerate(zip(splits, sizes, strict=True))
         ]
 
     def _fragments(self) -> list[planning.FragmentSize]:

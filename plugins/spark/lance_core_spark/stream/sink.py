@@ -90,7 +90,9 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
         """
         batches = [message for message in messages if isinstance(message, WrittenBatch)]
         stream = self._options.stream
-        query_id = stream.query_id or next((one.query_id for one in batches if one.query_id), None)
+        query_id = stream.query_id or next(
+            (written.query_id for written in batches if written.query_id), None
+        )
         if query_id is None:
             raise InvalidInputError(
                 "Spark does not tell the tasks the id of their query: set the option "
@@ -101,7 +103,7 @@ class LanceStreamWriter(DataSourceStreamArrowWriter):
             discard_written(self._options.table, messages)
             return
         plan = self._plan_of(batches)
-        if plan.mode != "append" or any(one.fragments for one in batches):
+        if plan.mode != "append" or any(written.fragments for written in batches):
             LanceWriter(replace(plan, key=key)).commit(messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

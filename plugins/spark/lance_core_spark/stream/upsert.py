@@ -100,8 +100,8 @@ class UpsertBatches:
         schema = plan_write(options, batch.schema, False, dataset).schema
         rows = pa.Table.from_batches(
             [
-                convert_batch(one.columns, schema, one.num_rows)
-                for one in batch.toArrow().to_batches()
+                convert_batch(part.columns, schema, part.num_rows)
+                for part in batch.toArrow().to_batches()
             ],
             schema,
         )

@@ -148,8 +148,8 @@ def _before_columns(dataset: lance_core.LanceDataset) -> lance_core.LanceDataset
 
 
 def _deletes_rows(before: lance_core.LanceDataset, dataset: lance_core.LanceDataset) -> bool:
-    deleted = {one.fragment_id: one.num_deletions for one in before.get_fragments()}
-    after = {one.fragment_id: one.num_deletions for one in dataset.get_fragments()}
+    deleted = {fragment.fragment_id: fragment.num_deletions for fragment in before.get_fragments()}
+    after = {fragment.fragment_id: fragment.num_deletions for fragment in dataset.get_fragments()}
     return any(after[id_] != count for id_, count in deleted.items())
 
 

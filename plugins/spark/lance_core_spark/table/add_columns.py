@@ -50,20 +50,20 @@ from lance_core_spark.types.stored_fields import stored_field
 
 def add_columns(target: Target, values: Mapping[str, Expression]) -> None:
     """Add columns with ``values`` and commit them as one version; see `LanceTable.addColumns`."""
-    given = checked_assignments(values, "addColumns")
+    assignments = checked_assignments(values, "addColumns")
     dataset = target.table.open()
     names = dataset.schema.names
-    for name in given:
+    for name in assignments:
         if name.lower() in {known.lower() for known in names}:
             raise SchemaMismatchError(f"addColumns: the table has a column {name!r} already")
-    frame = target.load(mentioned(names, given.values()), dataset.version)
+    frame = target.load(mentioned(names, assignments.values()), dataset.version)
     address = sf.col(quoted(ADDRESS))
-    columns = [as_column(value, f"addColumns: {name!r}") for name, value in given.items()]
+    columns = [as_column(value, f"addColumns: {name!r}") for name, value in assignments.items()]
     with analysed("addColumns", names):
         rows = frame.select(
             address,
             fragment_of(address).alias(PLACE),
-            *(value.alias(name) for name, value in zip(given, columns, strict=True)),
+            *(value.alias(name) for name, value in zip(assignments, columns, strict=True)),
         )
         fields = [stored_field(field).with_nullable(True) for field in rows.schema.fields[2:]]
     if not dataset.get_fragments():
@@ -73,7 +73,7 @@ def add_columns(target: Target, values: Mapping[str, Expression]) -> None:
         pinned = TableVersion.of(dataset)
         with row_progress(target.spark, "add columns") as count:
             task = AddColumnsTask(target.table, pinned, pa.schema(fields), count)
-            placed = rows.repartition(sf.col(PLACE)).select(address, *numbered(list(given)))
+            placed = rows.repartition(sf.col(PLACE)).select(address, *numbered(list(assignments)))
             ordered = placed.sortWithinPartitions(address)
             done, failed = reports(ordered.mapInArrow(task, RESULT))
         added = [FragmentMetadata.from_json(text) for text in done]

@@ -25,12 +25,12 @@ from lance_core_spark.table.target import Changes, Target, column_types, fragmen
 
 def delete(target: Target, condition: Expression) -> int:
     """Delete the rows for which ``condition`` is true, and return their number."""
-    wanted = as_column(condition, "the condition")
+    condition_column = as_column(condition, "the condition")
     text = condition if isinstance(condition, str) else str(condition)
 
     def plan(version: lance_core.LanceDataset) -> Changes:
         names = mentioned(version.schema.names, [condition])
-        rows = _chosen(target.load(names, version.version), wanted, version.schema.names)
+        rows = _chosen(target.load(names, version.version), condition_column, version.schema.names)
         return Changes(rows.select(*_keys()), (None,))
 
     counts = target.change(target.table.open(), plan, RowChangeCommit("delete", text))
@@ -39,27 +39,27 @@ def delete(target: Target, condition: Expression) -> int:
 
 def update(target: Target, condition: Expression | None, values: Mapping[str, Expression]) -> int:
     """Set columns to ``values`` where ``condition`` is true; return the number of rows."""
-    wanted = None if condition is None else as_column(condition, "the condition")
+    condition_column = None if condition is None else as_column(condition, "the condition")
     checked = checked_assignments(values, "set")
-    given = {name: as_column(value, "set") for name, value in checked.items()}
+    assignments = {name: as_column(value, "set") for name, value in checked.items()}
 
     def plan(version: lance_core.LanceDataset) -> Changes:
         names = version.schema.names
         types = column_types(version, names)
-        resolved = resolve_paths(given, types, target.alias, "set")
+        resolved = resolve_paths(assignments, types, target.alias, "set")
         texts = [*values.values(), *([] if condition is None else [condition])]
         nested = {path[0] for path in resolved if len(path) > 1}
         needed = {*mentioned(names, texts), *nested}
         frame = target.load([name for name in names if name in needed], version.version)
-        new = {path: given[one] for path, one in resolved.items()}
+        new = {path: assignments[one] for path, one in resolved.items()}
         cast = assigned(frame, new, types, "set", frame)
-        rows = frame if wanted is None else _chosen(frame, wanted, names)
+        rows = frame if condition_column is None else _chosen(frame, condition_column, names)
         columns = [value.alias(name) for name, value in cast.items()]
         return Changes(rows.select(*_keys(), *columns), (frozenset(cast),), tuple(cast))
 
     dataset = target.table.open()
     types = column_types(dataset, dataset.schema.names)
-    paths = resolve_paths(given, types, target.alias, "set")
+    paths = resolve_paths(assignments, types, target.alias, "set")
     how = RowChangeCommit("update", modified=tuple({path[0]: None for path in paths}))
     return target.change(dataset, plan, how)["num_updated_rows"]
 

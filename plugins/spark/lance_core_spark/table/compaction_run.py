@@ -101,8 +101,8 @@ class CompactionRun:
         details = f": {len(numbers)} tasks{again}"
         with job_description(self._spark, f"compact {self._table}", details):
             try:
-                places = self._spark.range(0, len(numbers), 1, len(numbers))
-                for (text,) in places.mapInArrow(task, RESULT).collect():
+                task_numbers = self._spark.range(0, len(numbers), 1, len(numbers))
+                for (text,) in task_numbers.mapInArrow(task, RESULT).collect():
                     receive(*_parsed(text))
             finally:
                 reports.close()
@@ -128,8 +128,8 @@ class RewriteTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         for batch in batches:
-            for place in batch.column(0).to_pylist():
-                text = self._report(*self.tasks[place])
+            for number in batch.column(0).to_pylist():
+                text = self._report(*self.tasks[number])
                 if self.reports is None:
                     yield report(text)
                 else:

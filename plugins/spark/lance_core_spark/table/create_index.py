@@ -142,12 +142,12 @@ class _Build:
             row_progress(spark, "index") as count,
         ):
             task = IndexTask(self.table, TableVersion.of(self.dataset), new, name, groups, count)
-            places = spark.range(0, len(groups), 1, len(groups))
-            done, failed = reports(places.mapInArrow(task, RESULT))
+            group_numbers = spark.range(0, len(groups), 1, len(groups))
+            done, failed = reports(group_numbers.mapInArrow(task, RESULT))
         if failed is not None:
             raise failed
         segments = [_from_json(text) for text in done]
-        covered = sorted(id_ for one in segments for id_ in one.fragment_ids or ())
+        covered = sorted(id_ for segment in segments for id_ in segment.fragment_ids or ())
         if covered != sorted(id_ for group in groups for id_ in group):
             raise LanceError(f"the segments of some fragments of {self.table} are missing")
         return segments
@@ -160,10 +160,10 @@ def _groups(dataset: lance_core.LanceDataset, count: int) -> list[list[int]]:
     count = min(count, len(fragments))
     # The middle of a fragment decides, so that groups of equal fragments have equal sizes.
     middles = np.cumsum(rows) - rows / 2
-    places = (middles * count / max(1, int(rows.sum()))).astype(np.int64).clip(0, count - 1)
+    owners = (middles * count / max(1, int(rows.sum()))).astype(np.int64).clip(0, count - 1)
     groups: list[list[int]] = [[] for _ in range(count)]
-    for fragment, place in zip(fragments, places.tolist(), strict=True):
-        groups[place].append(fragment.fragment_id)
+    for fragment, owner in zip(fragments, owners.tolist(), strict=True):
+        groups[owner].append(fragment.fragment_id)
     return [group for group in groups if group]
 
 
@@ -184,8 +184,8 @@ class IndexTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         limit_threads_to_task()
         for batch in batches:
-            for place in batch.column(0).to_pylist():
-                yield self._segment(self.groups[place])
+            for number in batch.column(0).to_pylist():
+                yield self._segment(self.groups[number])
 
     def _segment(self, fragment_ids: list[int]) -> pa.RecordBatch:
         new, dataset = self.new, open_version(self.table, self.version)

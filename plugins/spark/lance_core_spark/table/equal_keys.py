@@ -68,7 +68,7 @@ def equal_keys(
     """
     if not isinstance(condition, str):
         return None
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in _AND.split(condition):
         equality = _EQUALITY.fullmatch(text)
         if equality is None:
@@ -78,13 +78,13 @@ def equal_keys(
             for i in (1, 3)
         ]
         by_side = dict(side for side in sides if side is not None)
-        if len(by_side) < 2 or by_side[True] in found:
+        if len(by_side) < 2 or by_side[True] in pairs:
             return None
-        found[by_side[True]] = by_side[False]
-    for name, other in found.items():
+        pairs[by_side[True]] = by_side[False]
+    for name, other in pairs.items():
         if stored.field(name).type not in _COMPARABLE or table[name] != source[other].dataType:
             return None
-    return found
+    return pairs
 
 
 def _plain(name: str) -> str:
@@ -102,14 +102,14 @@ def _side(
 
     A qualifier that could be a struct column, and names that differ in case only, are not clear.
     """
-    columns = [(True, one) for one in table] + [(False, one) for one in source]
+    columns = [(True, column) for column in table] + [(False, column) for column in source]
     if qualifier is not None:
         qualifier = _plain(qualifier).lower()
-        if alias is None or any(one.lower() == qualifier for _, one in columns):
+        if alias is None or any(column.lower() == qualifier for _, column in columns):
             return None
         is_table = alias.lower() == qualifier
-        columns = [one for one in columns if one[0] == is_table]
-    same = [one for one in columns if one[1].lower() == name.lower()]
+        columns = [column for column in columns if column[0] == is_table]
+    same = [column for column in columns if column[1].lower() == name.lower()]
     return same[0] if len(same) == 1 else None
 
 
@@ -133,8 +133,8 @@ class KeySearch:
         limit_threads_to_task()
         dataset = open_version(self.table, self.version)
         for batch in batches:
-            for place in batch.column(0).to_pylist():
-                pairs = dataset.find_keys(self.keys, self.groups[place])
+            for number in batch.column(0).to_pylist():
+                pairs = dataset.find_keys(self.keys, self.groups[number])
                 for start in range(0, pairs.num_rows, BATCH_ROWS):
                     yield self._batch(pairs.slice(start, BATCH_ROWS))
 
@@ -164,7 +164,7 @@ def find_pairs(
         convert_batch(batch.columns[:-1], stored, batch.num_rows) for batch in keys.to_batches()
     ]
     # PySpark's `mapInArrow` fails for some special characters in names.
-    columns = [st.StructField(f"_{i}", one.dataType, True) for i, one in enumerate(result)]
+    columns = [st.StructField(f"_{i}", member.dataType, True) for i, member in enumerate(result)]
     schema = st.StructType(columns)
     groups = _groups(version, fragments)
     task = KeySearch(
@@ -175,13 +175,13 @@ def find_pairs(
         keys.column(len(names)),
         arrow_schema(schema),
     )
-    found = target.spark.range(0, len(groups), 1, len(groups)).mapInArrow(task, schema)
-    return found.select(*(sf.col(f"_{i}").alias(one.name) for i, one in enumerate(result)))
+    pairs = target.spark.range(0, len(groups), 1, len(groups)).mapInArrow(task, schema)
+    return pairs.select(*(sf.col(f"_{i}").alias(member.name) for i, member in enumerate(result)))
 
 
 def _groups(version: lance_core.LanceDataset, chosen: Sequence[int] | None) -> list[list[int]]:
     """The ids of fragments in groups of about the same number of rows, one for each task."""
-    sizes = {one.fragment_id: one.physical_rows for one in version.get_fragments()}
+    sizes = {fragment.fragment_id: fragment.physical_rows for fragment in version.get_fragments()}
     if chosen is not None:
         sizes = {id_: rows for id_, rows in sizes.items() if id_ in set(chosen)}
     total = sum(sizes.values())

@@ -71,16 +71,18 @@ def analysed(what: str, names: Sequence[str] = ()) -> Iterator[None]:
     except AnalysisException as error:  # also of its parser
         parameters = error.getMessageParameters() or {}
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
-            given = parameters.get("objectName", "").replace("`", "")
-            similar = hint(given.rpartition(".")[2], list(names)) if names else ""
-            raise InvalidInputError(f"{what}: column {given!r} does not exist{similar}") from error
+            missing = parameters.get("objectName", "").replace("`", "")
+            similar = hint(missing.rpartition(".")[2], list(names)) if names else ""
+            raise InvalidInputError(
+                f"{what}: column {missing!r} does not exist{similar}"
+            ) from error
         lines = (error.getMessage() or str(error)).strip().splitlines()
         raise InvalidInputError(f"{what}: {lines[0] if lines else 'malformed'}") from error
 
 
 def mentioned(names: Sequence[str], expressions: Iterable[Expression]) -> list[str]:
     """The ``names`` that occur in the text of ``expressions``, at least those that they need."""
-    texts = [str(one).lower().replace("``", "`") for one in expressions]
+    texts = [str(expression).lower().replace("``", "`") for expression in expressions]
     if any(_STAR.search(text) for text in texts):
         return list(names)
     # A name that begins or ends in the middle of a word is part of another name.
@@ -104,18 +106,18 @@ def resolve_paths(
     Names may differ in case, and begin with the alias of the table. Raises `InvalidInputError` for
     unknown names, and if a column or field is given twice, or together with a part of it.
     """
-    found: dict[Path, str] = {}
+    resolved: dict[Path, str] = {}
     for one in given:
         path = _resolve_path(one, types, alias, what)
-        for other, text in found.items():
+        for other, text in resolved.items():
             shorter = min(len(path), len(other))
             if path[:shorter] == other[:shorter]:
                 raise InvalidInputError(
                     f"{what}: column {format_path(path[:shorter])!r} gets two values, as "
                     f"{text!r} and as {one!r}"
                 )
-        found[path] = one
-    return found
+        resolved[path] = one
+    return resolved
 
 
 def _resolve_path(
@@ -146,11 +148,11 @@ def _members(names: Sequence[str], spark: st.DataType, what: str) -> Iterator[st
             raise InvalidInputError(
                 f"{what} is not the field of a struct; set the whole column, or a struct in it"
             )
-        found = _same_name(name, spark.names)
-        if found is None:
+        same = _same_name(name, spark.names)
+        if same is None:
             raise InvalidInputError(f"{what}: there is no field {name!r}{hint(name, spark.names)}")
-        yield found
-        spark = spark[found].dataType
+        yield same
+        spark = spark[same].dataType
 
 
 def _same_name(given: str, names: Iterable[str]) -> str | None:
@@ -158,8 +160,8 @@ def _same_name(given: str, names: Iterable[str]) -> str | None:
     names = list(names)
     if given in names:
         return given
-    found = [name for name in names if name.lower() == given.lower()]
-    return found[0] if len(found) == 1 else None
+    same = [name for name in names if name.lower() == given.lower()]
+    return same[0] if len(same) == 1 else None
 
 
 def assigned(
@@ -206,11 +208,11 @@ def assigned(
 
 
 def _type_at(path: Path, types: Mapping[str, st.DataType]) -> st.DataType:
-    found = types[path[0]]
+    member_type = types[path[0]]
     for name in path[1:]:
-        assert isinstance(found, st.StructType)
-        found = found[name].dataType
-    return found
+        assert isinstance(member_type, st.StructType)
+        member_type = member_type[name].dataType
+    return member_type
 
 
 def _with_fields(old: Column, spark: st.DataType, new: Mapping[Path, Column]) -> Column:
@@ -255,8 +257,8 @@ def _is_stored_as(given: st.DataType, target: st.DataType) -> bool:
     """True if Spark casts ``given`` by itself when it stores it as ``target``."""
     if isinstance(given, st.NullType) or given == target:
         return True
-    for kinds in (_NUMBERS, _DATES):
-        if isinstance(given, kinds) and isinstance(target, kinds):
+    for group in (_NUMBERS, _DATES):
+        if isinstance(given, group) and isinstance(target, group):
             return True
     if isinstance(target, st.StringType):
         return isinstance(given, st.AtomicType) and not isinstance(given, st.BinaryType)

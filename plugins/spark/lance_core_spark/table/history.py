@@ -159,14 +159,14 @@ def indices(spark: SparkSession, dataset: lance_core.LanceDataset) -> DataFrame:
     """The indices of the version of ``dataset``, one row for each."""
     rows = [
         (
-            one.name,
-            one.index_type,
-            one.field_names,
-            len(one.segments),
-            len({id_ for segment in one.segments for id_ in segment.fragment_ids}),
-            one.num_rows_indexed,
-            one.total_size_bytes,
+            index.name,
+            index.index_type,
+            index.field_names,
+            len(index.segments),
+            len({id_ for segment in index.segments for id_ in segment.fragment_ids}),
+            index.num_rows_indexed,
+            index.total_size_bytes,
         )
-        for one in dataset.describe_indices()
+        for index in dataset.describe_indices()
     ]
     return spark.createDataFrame(rows, INDICES)

@@ -104,9 +104,9 @@ class LanceMergeBuilder:
         def plan(version: lance_core.LanceDataset) -> Changes:
             merge = MergePlan(self._target, version, self._condition, self._clauses)
             if not source:
-                given = MergeSource.of(self._source)
-                merge.changes(given)  # Checks the expressions before the source is computed.
-                source.append(given.computed())
+                computed = MergeSource.of(self._source)
+                merge.changes(computed)  # Checks the expressions before the source is computed.
+                source.append(computed.computed())
             return merge.changes(source[0])
 
         def matches(version: lance_core.LanceDataset, fragments: list[int]) -> bool:
@@ -114,7 +114,7 @@ class LanceMergeBuilder:
             merge = MergePlan(self._target, version, self._condition, (), fragments)
             return merge.has_pairs(source[0])
 
-        inserts = any(one.rows is Rows.NOT_MATCHED for one in self._clauses)
+        inserts = any(part.rows is Rows.NOT_MATCHED for part in self._clauses)
         how = RowChangeCommit("merge", rejects_added_rows=matches if inserts else False)
         return self._target.change(self._target.table.open(), plan, how)
 

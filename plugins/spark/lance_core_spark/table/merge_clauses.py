@@ -66,8 +66,8 @@ def clause(
     name = f"{rows.value}{verb}"
     if condition is not None:
         as_column(condition, f"the condition of {name}")
-    given = None if values is None else checked_assignments(values, name)
-    return Clause(rows, verb, condition, given, deletes)
+    assignments = None if values is None else checked_assignments(values, name)
+    return Clause(rows, verb, condition, assignments, deletes)
 
 
 def with_clause(clauses: tuple[Clause, ...], new: Clause) -> tuple[Clause, ...]:

@@ -60,8 +60,9 @@ class MergeSource:
 
     def computed(self) -> MergeSource:
         """The same rows, kept by Spark: computing them again could give them other ids."""
-        kept = self.frame.localCheckpoint(eager=False)
-        return MergeSource(kept, kept.count())  # The job that counts the rows keeps them.
+        checkpoint = self.frame.localCheckpoint(eager=False)
+        # The job that counts the rows keeps them.
+        return MergeSource(checkpoint, checkpoint.count())
 
     @property
     def names(self) -> list[str]:
@@ -88,8 +89,8 @@ class MergePlan:
         self._required = {field.name for field in version.schema if not field.nullable}
         self._version = version
         self._fragments = fragments
-        updates = [one for one in clauses if one.rows is not Rows.NOT_MATCHED]
-        texts = [text for one in updates for text in one.expressions()]
+        updates = [clause for clause in clauses if clause.rows is not Rows.NOT_MATCHED]
+        texts = [text for clause in updates for text in clause.expressions()]
         self._changed = {*mentioned(self._names, texts), *self._nested()}
 
     def changes(self, source: MergeSource) -> Changes:
@@ -98,14 +99,14 @@ class MergePlan:
         Raises `InvalidInputError` for expressions that Spark cannot resolve, and
         `SchemaMismatchError` for columns and values that do not fit the table.
         """
-        by_source = any(one.rows is Rows.NOT_MATCHED_BY_SOURCE for one in self._clauses)
-        kept: tuple[DataFrame, ...] = ()
+        by_source = any(clause.rows is Rows.NOT_MATCHED_BY_SOURCE for clause in self._clauses)
+        persisted: tuple[DataFrame, ...] = ()
         pairs = None if by_source else self._equal_pairs(source)
         if pairs is None:
             table = self._table(source)
             pairs = self._pairs(source, table)
             if by_source and source.rows is not None:
-                kept = (pairs.persist(),)  # Both parts use the pairs.
+                persisted = (pairs.persist(),)  # Both parts use the pairs.
         both = self._joined(source, pairs)
         parts = [self._part(both, source, pairs, Rows.MATCHED, Rows.NOT_MATCHED)]
         if by_source:
@@ -119,10 +120,10 @@ class MergePlan:
         columns = self._columns(source)
         rows = reduce(DataFrame.union, parts)
         actions = tuple(
-            None if one.deletes else frozenset(path[0] for path in self._paths(one, source))
-            for one in self._clauses
+            None if clause.deletes else frozenset(path[0] for path in self._paths(clause, source))
+            for clause in self._clauses
         )
-        return Changes(rows, actions, columns, kept)
+        return Changes(rows, actions, columns, persisted)
 
     def has_pairs(self, source: MergeSource) -> bool:
         """True if a row of the table matches a source row."""
@@ -165,8 +166,8 @@ class MergePlan:
         result = st.StructType([st.StructField(name, self._types[name]) for name in names])
         result = result.add(PAIR_ADDRESS, st.LongType()).add(PAIR_ROW, st.LongType())
         # Spark does not know how many pairs there are, and must not send all of them to all tasks.
-        found = find_pairs(self._target, self._version, self._fragments, keys, result)
-        return found.hint("merge")
+        pairs = find_pairs(self._target, self._version, self._fragments, keys, result)
+        return pairs.hint("merge")
 
     def _pairs(self, source: MergeSource, table: DataFrame) -> DataFrame:
         """The matched pairs: needed columns of the table, addresses, and ids of source rows."""
@@ -187,7 +188,7 @@ class MergePlan:
         """All source rows with their pairs, or those with a pair if no clause is for others."""
         alias = self._target.alias
         named = pairs if alias is None else pairs.alias(alias)
-        inserts = any(one.rows is Rows.NOT_MATCHED for one in self._clauses)
+        inserts = any(clause.rows is Rows.NOT_MATCHED for clause in self._clauses)
         same = sf.col(SOURCE_ROW) == sf.col(PAIR_ROW)
         return source.frame.join(named, same, "left" if inserts else "inner")
 
@@ -202,10 +203,10 @@ class MergePlan:
         frame = frame.withColumn(ACTION, action).where(sf.col(ACTION).isNotNull())
         address = sf.col(PAIR_ADDRESS)
         new = -1 - sf.pmod(sf.col(SOURCE_ROW), sf.lit(INSERT_PLACES))
-        place = sf.when(address.isNotNull(), fragment_of(address)).otherwise(new)
+        fragment = sf.when(address.isNotNull(), fragment_of(address)).otherwise(new)
         values = self._values(frame, source, table, kinds)
         return frame.select(
-            address.alias(ADDRESS), sf.col(ACTION), place.cast("long").alias(PLACE), *values
+            address.alias(ADDRESS), sf.col(ACTION), fragment.cast("long").alias(PLACE), *values
         )
 
     def _action(self, frame: DataFrame, source: MergeSource, kinds: tuple[Rows, ...]) -> Column:
@@ -217,13 +218,13 @@ class MergePlan:
             Rows.NOT_MATCHED_BY_SOURCE: sf.col(SOURCE_ROW).isNull(),
         }
         action: Column | None = None
-        for number, one in enumerate(self._clauses):
-            if one.rows not in kinds:
+        for number, clause in enumerate(self._clauses):
+            if clause.rows not in kinds:
                 continue
-            applies, condition = is_of[one.rows], one.condition_column()
+            applies, condition = is_of[clause.rows], clause.condition_column()
             if condition is not None:
-                known = source.frame if one.rows is Rows.NOT_MATCHED else frame
-                with analysed(f"the condition of {one.name}", self._known(one, source)):
+                known = source.frame if clause.rows is Rows.NOT_MATCHED else frame
+                with analysed(f"the condition of {clause.name}", self._known(clause, source)):
                     _ = known.where(condition).schema
                 applies = applies & condition
             action = sf.when(applies, number) if action is None else action.when(applies, number)
@@ -239,10 +240,10 @@ class MergePlan:
     ) -> list[Column]:
         """The new values of all columns that a clause of the merge sets."""
         chosen: dict[str, list[tuple[int, Column]]] = {}
-        for number, one in enumerate(self._clauses):
-            if one.rows in kinds and not one.deletes:
-                known = source.frame if one.rows is Rows.NOT_MATCHED else frame
-                for name, value in self._assigned(one, known, source, table).items():
+        for number, clause in enumerate(self._clauses):
+            if clause.rows in kinds and not clause.deletes:
+                known = source.frame if clause.rows is Rows.NOT_MATCHED else frame
+                for name, value in self._assigned(clause, known, source, table).items():
                     chosen.setdefault(name, []).append((number, value))
         columns = []
         for name in self._columns(source):
@@ -258,25 +259,25 @@ class MergePlan:
         """The new values of a clause by the table's columns, with the types of these columns."""
         paths = self._paths(one, source)
         if one.values is None:
-            given = {path: source.frame[quoted(other)] for path, other in paths.items()}
+            values = {path: source.frame[quoted(other)] for path, other in paths.items()}
         else:
-            given = {
+            values = {
                 path: as_column(one.values[other], f"{one.name}: the value of {other!r}")
                 for path, other in paths.items()
             }
         if one.rows is Rows.NOT_MATCHED:
-            missing = sorted(self._required - {path[0] for path in given})
+            missing = sorted(self._required - {path[0] for path in values})
             if missing:
                 raise SchemaMismatchError(
                     f"{one.name}: column {missing[0]!r} cannot be null and gets no value"
                 )
-        return assigned(frame, given, self._types, one.name, table)
+        return assigned(frame, values, self._types, one.name, table)
 
     def _paths(self, one: Clause, source: MergeSource) -> dict[Path, str]:
         """What a clause sets, each with its given name or with the source column."""
         if one.values is not None:
             return self._given_paths(one)
-        found: dict[Path, str] = {}
+        paths: dict[Path, str] = {}
         by_name = {name.lower(): name for name in source.names}
         for name in self._names:
             other = name if name in source.names else by_name.get(name.lower())
@@ -285,8 +286,8 @@ class MergePlan:
                     f"{one.name}: the source has no column {name!r}; name the columns to set with "
                     f"{one.name.removesuffix('All')}"
                 )
-            found[(name,)] = other
-        return found
+            paths[(name,)] = other
+        return paths
 
     def _given_paths(self, one: Clause) -> dict[Path, str]:
         """The columns and nested fields that the user names in a clause, each with this name."""
@@ -300,11 +301,11 @@ class MergePlan:
 
     def _nested(self) -> set[str]:
         """The columns of which a clause sets nested fields: their old values are needed."""
-        paths = (path for one in self._clauses for path in self._given_paths(one))
+        paths = (path for clause in self._clauses for path in self._given_paths(clause))
         return {path[0] for path in paths if len(path) > 1}
 
     def _columns(self, source: MergeSource) -> tuple[str, ...]:
         """All columns that some clause sets, in the order of the table."""
-        clauses = (one for one in self._clauses if not one.deletes)
-        names = {path[0] for one in clauses for path in self._paths(one, source)}
+        clauses = (clause for clause in self._clauses if not clause.deletes)
+        names = {path[0] for clause in clauses for path in self._paths(clause, source)}
         return tuple(name for name in self._names if name in names)

@@ -61,14 +61,14 @@ def stored_field(field: st.StructField, parents: tuple[str, ...] = ()) -> pa.Fie
 
 def _stored_metadata(field: st.StructField, path: tuple[str, ...]) -> dict[str, str]:
     """The part of the column's metadata that the file writer uses."""
-    found = {key: _as_text(value) for key, value in (field.metadata or {}).items()}
-    stored = {key: text for key, text in found.items() if key.startswith(_STORED_PREFIXES)}
-    for key, text in found.items():
+    metadata = {key: _as_text(value) for key, value in (field.metadata or {}).items()}
+    stored = {key: text for key, text in metadata.items() if key.startswith(_STORED_PREFIXES)}
+    for key, text in metadata.items():
         if key in STORED_KEYS:
             if not _IS_VALID[key](text):
                 raise InvalidInputError(f"column {format_path(path)}: {key} is {text!r}")
             stored[STORED_KEYS[key]] = text
-    encoding = found.get(ENCODING)
+    encoding = metadata.get(ENCODING)
     if encoding is not None:
         if encoding != "blob" or not isinstance(field.dataType, st.BinaryType):
             raise InvalidInputError(
@@ -100,12 +100,12 @@ def _read_from(field: st.StructField) -> pa.Field | None:
     if text is None:
         return None
     try:
-        found = _parse_schema(text).field(0)
-        spark = spark_type(found.type, (field.name,))
+        parsed = _parse_schema(text).field(0)
+        spark = spark_type(parsed.type, (field.name,))
     except (LanceError, ValueError, TypeError, IndexError, OSError):
         return None  # Another program wrote this metadata in another form.
     same = is_compatible(spark, field.dataType, check_nulls=False)
-    return found if same and is_compatible(field.dataType, spark, check_nulls=False) else None
+    return parsed if same and is_compatible(field.dataType, spark, check_nulls=False) else None
 
 
 def _parse_schema(text: str) -> pa.Schema:
@@ -187,19 +187,19 @@ def _named_type(
     if name is None:
         return arrow
     try:
-        wanted = pa.type_for_alias(str(name))
+        named = pa.type_for_alias(str(name))
     except ValueError:
         raise InvalidInputError(
             f"column {format_path(path)}: {ARROW_TYPE} is {name!r}{hint(str(name), _ALIASES)}"
         ) from None
-    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(arrow):
-        wanted = pa.timestamp(wanted.unit, arrow.tz)
-    if not can_cast(arrow, wanted) and arrow != arrow_type(spark_type(wanted, path), path):
+    if pa.types.is_timestamp(named) and pa.types.is_timestamp(arrow):
+        named = pa.timestamp(named.unit, arrow.tz)
+    if not can_cast(arrow, named) and arrow != arrow_type(spark_type(named, path), path):
         raise InvalidInputError(
             f"column {format_path(path)}: {ARROW_TYPE} is {name!r}, which cannot store values of "
             f"type {arrow}"
         )
-    return wanted
+    return named
 
 
 _ALIASES = (

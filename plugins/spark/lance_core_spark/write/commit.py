@@ -71,7 +71,10 @@ def may_be_committed(plan: WritePlan) -> bool:
         transactions = [dataset.read_transaction(number) for number in later]
     except LanceError:
         return True
-    return any(one is None or one.uuid == plan.transaction_uuid for one in transactions)
+    return any(
+        transaction is None or transaction.uuid == plan.transaction_uuid
+        for transaction in transactions
+    )
 
 
 def _with_fragments(
@@ -170,7 +173,9 @@ def _check_same_fields(
         raise AlreadyCommittedError("another run of the write has committed it", dataset.version)
     since = dataset.get_transactions(dataset.version - plan.read_version)
     others = (LanceOperation.Overwrite, LanceOperation.Restore)
-    if any(one is None or isinstance(one.operation, others) for one in since):
+    if any(
+        transaction is None or isinstance(transaction.operation, others) for transaction in since
+    ):
         raise CommitConflictError(
             f"the table was overwritten after version {plan.read_version}, on which the write is "
             "based"
@@ -192,8 +197,8 @@ def _check_same_rows(plan: WritePlan, dataset: lance_core.LanceDataset) -> None:
     if condition is None:
         return
     before, now = (
-        one.to_table(columns=[], filter=condition, with_row_address=True)
-        for one in (plan.table.open(plan.read_version), dataset)
+        version.to_table(columns=[], filter=condition, with_row_address=True)
+        for version in (plan.table.open(plan.read_version), dataset)
     )
     if before != now:
         raise RetryableCommitConflictError(

@@ -61,8 +61,8 @@ def _table_field(
     if write.merge_schema:
         stored = _with_new_members(stored, column)
     try:
-        wanted = spark_field(with_bytes(stored)).dataType
-        check_assignable(column.dataType, wanted, (column.name,), write.checked_casts)
+        spark_type_of_table = spark_field(with_bytes(stored)).dataType
+        check_assignable(column.dataType, spark_type_of_table, (column.name,), write.checked_casts)
     except SchemaMismatchError:
         check_no_descriptions(pa.schema([stored_field(column)]))
         raise
@@ -83,13 +83,13 @@ def _with_new_members(stored: pa.Field, column: st.StructField) -> pa.Field:
 
 def _type_with_members(stored: pa.DataType, spark: st.DataType) -> pa.DataType:
     if isinstance(spark, st.StructType) and pa.types.is_struct(stored):
-        given = {member.name: member for member in spark}
+        members = {member.name: member for member in spark}
         known = [
-            _with_new_members(member, given[member.name]) if member.name in given else member
+            _with_new_members(member, members[member.name]) if member.name in members else member
             for member in struct_fields(stored)
         ]
         names = {member.name for member in known}
-        new = [_new_field(member) for name, member in given.items() if name not in names]
+        new = [_new_field(member) for name, member in members.items() if name not in names]
         return pa.struct([*known, *new])
     if isinstance(spark, st.ArrayType) and is_any_list(stored):
         item = stored.value_field
