@@ -21,6 +21,7 @@ from lance_core.sql_functions import (
     Datum,
     Node,
     call,
+    constant,
     each_chunk,
     text_argument,
 )
@@ -32,6 +33,7 @@ from lance_core_functions.characters import (
     text_bytes,
 )
 
+_FALSE = constant(False).value
 _RANGES = ((0x10D50, 0x10D66, 0x20), (0x16EA0, 0x16EB9, 0x1B))
 """First and last upper-case letter (exclusive), and the distance to the lower-case letters."""
 
@@ -133,7 +135,7 @@ def _mapped(
     texts: pa.Array, is_special: pa.BooleanArray, plain: ArrayKernel, special: ArrayKernel
 ) -> pa.Array:
     """The results of ``special`` for the texts that are so, and of ``plain`` for all others."""
-    is_special = pc.fill_null(is_special, False)
+    is_special = pc.fill_null(is_special, _FALSE)
     some = texts.filter(is_special)
     if not len(some):
         return plain(texts)
@@ -141,7 +143,7 @@ def _mapped(
     if len(some) == len(texts):
         return mapped
     return pc.replace_with_mask(
-        plain(pc.if_else(is_special, pa.scalar("", texts.type), texts)), is_special, mapped
+        plain(pc.if_else(is_special, constant("", texts.type).value, texts)), is_special, mapped
     )
 
 

@@ -57,7 +57,7 @@ def is_variable(kind: pa.DataType) -> bool:
 
 def scalar_bytes(value: pa.Scalar) -> int:
     """The bytes that one value takes in an array."""
-    return int(pa.array([value], value.type).nbytes) if value.is_valid else 0
+    return int(pa.repeat(value, 1).nbytes) if value.is_valid else 0
 
 
 class LiveBytes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.sql.nodes.node import Datum, Infix, Node, call
+from lance_core.dataset.expressions.sql.nodes.node import Datum, Infix, Node, call, constant
 from lance_core.dataset.expressions.sql.nodes.size_limit import check_added, scalar_bytes
 from lance_core.dataset.expressions.sql.values.casts import cast
 from lance_core.dataset.expressions.sql.values.coerce import converted, is_bytes, is_text, plain
@@ -36,7 +36,7 @@ def join_texts(what: str, *values: Datum) -> Datum:
         for value in values
     ]
     check_added(what, sum(sizes) - max(sizes))
-    return pc.binary_join_element_wise(*values, pa.scalar("", values[0].type))
+    return pc.binary_join_element_wise(*values, constant("", values[0].type).value)
 
 
 def _joined(*values: Datum) -> Datum:

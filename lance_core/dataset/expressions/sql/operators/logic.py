@@ -26,7 +26,11 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     with_metadata,
     with_nullable,
 )
+from lance_core.encodings.arrow.numpy_values import to_scalar
 from lance_core.errors import InvalidInputError
+
+_FALSE = to_scalar(False)
+"""Made without `pa.scalar`, which imports pandas where that is installed: a second."""
 
 AND, OR, NOT = And(), Or(), Negation()
 IS_NULL, IS_TRUE, IS_FALSE = NullTest(), TruthTest(True), TruthTest(False)
@@ -113,12 +117,12 @@ def is_null(node: Node) -> Node:
 
 def known_true(value: Datum) -> Datum:
     """IS TRUE of evaluated booleans: NULL becomes false."""
-    return pc.fill_null(value, False)
+    return pc.fill_null(value, _FALSE)
 
 
 def known_false(value: Datum) -> Datum:
     """The kernel of IS FALSE."""
-    return pc.fill_null(pc.invert(value), False)
+    return pc.fill_null(pc.invert(value), _FALSE)
 
 
 def same_for_all(node: Node, answer: bool) -> Node:
