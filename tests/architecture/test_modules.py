@@ -19,6 +19,7 @@ MODULES = sorted(
     if "_pb" not in path.parts and "tests" not in path.relative_to(ROOT).parts
 )
 MAX_LINES = 600
+MAX_FILES = 25
 EMPTY_NAMES = {"base_utils", "common", "core", "helper", "helpers", "misc", "util", "utils"}
 CODE_FROM_DATA = {"dill", "cloudpickle", "marshal", "pickle", "shelve"}
 
@@ -158,6 +159,13 @@ def test_every_folder_is_a_package() -> None:
     """The import rules see packages only."""
     folders = {path.parent for path in MODULES}
     assert {name_of(path) for path in folders if not (path / "__init__.py").exists()} == set()
+
+
+def test_a_folder_holds_few_files() -> None:
+    """Those of generated code aside."""
+    folders = {path.parent for path in MODULES}
+    counts = {name_of(f): sum(map(Path.is_file, f.iterdir())) for f in folders}
+    assert {name: count for name, count in counts.items() if count > MAX_FILES} == {}
 
 
 def test_a_module_is_short(facts: dict[str, Facts]) -> None:

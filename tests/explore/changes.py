@@ -38,7 +38,7 @@ from lance_core.table.transactions.operations.update_config import UpdateConfig
 from lance_core.table.transactions.operations.update_map import UpdateMap
 from lance_core.table.transactions.transaction import Transaction
 from lance_core_explorer import Effects, aged, creating
-from lance_core_explorer.actors import Change, commit, new_fragment, send
+from lance_core_explorer.actors.writers import Change, commit, new_fragment, send
 from lance_core_explorer.configuration import Body
 from lance_core_explorer.notes import Ended
 

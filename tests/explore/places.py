@@ -40,7 +40,7 @@ from lance_core_explorer import (
     writer,
     writers,
 )
-from lance_core_explorer.actors import Change
+from lance_core_explorer.actors.writers import Change
 from lance_core_explorer.configuration import Body
 from lance_core_explorer.configurations import (
     STALLS,

@@ -21,7 +21,8 @@ runs again. A defect that was planted on purpose must be found::
 ``docs/how-to/explore-your-handler.md`` shows how to explore another handler.
 """
 
-from lance_core_explorer.actors import (
+from lance_core_explorer.actors.maintenance import cleaner, foreign_cleaner, janitor
+from lance_core_explorer.actors.writers import (
     aged,
     appending,
     creating,
@@ -56,7 +57,6 @@ from lance_core_explorer.configurations import (
     writers,
 )
 from lance_core_explorer.invariants import ALL, Facts
-from lance_core_explorer.maintenance_actors import cleaner, foreign_cleaner, janitor
 from lance_core_explorer.runner import explore_all, run
 from lance_core_explorer.schedule import Schedule, replay
 from lance_core_explorer.search import Limits, Report, Violation, explore

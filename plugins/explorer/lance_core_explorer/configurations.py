@@ -11,7 +11,13 @@ from dataclasses import replace
 
 from lance_core.commits.options import SLOW
 from lance_core_explorer import subjects
-from lance_core_explorer.actors import (
+from lance_core_explorer.actors.maintenance import (
+    cleaner,
+    foreign_cleaner,
+    janitor,
+    recreator,
+)
+from lance_core_explorer.actors.writers import (
     Change,
     aged,
     appending,
@@ -26,12 +32,6 @@ from lance_core_explorer.actors import (
     writer,
 )
 from lance_core_explorer.configuration import Actor, Body, Configuration, never_eager
-from lance_core_explorer.maintenance_actors import (
-    cleaner,
-    foreign_cleaner,
-    janitor,
-    recreator,
-)
 from lance_core_explorer.subjects import Subject
 from lance_core_explorer.worlds import Fate
 

@@ -21,7 +21,7 @@ from lance_core_explorer import (
     Scope,
     explore,
 )
-from lance_core_explorer.actors import send
+from lance_core_explorer.actors.writers import send
 from lance_core_explorer.configuration import Body
 from lance_core_explorer.notes import Committed, NotCommitted
 from tests.explore.pairs.base import base_of

@@ -10,7 +10,7 @@ from lance_core.commits.cleanup.policy import CleanupPolicy
 from lance_core.errors import LanceError, ObjectNotFoundError
 from lance_core.hookspecs.stores import ObjectStore
 from lance_core.table.paths import VERSIONS, parse_manifest_name
-from lance_core_explorer.actors import creating
+from lance_core_explorer.actors.writers import creating
 from lance_core_explorer.configuration import Body, Effects
 from lance_core_explorer.notes import Ended
 

@@ -1,0 +1,1 @@
+"""Actors of explored schedules: what writers, readers and cleanups do, call by call."""
