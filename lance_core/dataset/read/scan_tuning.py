@@ -11,7 +11,7 @@ from __future__ import annotations
 from lance_core.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableWindows:
     """The windows of a whole result, of a count, and of a search for keys."""
 
@@ -57,7 +57,7 @@ class TableWindows:
     ``memory``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StreamWindows:
     """The windows of a stream, which adapt to the bytes of those before them."""
 
@@ -90,7 +90,7 @@ class StreamWindows:
     Benchmark: ``compaction``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DecodedBytes:
     """Limits of what a window decodes to: a page may hold a thousand times its stored bytes."""
 
@@ -114,7 +114,7 @@ class DecodedBytes:
     """The parts aim at the limit divided by this. Bounds how many of them exceed it again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ColumnReads:
     """Which columns are read for all rows of a window, and which for the selected ones."""
 
@@ -145,7 +145,7 @@ class ColumnReads:
     ``columns-wide``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FragmentRuns:
     """Which consecutive small fragments are read as one."""
 
@@ -180,7 +180,7 @@ class FragmentRuns:
     Benchmark: ``small-files``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadAhead:
     """What is read before it is requested, and by how many threads."""
 
@@ -201,7 +201,7 @@ class ReadAhead:
     and memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GivenRows:
     """Rows that are named by position, id or address."""
 
@@ -220,7 +220,7 @@ class GivenRows:
     """Maximum rows that are read at once to be written again by an update. Bounds memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BlobWindows:
     """Windows of results with the bytes of blobs."""
 
@@ -231,7 +231,7 @@ class BlobWindows:
     """Assumed bytes of an external blob without a recorded size. Bounds the blobs of a window."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sorting:
     """Scans with an order."""
 
@@ -260,7 +260,7 @@ class Sorting:
     """Minimum rows of each part of such a scan. Bounds the number of parts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexSearches:
     """The search of indices for a filter."""
 
@@ -276,7 +276,7 @@ class IndexSearches:
     through all of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ranking:
     """Scans with a search, which return the best rows for a query."""
 
@@ -292,7 +292,7 @@ class Ranking:
     """Maximum rows whose values are read at once by their addresses. Bounds memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScanTuning:
     """The numbers of a scan, in the order in which it uses them."""
 
