@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 
@@ -15,7 +13,6 @@ from lance_core.encodings.v2_1.levels.repdef import Levels
 from lance_core.lazy_dataclass import dataclass
 
 _EVERY = (1 << 16) - 1
-_FEW = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,8 +34,6 @@ def unravel(levels: Levels, kernels: Kernels) -> list[ArrowLayer]:
 
     The slots of the layer inside a list are the items of the lists that are not empty.
     """
-    if levels.count <= _FEW:
-        return _unravel_few(levels)
     kinds, rep, definition = levels.kinds, levels.rep, levels.definition
     if definition is not None and not definition.any():
         definition = None  # many pages declare nulls that they do not have
@@ -74,44 +69,3 @@ def row_count(levels: Levels, kernels: Kernels) -> int:
     edges = np.array([0, levels.count], np.int64)
     below = kernels.rank_levels(levels.rep, levels.kinds.max_rep - 1, edges)
     return levels.count - int(below[0])
-
-
-def _unravel_few(levels: Levels) -> list[ArrowLayer]:
-    """Same as `unravel`, with plain integers: kernel calls cost more than a few levels."""
-    kinds = levels.kinds
-    none = [0] * levels.count
-    rep = none if levels.rep is None or not kinds.max_rep else levels.rep.tolist()
-    definition = none if levels.definition is None else levels.definition.tolist()
-    pairs = list(zip(rep, definition, strict=True))
-    rank, limit = kinds.max_rep, _EVERY
-    layers: list[ArrowLayer] = []
-    for layer in range(len(kinds.kinds) - 1, -1, -1):
-        base, kind = kinds.bases[layer], kinds.kinds[layer]
-        top = base + 1 if kind == REPDEF_EMPTYABLE_LIST else base
-        also = base + 2 if kind == REPDEF_NULL_AND_EMPTY_LIST else base
-        slots = [r >= rank and d <= limit for r, d in pairs]
-        valid = [
-            d <= top or d == also for (_, d), is_slot in zip(pairs, slots, strict=True) if is_slot
-        ]
-        nulls = len(valid) - sum(valid)
-        offsets = None
-        if kinds.is_list(layer):
-            offsets = _offsets(slots, [r >= rank - 1 and d <= base for r, d in pairs])
-            rank, limit = rank - 1, base
-        layers.append(ArrowLayer(len(valid), nulls, _bitmap(valid) if nulls else None, offsets))
-    return layers
-
-
-def _offsets(slots: Sequence[bool], items: Sequence[bool]) -> Offsets:
-    """Offsets: the number of items before each slot, then the number of all items."""
-    offsets, before = [], 0
-    for is_slot, is_item in zip(slots, items, strict=True):
-        if is_slot:
-            offsets.append(before)
-        before += is_item
-    return np.array([*offsets, before], np.int64)
-
-
-def _bitmap(flags: Sequence[bool]) -> pa.Buffer:
-    bits = sum(1 << number for number, flag in enumerate(flags) if flag)
-    return pa.py_buffer(bits.to_bytes((len(flags) + 7) // 8, "little"))

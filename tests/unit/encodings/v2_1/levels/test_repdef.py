@@ -22,7 +22,7 @@ from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels, layer_kinds, ravel
 from lance_core.encodings.v2_1.levels.shred import joined, shred
 from lance_core.encodings.v2_1.levels.tree import Node, check_kinds
-from lance_core.encodings.v2_1.levels.unravel import ArrowLayer, unravel
+from lance_core.encodings.v2_1.levels.unravel import unravel
 from lance_core.encodings.v2_1.pages.base import LeafPart
 from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.errors import CorruptFileError
@@ -190,27 +190,6 @@ def test_leaves_can_be_cut_and_joined(data: st.DataObject) -> None:
         assert expected.kinds == found.kinds
         assert np.array_equal(expected.rep, found.rep)
         assert np.array_equal(expected.definition, found.definition)
-
-
-@settings(max_examples=examples(20))
-@given(st.data())
-def test_few_levels_are_unravelled_as_many_are(data: st.DataObject) -> None:
-    array = data.draw(nullable_arrays(data.draw(nullable_types())))
-    for part in stored(array):
-        found = unravel(part.levels, NUMPY)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("lance_core.encodings.v2_1.levels.unravel._FEW", -1)
-            expected = unravel(part.levels, NUMPY)
-        assert [described(layer) for layer in found] == [described(layer) for layer in expected]
-
-
-def described(layer: ArrowLayer) -> tuple[object, ...]:
-    bits = None
-    if layer.validity is not None:
-        octets = np.frombuffer(layer.validity, np.uint8)
-        bits = np.unpackbits(octets, count=layer.count, bitorder="little").tolist()
-    offsets = None if layer.offsets is None else layer.offsets.tolist()
-    return layer.count, layer.nulls, bits, offsets
 
 
 def test_structs_around_lists_are_always_nullable() -> None:
