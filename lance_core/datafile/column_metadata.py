@@ -19,7 +19,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file2_pb2 import ColumnMetadata, DirectEncoding, Encoding
-from lance_core.encodings.dispatch import parse_column_encoding, parse_page_encoding
+from lance_core.encodings.messages import parse_column, parse_page
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
@@ -263,13 +263,13 @@ def _page_encoding(version: FileVersion, raw: bytes) -> PageEncoding:
     url, value = _type_and_value(raw)
     if url != version.page_encoding_url and url.startswith(_FORMAT_URL):
         raise CorruptFileError(f"a page of a {version} file is encoded as {url!r}")
-    return parse_page_encoding(version, url, value)
+    return parse_page(version, url, value)
 
 
 @lru_cache(maxsize=16)
 def _column_encoding(raw: bytes) -> PageEncoding:
     """The encoding of a column; nearly all columns have the same one."""
-    return parse_column_encoding(*_type_and_value(raw))
+    return parse_column(*_type_and_value(raw))
 
 
 def _raw(encoding: Encoding) -> bytes:

@@ -12,13 +12,11 @@ from lance_core.encodings.context import EncodeContext, FieldEncoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from google.protobuf.message import Message
 
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
-    from lance_core.encodings.page import Column, ForeignEncoding
-    from lance_core.encodings.version import FileVersion
+    from lance_core.encodings.page import Column
     from lance_core.schema import Field
 
 
@@ -53,22 +51,3 @@ def field_encoder(field: Field, context: EncodeContext) -> FieldEncoder:
     encoder: FieldEncoder
     encoder = context.registry.encoders(context.version).field_encoder(field, context)
     return encoder
-
-
-def parse_page_encoding(
-    version: FileVersion, type_url: str, value: bytes
-) -> Message | ForeignEncoding:
-    """The encoding of a page from the ``Any`` message of the page.
-
-    Raises `CorruptFileError` if ``value`` is not a valid message of type ``type_url``.
-    """
-    from lance_core.encodings.messages import parse_page
-
-    return parse_page(version, type_url, value)
-
-
-def parse_column_encoding(type_url: str, value: bytes) -> Message | ForeignEncoding:
-    """The ``ColumnEncoding`` of a column from the ``Any`` message of the column."""
-    from lance_core.encodings.messages import parse_column
-
-    return parse_column(type_url, value)

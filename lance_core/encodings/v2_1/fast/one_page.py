@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from lance_core.encodings.arrow.coalesced_take import Cuts, fixed_ranges, fixed_take
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.decoding import packed_rows
-from lance_core.encodings.v2_1.fast.rows_in_order import take_in_order
+from lance_core.encodings.v2_1.codecs.base import ChunkPositions
+from lance_core.encodings.v2_1.pages.full_zip.reader import FullZipPlan
+from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import is_sparse
+from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.read.assemble import assemble
 
 if TYPE_CHECKING:
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
     from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart
+    from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
     from lance_core.encodings.v2_1.read.leaf_column import LeafColumn
 
 
@@ -48,7 +54,7 @@ class OnePage(NamedTuple):
         rows, context = self.rows.moved(-self.leaf.column.starts[self.page]), self.context
         if not isinstance(rows, OrderedRows):
             return self._assembled((yield from plan.decode(rows, context)))
-        taken = yield from take_in_order(plan, rows, context)
+        taken = yield from _take_in_order(plan, rows, context)
         if taken is not None:
             return self._assembled(taken)
         part = yield from plan.decode(packed_rows(rows.distinct.values), context)
@@ -60,3 +66,44 @@ class OnePage(NamedTuple):
         if not has_levels and len(part.values) == levels.count:
             return part.values
         return assemble(self.leaf.as_field(), [part], (1,), self.context.kernels)
+
+
+def _take_in_order(
+    plan: LayoutPlan, rows: OrderedRows, context: DecodeContext
+) -> Decoding[LeafPart | None]:
+    """``rows`` of the page in the requested order; None if decoding the distinct rows is as fast.
+
+    Supports few values of a mini-block page without lists whose chunks are known, and rows of fixed
+    width of a full-zip page that are read as one range.
+    """
+    if isinstance(plan, MiniBlockPlan) and plan.known is not None and not plan.has_lists:
+        return (yield from _of_chunks(plan.known, rows, context))
+    if isinstance(plan, FullZipPlan) and not plan.is_indexed:
+        return (yield from _of_equal_rows(plan, rows, context))
+    return None
+
+
+def _of_chunks(
+    pages: ChunkedPages, rows: OrderedRows, context: DecodeContext
+) -> Decoding[LeafPart | None]:
+    distinct = rows.distinct.values
+    chunks, chunk, position = pages.table.locate(distinct, context.kernels)
+    counts = pages.table.counts[chunks]
+    if not is_sparse(distinct, counts):
+        return None
+    read = yield from pages.read(chunks, context)
+    at = ChunkPositions(counts, chunk, position)
+    return pages.few(chunks, at, read, rows.places, context)
+
+
+def _of_equal_rows(
+    plan: FullZipPlan, rows: OrderedRows, context: DecodeContext
+) -> Decoding[LeafPart | None]:
+    stride = plan.words.width + plan.width
+    base = plan.scope.buffers[0].start
+    ranges, cuts = fixed_ranges(base, stride, rows.distinct.values, context.coalesce_gap)
+    if len(ranges) > 1:
+        return None
+    whole = Cuts([0, len(rows)], cuts.firsts)
+    taken = fixed_take((yield ranges), whole, rows.numbers, stride).view(np.uint8)
+    return plan.rows(taken.reshape(len(rows), stride), context)

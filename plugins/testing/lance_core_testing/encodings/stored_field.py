@@ -12,9 +12,8 @@ from lance_core.encodings.context import EncodeContext
 from lance_core.encodings.dispatch import (
     decode_field,
     field_encoder,
-    parse_column_encoding,
-    parse_page_encoding,
 )
+from lance_core.encodings.messages import parse_column, parse_page
 from lance_core.encodings.page import Column, EncodedPage, Page
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import COLUMN_ENCODING_URL
@@ -68,16 +67,14 @@ class StoredField:
                 places = [(write_buffer(buffer), len(buffer)) for buffer in page.buffers]
                 ranges = tuple(ByteRange(start, start + size) for start, size in places)
                 url = version.page_encoding_url
-                encoding = parse_page_encoding(version, url, page.encoding)
+                encoding = parse_page(version, url, page.encoding)
                 stored[page.column].append(Page(ranges, page.num_rows, encoding))
                 pages.append(page)
 
         for array in arrays:
             take(encoder.write(array))
         take(encoder.flush())
-        encodings = [
-            parse_column_encoding(COLUMN_ENCODING_URL, e) for e in encoder.column_encodings()
-        ]
+        encodings = [parse_column(COLUMN_ENCODING_URL, e) for e in encoder.column_encodings()]
         columns = [
             Column(tuple(own), (), encoding)
             for own, encoding in zip(stored, encodings, strict=True)
