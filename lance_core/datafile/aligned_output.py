@@ -14,6 +14,7 @@ from google.protobuf.empty_pb2 import Empty
 
 from lance_core._pb import file_pb2
 from lance_core._pb.encodings_v2_0_pb2 import ColumnEncoding
+from lance_core.byte_ranges import ByteRange, BytesLike
 from lance_core.datafile.column_map import column_of_schema
 from lance_core.datafile.column_metadata import page_end, serialize_page, serialize_pages
 from lance_core.datafile.file_output import FileWriteResult
@@ -25,7 +26,7 @@ from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema, encode_metadata
-from lance_core.store.base import ByteRange, BytesLike, ObjectStore, ObjectWriter
+from lance_core.store.base import ObjectStore, ObjectWriter
 
 _PADDING = b"H" * ALIGNMENT
 _PADDINGS = [_PADDING[:size] for size in range(ALIGNMENT)]

@@ -19,12 +19,12 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file2_pb2 import ColumnMetadata, DirectEncoding, Encoding
+from lance_core.byte_ranges import ByteRange, BytesLike
 from lance_core.encodings.messages import parse_column, parse_page
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.version import COLUMN_ENCODING_URL, FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.imports.on_demand import lazy_module
-from lance_core.store.base import ByteRange, BytesLike
 
 if TYPE_CHECKING:
     from lance_core.datafile import varints

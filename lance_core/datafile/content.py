@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.footer import FOOTER_LENGTH, file_version
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.encoding_text import encoding_text
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.encodings.page import Column
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import struct
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 MAGIC = b"LANC"
 FOOTER_LENGTH = 40

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lance_core.byte_ranges import BufferSlices, ByteRange, RangeArrays, byte_ranges
 from lance_core.datafile.footer import ALIGNMENT
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange, byte_ranges
-from lance_core.store.range_arrays import BufferSlices, RangeArrays
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Int64Array

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError, Message
 
 from lance_core._pb.file_pb2 import Schema as StoredSchema
 from lance_core._pb.frames_pb2 import DescriptorFrame
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.column_metadata import ColumnParser, LazyItems
 from lance_core.datafile.footer import ALIGNMENT, FOOTER_LENGTH, TABLE_ENTRY, Footer, parse_footer
@@ -21,7 +22,6 @@ from lance_core.encodings.v2_0.base import is_byte_lists
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.schema import Schema
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     import pyarrow as pa

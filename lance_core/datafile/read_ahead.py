@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.page import Page
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.buffers import joined
 from lance_core.store.read_planning import Extent, plan_reads
 

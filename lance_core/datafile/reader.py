@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.content import FileContent, read_content
 from lance_core.datafile.fast.column_groups import COLUMN_GROUPS, Groups, GroupsOfFile
 from lance_core.datafile.fast.small_files import WHOLE_FILES, SmallFile, SmallFiles
@@ -36,7 +37,7 @@ from lance_core.errors import (
 )
 from lance_core.imports.on_demand import Part, load
 from lance_core.schema import Field, Schema
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.ranges import view_ranges
 
 if TYPE_CHECKING:

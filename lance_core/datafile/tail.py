@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 
 TAIL_LENGTH = 64 << 10
 """Bytes that the first request reads; in most files, they contain all metadata."""

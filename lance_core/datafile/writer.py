@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange, BytesLike
 from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
 from lance_core.datafile.column_metadata import serialize_column
 from lance_core.datafile.fast.waiting_columns import WAITING_ROWS
@@ -30,7 +31,7 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.imports.on_demand import Part, load
 from lance_core.schema import Schema, described_in_file, has_blobs, has_blobs_v2
-from lance_core.store.base import ByteRange, BytesLike, ObjectWriter
+from lance_core.store.base import ObjectWriter
 
 _PARALLEL_BYTES = 1 << 20
 _PARALLEL_FIELD_BYTES = 128 << 10

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange, concatenated
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
-from lance_core.store.range_arrays import concatenated
 
 T = TypeVar("T")
 

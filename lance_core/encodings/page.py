@@ -8,8 +8,8 @@ from dataclasses import field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lance_core.byte_ranges import ByteRange, BytesLike
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange, BytesLike
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

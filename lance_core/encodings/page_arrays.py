@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.page import ForeignEncoding, Page
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

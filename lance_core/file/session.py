@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile import FileReader
 from lance_core.errors import InvalidInputError, ObjectNotFoundError
 from lance_core.file.place import StorageOptions, refuse_namespace
@@ -14,7 +15,6 @@ from lance_core.file.reader import LanceFileReader
 from lance_core.file.writer import LanceFileWriter
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager, open_store
-from lance_core.store.base import ByteRange
 from lance_core.store.secret import hide_secrets
 
 _COPY_BYTES = 8 << 20

@@ -44,6 +44,7 @@ from lance_core.hookspecs.hooks import (
 )
 
 if TYPE_CHECKING:
+    from lance_core.byte_ranges import ByteRange, BytesLike
     from lance_core.commits.base import (
         Candidate,
         CommitHandler,
@@ -66,8 +67,6 @@ if TYPE_CHECKING:
     from lance_core.index.spec import IndexTypeSpec
     from lance_core.store.base import (
         Buffers,
-        ByteRange,
-        BytesLike,
         Guarantee,
         ObjectMeta,
         ObjectStore,

@@ -6,11 +6,10 @@ positions are in bytes. Its options are values of `lance_core.hookspecs.options`
 in a network have more in common: see the distribution ``lance-core-remote``.
 """
 
+from lance_core.byte_ranges import ByteRange, BytesLike
 from lance_core.store.base import (
     COPY_BYTES,
     Buffers,
-    ByteRange,
-    BytesLike,
     Guarantee,
     ObjectMeta,
     ObjectStore,

@@ -4,10 +4,9 @@ An author of a store starts at `lance_core.store.base`; `lance_core.store.probe`
 really guarantees. Wrappers for tests are in `lance_core_testing.stores`.
 """
 
+from lance_core.byte_ranges import ByteRange, BytesLike
 from lance_core.store.base import (
     Buffers,
-    ByteRange,
-    BytesLike,
     Guarantee,
     ObjectMeta,
     ObjectStore,

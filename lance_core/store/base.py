@@ -14,21 +14,18 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
-from functools import partial
 from types import TracebackType
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange, BytesLike, CopyRanges
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.durability import Durability
-
-BytesLike: TypeAlias = pa.Buffer | bytes | bytearray | memoryview
-"""One piece of data in memory."""
 
 Buffers: TypeAlias = BytesLike | Sequence[pa.Buffer]
 """The data of a write: one buffer, or several that are concatenated."""
@@ -41,25 +38,6 @@ class PutMode(enum.Enum):
     create = "create"
     """Fail with `ObjectExistsError`, atomically: exactly one of several concurrent writers
     succeeds."""
-
-
-class ByteRange(NamedTuple):
-    """Bytes ``start`` (inclusive) to ``stop`` (exclusive) of an object, ``0 <= start <= stop``."""
-
-    start: int
-    stop: int
-
-    @property
-    def length(self) -> int:
-        return self.stop - self.start
-
-
-_from_pair = partial(tuple.__new__, ByteRange)
-
-
-def byte_ranges(starts: Iterable[int], stops: Iterable[int]) -> list[ByteRange]:
-    """The ranges from ``starts[i]`` to ``stops[i]``, without a Python call for each."""
-    return list(map(_from_pair, zip(starts, stops, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +103,6 @@ class StoreCapabilities:
     def guaranteed(self) -> frozenset[str]:
         """The names of all capabilities whose value is YES."""
         return frozenset(f.name for f in fields(self) if getattr(self, f.name) is Guarantee.YES)
-
-
-CopyRanges: TypeAlias = Callable[[Sequence[tuple[int, int, int, int]], int, bytearray], None]
-"""The kernel `lance_core.encodings.kernels.Kernels.copy_ranges`."""
 
 
 class ObjectWriter(ABC):

@@ -11,11 +11,11 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidInputError, ObjectExistsError, ObjectNotFoundError
 from lance_core.store.base import (
     Buffers,
-    ByteRange,
     Guarantee,
     ObjectMeta,
     ObjectStore,

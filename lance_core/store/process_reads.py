@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import BufferSlices
 from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core.store.range_arrays import BufferSlices
 
 
 class _Totals:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from lance_core.byte_ranges import BufferSlices, ByteRange, RangeArrays
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.store.base import ByteRange
-from lance_core.store.range_arrays import BufferSlices, RangeArrays
 
 
 def slice_ranges(whole: pa.Buffer, ranges: Sequence[ByteRange], path: str) -> list[pa.Buffer]:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 _EMPTY = pa.py_buffer(b"")
 

@@ -10,8 +10,9 @@ from typing import IO
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import BytesLike
 from lance_core.errors import InvalidInputError, StoreError
-from lance_core.store.base import BytesLike, ObjectStore, ObjectWriter
+from lance_core.store.base import ObjectStore, ObjectWriter
 from lance_core.store.buffers import byte_view
 from lance_core.store.paths import check_path
 

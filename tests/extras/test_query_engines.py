@@ -18,9 +18,10 @@ import pyarrow.dataset
 import pytest
 
 import lance_core
+from lance_core.byte_ranges import ByteRange
 from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
 from lance_core.plugins import get_manager
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret
 from lance_core_remote.client import Content
 from lance_core_remote.store import RemoteStore

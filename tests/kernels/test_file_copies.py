@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from lance_core.store.base import ByteRange
+from lance_core.byte_ranges import ByteRange
 from lance_core.store.local import LocalStore, range_copies
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 from lance_core_kernels.files import copy_ranges

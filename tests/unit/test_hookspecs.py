@@ -44,8 +44,8 @@ PARTS = {
 """What each module of the package imports of the core."""
 
 SHARED = {
-    *("_pb", "_version", "concurrency", "dataset", "error_texts", "errors", "fast_paths"),
-    *("hookspecs", "imports", "lazy_dataclass"),
+    *("_pb", "_version", "byte_ranges", "concurrency", "dataset", "error_texts", "errors"),
+    *("fast_paths", "hookspecs", "imports", "lazy_dataclass"),
 }
 """What any of them may import; of `dataset`, only the functions that import it on demand."""
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from lance_core.byte_ranges import ByteRange, BytesLike
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.aligned_output import AlignedOutput
 from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
@@ -21,7 +22,6 @@ from lance_core.datafile.varints import Ints
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.context import EncodeContext
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange, BytesLike
 
 BLOCK = 16 << 10
 """A large run starts at the same position modulo this number of bytes in both files.

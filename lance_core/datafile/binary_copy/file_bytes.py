@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import BufferSlices, ByteRange, RangeArrays
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.joined_ranges import JoinedRanges
 from lance_core.datafile.varints import Ints
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.local.libc import populate
-from lance_core.store.range_arrays import BufferSlices, RangeArrays
 from lance_core.store.ranges import slice_ranges
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, SimpleStruct
+from lance_core.byte_ranges import BytesLike
 from lance_core.datafile.aligned_output import VALUES_ENCODING, AlignedOutput
 from lance_core.datafile.binary_copy.copied_pages import PageCopies
 from lance_core.datafile.binary_copy.field_layout import FieldLayout
@@ -36,7 +37,7 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, Schema
-from lance_core.store.base import BytesLike, ObjectWriter
+from lance_core.store.base import ObjectWriter
 
 Parts = Sequence[tuple[int, int, int]]
 

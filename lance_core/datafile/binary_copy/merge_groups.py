@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.byte_ranges import ByteRange, byte_ranges
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.varints import Ints
@@ -24,7 +25,6 @@ from lance_core.encodings.mergeable_pages import (
     PageForm,
     page_form,
 )
-from lance_core.store.base import ByteRange, byte_ranges
 
 MIN_READ_BYTES = 128 << 10
 """Minimum bytes of pages to merge that must be read; more requests for smaller ones cost more than

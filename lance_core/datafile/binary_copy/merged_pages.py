@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout, PageLayout
+from lance_core.byte_ranges import BufferSlices, BytesLike
 from lance_core.datafile.binary_copy.file_bytes import FileBytes
 from lance_core.datafile.binary_copy.merge_groups import (
     MINI_BLOCK_BUFFERS,
@@ -48,8 +49,6 @@ from lance_core.encodings.v2_1.pages.mini_block.stored_pages import (
 from lance_core.encodings.v2_1.pages.mini_block.writer import mini_block_page
 from lance_core.encodings.v2_1.selection.blocks import encode_levels
 from lance_core.errors import CorruptFileError, PluginError
-from lance_core.store.base import BytesLike
-from lance_core.store.range_arrays import BufferSlices
 
 MAX_KEPT_BYTES = 4 << 20
 """Maximum bytes of freed buffers that are kept for the next pages, which are about as large."""

@@ -30,11 +30,12 @@ from lance_core.errors import CorruptFileError
 from lance_core.store.ranges import view_ranges
 
 if TYPE_CHECKING:
+    from lance_core.byte_ranges import ByteRange
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.registry import EncodingRegistry
     from lance_core.schema import Field
-    from lance_core.store.base import ByteRange, ObjectStore
+    from lance_core.store.base import ObjectStore
 
 SHORT_TAIL = 8 << 10
 """Bytes of the end of a file to read first from a store without the latency of a network."""

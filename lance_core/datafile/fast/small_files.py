@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.fast_paths import FastPath, FastPaths
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.ranges import slice_ranges
 
 SMALL_FILE = 256 << 10

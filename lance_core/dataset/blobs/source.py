@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import BlobKind
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.read_planning import plan_reads
 from lance_core.table.paths import check_relative
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.commits.environment import SYSTEM
 from lance_core.commits.loop import commit_transaction
 from lance_core.commits.options import CommitOptions
@@ -27,7 +28,7 @@ from lance_core.errors import (
 )
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.handler_choice import MARKER
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.config import StoreConfig
 from lance_core.store.secret import hide_secrets
 from lance_core.table.file_references import Reference as FileReference

@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange, RangeArrays
 from lance_core.encodings.arrow.memory_pool import concat_arrays, empty
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
-from lance_core.store.range_arrays import RangeArrays
 
 Places: TypeAlias = npt.NDArray[np.integer[Any]]
 """Indices of values."""

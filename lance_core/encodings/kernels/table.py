@@ -19,6 +19,7 @@ from lance_core.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lance_core.byte_ranges import CopyRanges
     from lance_core.encodings.arrow.coalesced_take import Places
     from lance_core.encodings.decoding import Int64Array, Offsets, ValueMatches
     from lance_core.encodings.kernels.numpy.bitpacking import Words
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from lance_core.encodings.kernels.numpy.runs import RunRule
     from lance_core.encodings.kernels.numpy.single_packed import PackedPositions
     from lance_core.encodings.kernels.numpy.variable_chunks import VariableChunks
-    from lance_core.store.base import CopyRanges
 
 
 class Kernels(Protocol):

@@ -26,9 +26,9 @@ from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.empty_arrays import empty_array
 
 if TYPE_CHECKING:
+    from lance_core.byte_ranges import ByteRange
     from lance_core.encodings.decoding import Decoding, Int64Array, ValuePositions
     from lance_core.encodings.plugin_values.value_encoding import ValueEncodingSpec
-    from lance_core.store.base import ByteRange
 
 _MAX_VALUES = 1 << 48
 _TAKE_COST = 8

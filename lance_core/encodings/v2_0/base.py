@@ -13,11 +13,11 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.registry import EncodingFamily
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 __all__ = [
     "ArrayDecoder",

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Binary, Flat, Nullable
 from lance_core._pb.encodings_v2_0_pb2 import Compression as CompressionMessage
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.coalesced_take import Cuts, span_ranges, span_take
 from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.strings import (
@@ -28,7 +29,6 @@ from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, pl
 from lance_core.encodings.v2_0.offsets import Ends, UInt64Array, adjusted, not_ascending
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

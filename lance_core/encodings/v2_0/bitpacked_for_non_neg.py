@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import BitpackedForNonNeg
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.coalesced_take import fixed_ranges, fixed_take
 from lance_core.encodings.arrow.fixed_width import bit_width
 from lance_core.encodings.decoding import RowRange
@@ -18,7 +19,6 @@ from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS, packed_
 from lance_core.encodings.v2_0.base import ArrayPlan, PlanScope
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange, RangeArrays
 from lance_core.encodings.plugin_values.foreign_blocks import array_problem
 from lance_core.encodings.v2_0.base import ArrayEncoding, ArrayPlan, EncodeScope, PlanScope
 from lance_core.error_texts.plugin_calls import CheckedCalls, type_of
 from lance_core.errors import CorruptFileError, PluginError
-from lance_core.store.base import ByteRange
-from lance_core.store.range_arrays import RangeArrays
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

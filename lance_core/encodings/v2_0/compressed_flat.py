@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.compression import general
 from lance_core.encodings.decoding import decode_in_memory
 from lance_core.encodings.v2_0.base import ArrayPlan
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Flat
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.coalesced_take import bit_ranges, bit_take, fixed_ranges, fixed_take
 from lance_core.encodings.arrow.fixed_width import alignment, bit_width, bits_from, has_fixed_width
 from lance_core.encodings.decoding import RowRange
@@ -24,7 +25,6 @@ from lance_core.encodings.v2_0.compressed_flat import CompressedPlan
 from lance_core.encodings.v2_0.foreign import decode_foreign
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

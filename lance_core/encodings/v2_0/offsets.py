@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.encodings.v2_0.flat import FixedWidthPlan
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, PackedStruct
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.coalesced_take import fixed_ranges, fixed_take
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
 from lance_core.encodings.decoding import RowRange
@@ -15,7 +16,6 @@ from lance_core.encodings.v2_0.base import ArrayPlan, EncodeScope, PlanScope, pl
 from lance_core.encodings.v2_0.flat import Build, FixedWidthPlan
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

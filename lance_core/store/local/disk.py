@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from lance_core.byte_ranges import CopyRanges
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import CopyRanges
 from lance_core.store.durability import Durability
 from lance_core.store.local.libc import rename_exclusive, reserve_blocks, share_blocks
 from lance_core.store.local.positioned_io import (

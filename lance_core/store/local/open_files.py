@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.errors import InvalidPathError, StoreError
-from lance_core.store.base import ByteRange
 from lance_core.store.local.libc import map_file
 from lance_core.store.local.positioned_io import OPEN_FLAGS, read_at
 from lance_core.store.local.root import Root

@@ -6,13 +6,14 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 
+from lance_core.byte_ranges import CopyRanges
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,
     ObjectNotFoundError,
     OutcomeUnknownError,
 )
-from lance_core.store.base import CopyRanges, PutMode
+from lance_core.store.base import PutMode
 from lance_core.store.durability import Durability
 from lance_core.store.local.disk import Disk
 from lance_core.store.local.exclusive import Traces, move, traces

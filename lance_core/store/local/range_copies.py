@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.cpu_count import cpu_count
 from lance_core.concurrency.pools import COMPUTE, ThreadPool
-from lance_core.store.base import ByteRange
 from lance_core.store.local.opened_file import FileRange, OpenedFile
 
 TASK_BYTES = 4 << 20

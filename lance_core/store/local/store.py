@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import InvalidInputError, InvalidPathError, LanceError
 from lance_core.store.base import (
     COPY_BYTES,
     Buffers,
-    ByteRange,
     Guarantee,
     ObjectMeta,
     ObjectStore,

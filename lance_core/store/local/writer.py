@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange, CopyRanges
 from lance_core.concurrency.fork_safe import cached_property
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import ByteRange, CopyRanges, ObjectWriter, PutMode
+from lance_core.store.base import ObjectWriter, PutMode
 from lance_core.store.buffers import byte_view
 from lance_core.store.local.opened_file import OpenedFile
 from lance_core.store.local.publish import Publisher, UnpublishedFile

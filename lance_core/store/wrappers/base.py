@@ -9,13 +9,12 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange, CopyRanges
 from lance_core.errors import OutcomeUnknownError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.store.base import (
     COPY_BYTES,
     Buffers,
-    ByteRange,
-    CopyRanges,
     ObjectMeta,
     ObjectStore,
     ObjectWriter,

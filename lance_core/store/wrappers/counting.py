@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.fork_safe import ForkSafeLock
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.wrappers.base import StoreCall, StoreWrapper
 
 T = TypeVar("T")

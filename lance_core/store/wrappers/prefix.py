@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import (
     CorruptFileError,
     ObjectExistsError,
@@ -16,7 +17,6 @@ from lance_core.errors import (
 from lance_core.store.base import (
     COPY_BYTES,
     Buffers,
-    ByteRange,
     ObjectMeta,
     ObjectStore,
     ObjectWriter,

@@ -16,13 +16,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange, CopyRanges
 from lance_core.error_texts.plugin_calls import failed_call, type_of, wrong_result
 from lance_core.errors import LanceError, OutcomeUnknownError, PluginLoadError, StoreError
 from lance_core.store.base import (
     COPY_BYTES,
     Buffers,
-    ByteRange,
-    CopyRanges,
     Guarantee,
     ObjectMeta,
     ObjectStore,

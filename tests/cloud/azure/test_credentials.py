@@ -18,8 +18,9 @@ from azure.core.credentials import (
 from requests import Response
 
 import lance_core
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import InvalidInputError, OutcomeUnknownError, StoreError
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core.store.uri import parse_uri
 from lance_core_azure import register_credential, unregister_credential
 from lance_core_azure.plugin import lance_object_stores

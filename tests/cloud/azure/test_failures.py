@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 from azure.storage.blob import ContainerSasPermissions, generate_container_sas
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import (
     InvalidInputError,
     ObjectExistsError,
@@ -19,7 +20,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.store.base import ByteRange, ObjectStore, PutMode
+from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.uri import parse_uri
 from lance_core_azure.store import open_store
 from lance_core_remote.client import Failure, RequestError

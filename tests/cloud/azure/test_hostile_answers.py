@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import OutcomeUnknownError
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core.store.uri import parse_uri
 from lance_core_azure.store import open_store
 from lance_core_remote.client import Failure, RemoteClient, RequestError

@@ -9,8 +9,9 @@ import tracemalloc
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import StoreError
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core_azure.session import Session
 from lance_core_remote.client import RequestError
 from lance_core_remote.store import RemoteStore

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.plugins.store_cache import open_store
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core.store.config import StoreConfig
 from lance_core.store.uri import parse_uri
 from lance_core_azure.plugin import lance_object_stores

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import (
     CorruptFileError,
     DatasetNotFoundError,
@@ -23,7 +24,6 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.plugins.store_cache import open_store
-from lance_core.store.base import ByteRange
 from tests.servers.process import running
 
 TABLE = pa.table({"id": range(5000), "text": [f"text {n}" for n in range(5000)]})

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from urllib3.exceptions import InsecureRequestWarning
 
-from lance_core.store.base import ByteRange
+from lance_core.byte_ranges import ByteRange
 from lance_core.store.uri import parse_uri
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient

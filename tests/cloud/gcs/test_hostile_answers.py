@@ -8,8 +8,9 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import OutcomeUnknownError
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core.store.uri import parse_uri
 from lance_core_gcs.capabilities import OF_GOOGLE
 from lance_core_gcs.client import GcsClient

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import LanceError, OutcomeUnknownError, PluginError, StoreError
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core_remote.store import RemoteStore
 from lance_core_s3.response import bound_responses
 from tests.cloud.s3.places import opened

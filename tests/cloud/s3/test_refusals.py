@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -19,7 +20,7 @@ from lance_core.errors import (
     OutcomeUnknownError,
     StoreError,
 )
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core_remote.store import RemoteStore
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import (

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from botocore.awsrequest import AWSPreparedRequest
 
-from lance_core.store.base import ByteRange
+from lance_core.byte_ranges import ByteRange
 from lance_core_remote.client import RemoteClient, RequestError, UploadedPart
 from lance_core_s3.body import JOINED, Body, body_of
 from tests.cloud.s3.places import opened, seen_requests, store_of

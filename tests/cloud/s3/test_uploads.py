@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import CorruptFileError, StoreError
-from lance_core.store.base import ByteRange
 from lance_core_s3.uploads import drop_unfinished_uploads, unfinished_uploads
 from lance_core_testing.network.fault_proxy import FaultProxy
 from lance_core_testing.network.faults import Rule, xml_error

@@ -8,8 +8,9 @@ from datetime import timedelta
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import CorruptFileError, ObjectNotFoundError, StoreError
-from lance_core.store.base import Buffers, ByteRange, ObjectMeta, PutMode
+from lance_core.store.base import Buffers, ObjectMeta, PutMode
 from lance_core.store.buffers import joined
 from lance_core.store.functions import exists
 from lance_core.store.memory import MemoryStore

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import (
     ObjectExistsError,
     ObjectNotFoundError,
@@ -19,7 +20,6 @@ from lance_core.errors import (
 )
 from lance_core.store.base import (
     Buffers,
-    ByteRange,
     Guarantee,
     ObjectMeta,
     ObjectStore,

@@ -18,7 +18,7 @@ SCRIPT = """
 import atexit, threading
 import pyarrow as pa
 import lance_core as lance
-from lance_core.store.base import ByteRange
+from lance_core.byte_ranges import ByteRange
 from lance_core_remote.settings import RemoteSettings
 from lance_core_remote.store import RemoteStore
 from lance_core_testing.memory_client import MemoryClient

@@ -11,11 +11,11 @@ import pytest
 
 from lance_core._pb import file_pb2
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.column_metadata import serialize_column, serialize_page
 from lance_core.datafile.footer import Footer
 from lance_core.encodings.version import FileVersion
 from lance_core.schema import Schema
-from lance_core.store.base import ByteRange
 
 
 @dataclass

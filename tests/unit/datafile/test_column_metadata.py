@@ -9,6 +9,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
 from lance_core._pb.file2_pb2 import ColumnMetadata
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.column_metadata import (
     MAX_PAGE_ROWS,
     ColumnParser,
@@ -18,7 +19,6 @@ from lance_core.datafile.column_metadata import (
 from lance_core.encodings.page import ForeignEncoding
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.store.base import ByteRange
 from tests.each_case import each_case
 
 DATA_END = 1000

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.footer import ALIGNMENT
 from lance_core.datafile.joined_ranges import GAP, JoinedRanges
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
 from lance_core.store.ranges import slice_ranges
 
 FILES = [bytes([number]) * 50 + bytes(range(50)) for number in range(3)]

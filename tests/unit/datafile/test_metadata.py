@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from lance_core._pb import file_pb2
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.footer import FOOTER_LENGTH
 from lance_core.datafile.metadata import MAX_DESCRIPTION, FileMetadata, read_metadata
 from lance_core.datafile.tail import TAIL_LENGTH, Tail
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore, Objects
 from lance_core_testing.stores.tracing import Trace, TracingStore
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, ColumnEncoding
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.metadata import FileMetadata
 from lance_core.datafile.read_ahead import SHARES, FileReadAhead, Kept
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.page import Column, Page
 from lance_core.errors import CorruptFileError, StoreError
-from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
 from tests.each_case import each_case
 

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile import parallel
 from lance_core.errors import InvalidInputError
 from lance_core.file import LanceFileReader, LanceFileWriter
 from lance_core.hookspecs import ObjectStoreSpec, hookimpl
 from lance_core.plugins import get_manager, open_store
-from lance_core.store.base import ByteRange
 from lance_core_remote.client import Content
 from lance_core_remote.settings import RemoteSettings
 from lance_core_remote.store import RemoteStore

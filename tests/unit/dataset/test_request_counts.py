@@ -13,12 +13,13 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.byte_ranges import ByteRange
 from lance_core.commits import loop, verification
 from lance_core.dataset.dataset import LanceDataset
 from lance_core.fragment import write_fragments
 from lance_core.hookspecs import ObjectStoreSpec, StoreUrl, hookimpl
 from lance_core.plugins import get_manager
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret
 from lance_core_remote.client import Content
 from lance_core_remote.store import RemoteStore

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.decoding import (
     Decoding,
     RowIndices,
@@ -15,7 +16,6 @@ from lance_core.encodings.decoding import (
     packed_rows,
     run_interleaved,
 )
-from lance_core.store.base import ByteRange
 
 DATA = pa.py_buffer(bytes(range(100)))
 

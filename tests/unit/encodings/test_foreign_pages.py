@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.foreign_pb2 import ForeignValues
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.decoding import RowIndices, RowRange, decode_in_memory
 from lance_core.encodings.page import Column, ForeignEncoding, Page
 from lance_core.encodings.plugin_values.foreign_blocks import (
@@ -29,7 +30,6 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.plugins.builtin import lance_encodings
-from lance_core.store.base import ByteRange
 from lance_core_testing.encodings.stored_field import StoredField
 from lance_core_testing.mutants import mutants, mutate_message
 from tests.each_case import each_case

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import CorruptFileError, ObjectNotFoundError
-from lance_core.store.base import ByteRange
 from lance_core.store.local import LocalStore
 from lance_core_remote import uploads
 from lance_core_remote.client import Failure, RequestError, UploadedPart

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -17,7 +18,7 @@ from lance_core.errors import (
     StoreError,
     UnsupportedFeatureError,
 )
-from lance_core.store.base import ByteRange, ObjectStore, PutMode
+from lance_core.store.base import ObjectStore, PutMode
 from lance_core_remote.client import Failure
 from lance_core_remote.settings import RemoteSettings
 from lance_core_remote.store import RemoteStore

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import CorruptFileError, InvalidInputError, ObjectNotFoundError, StoreError
-from lance_core.store.base import ByteRange
 from lance_core.store.read_planning import plan_reads
 from lance_core_remote.client import Content
 from lance_core_remote.settings import RemoteSettings

@@ -8,8 +8,9 @@ import uuid
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import ByteRange, Guarantee, ObjectStore, PutMode
+from lance_core.store.base import Guarantee, ObjectStore, PutMode
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import CAPABILITIES, MemoryStore, Objects, open_memory
 from lance_core.store.uri import parse_uri

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core
-from lance_core.store.base import ByteRange
+from lance_core.byte_ranges import ByteRange
 from lance_core.store.memory import MemoryStore
 from lance_core.store.process_reads import bytes_read_counter, iops_counter
 

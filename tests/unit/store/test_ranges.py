@@ -5,9 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from lance_core.byte_ranges import BufferSlices, ByteRange, RangeArrays
 from lance_core.errors import CorruptFileError, InvalidInputError
-from lance_core.store.base import ByteRange
-from lance_core.store.range_arrays import BufferSlices, RangeArrays
 from lance_core.store.ranges import check_ranges, slice_ranges, view_ranges
 
 WHOLE = pa.py_buffer(b"0123456789")

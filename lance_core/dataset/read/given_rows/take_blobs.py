@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.pools import in_order
 from lance_core.dataset.blobs.file import BlobFile, check_range, checked_buffer_size
 from lance_core.dataset.blobs.source import BlobSource, read_ranges, sources_v1, sources_v2
@@ -22,7 +23,7 @@ from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Field, format_path, is_blob_v2
 from lance_core.schema.project import project_lineages
-from lance_core.store.base import ByteRange, ObjectStore
+from lance_core.store.base import ObjectStore
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.byte_ranges import BufferSlices, RangeArrays
 from lance_core.encodings.arrow.coalesced_take import element_type
 from lance_core.encodings.arrow.fixed_width import alignment
 from lance_core.encodings.arrow.nulls import all_null
@@ -39,15 +40,14 @@ from lance_core.encodings.v2_0.fast.page_strings import (
     strings_wanted,
 )
 from lance_core.encodings.v2_0.offsets import not_ascending
-from lance_core.store.range_arrays import BufferSlices, RangeArrays
 
 if TYPE_CHECKING:
+    from lance_core.byte_ranges import JoinSlices
     from lance_core.encodings.arrow.ordered_rows import AnyRows
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding
     from lance_core.encodings.page import Column, Page
     from lance_core.schema import Field
-    from lance_core.store.range_arrays import JoinSlices
 
 MAX_COPIED_ROWS = 1 << 14
 MAX_COPIED_BYTES = 256 << 10

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.byte_ranges import BufferSlices
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.fixed_width import joined_bits
 from lance_core.encodings.arrow.memory_pool import concat_arrays
@@ -37,7 +38,6 @@ from lance_core.encodings.v2_0.fast.page_strings import (
     strings_wanted,
 )
 from lance_core.fast_paths import FastPath, FastPaths
-from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Binary, Buffer, Flat
+from lance_core.byte_ranges import BufferSlices, RangeArrays, concatenated
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
-from lance_core.store.range_arrays import BufferSlices, RangeArrays, concatenated
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_0_pb2 import Binary
+from lance_core.byte_ranges import BufferSlices
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.decode_budget import spend, spend_at_most
 from lance_core.encodings.arrow.memory_pool import concat_arrays
@@ -20,7 +21,6 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_0.fast.page_shapes import ShapedPages, Wanted, plain_place
 from lance_core.encodings.v2_0.offsets import not_ascending
 from lance_core.errors import CorruptFileError, ResultTooLargeError
-from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

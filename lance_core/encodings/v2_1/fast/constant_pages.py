@@ -12,6 +12,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULLABLE_ITEM,
     PageLayout,
 )
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -21,7 +22,6 @@ from lance_core.encodings.v2_1.pages.constant.reader import is_empty_struct
 from lance_core.encodings.v2_1.pages.constant.scalar import inline_scalar, stored_scalar
 from lance_core.encodings.v2_1.pages.level_codecs import raw_levels
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.decoding import Decoding, Int64Array

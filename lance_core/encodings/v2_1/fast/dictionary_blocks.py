@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
+from lance_core.byte_ranges import BufferSlices
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, spans_index
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.compression.general import decompress
@@ -17,7 +18,6 @@ from lance_core.encodings.v2_1.codecs.general import scheme_of
 from lance_core.encodings.v2_1.codecs.values import VariableWidth
 from lance_core.encodings.v2_1.codecs.variable import offset_bits
 from lance_core.errors import CorruptFileError
-from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -50,11 +50,11 @@ from lance_core.encodings.v2_1.selection.values import CHUNK_BYTES, mini_block_v
 from lance_core.encodings.version import FileVersion
 
 if TYPE_CHECKING:
+    from lance_core.byte_ranges import BytesLike
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.kernels import Kernels
     from lance_core.encodings.v2_1.fast.column_selection import ColumnItems, ColumnValues
-    from lance_core.store.base import BytesLike
 
 _Block = tuple[CompressiveEncoding, pa.Buffer]
 """An encoded dictionary."""

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.byte_ranges import BufferSlices, RangeArrays, concatenated
 from lance_core.encodings.arrow.coalesced_take import span_places, spans_index
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
@@ -28,7 +29,6 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_table import PageWords, ta
 from lance_core.encodings.v2_1.pages.page_dictionaries import PageItems
 from lance_core.encodings.v2_1.pages.validation import BUFFER_ALIGNMENT
 from lance_core.errors import CorruptFileError
-from lance_core.store.range_arrays import BufferSlices, RangeArrays, concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

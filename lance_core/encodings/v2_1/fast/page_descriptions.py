@@ -14,10 +14,10 @@ import pyarrow as pa
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 
 if TYPE_CHECKING:
+    from lance_core.byte_ranges import JoinSlices
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.kernels.numpy.chunk_spans import Bytes
     from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkedPages
-    from lance_core.store.range_arrays import JoinSlices
 
 MAX_KEPT = 4
 """Maximum sets of pages, and ranges of rows, of which results are kept: those of the windows of a

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, packed_bytes
@@ -28,7 +29,6 @@ from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.encodings.v2_1.read.assemble import assemble
 from lance_core.errors import CorruptFileError
 from lance_core.schema.empty_arrays import empty_array
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

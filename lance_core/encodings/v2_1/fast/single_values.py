@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.strings import is_variable, single_value
 from lance_core.encodings.decoding import run_interleaved
@@ -21,7 +22,6 @@ from lance_core.encodings.v2_1.levels.control_words import too_long
 from lance_core.encodings.v2_1.pages.full_zip.reader import FullZipPlan
 from lance_core.encodings.v2_1.pages.mini_block.reader import MiniBlockPlan
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.arrow.ordered_rows import AnyRows

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, ValuePositions
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, layer_kinds
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         MiniBlockLayout,
         PageLayout,
     )
-    from lance_core.store.base import ByteRange
+    from lance_core.byte_ranges import ByteRange
 
 BUFFER_ALIGNMENT = 64
 _MAX_NESTING = 16

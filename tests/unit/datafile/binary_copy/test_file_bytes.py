@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.binary_copy import file_bytes
 from lance_core.datafile.binary_copy.file_bytes import FileBytes, SourceFile
-from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore, Objects
 from tests.each_case import each_case
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.binary_copy.merge_groups import (
     MAX_NULLABLE_ROWS,
     MAX_NUMBER_BYTES,
@@ -20,7 +21,6 @@ from lance_core.datafile.binary_copy.merge_groups import (
 )
 from lance_core.encodings.mergeable_pages import AnyForm, CodeForm, NumberForm, PageForm
 from lance_core.encodings.v2_1.pages.mini_block.number_pages import NumberCodec
-from lance_core.store.base import ByteRange
 from tests.each_case import each_case
 
 

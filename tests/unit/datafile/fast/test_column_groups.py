@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile import FileReader, FileWriter
 from lance_core.datafile.column_map import column_of
 from lance_core.datafile.fast import column_groups
@@ -19,7 +20,6 @@ from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
 from lance_core.plugins import get_manager
 from lance_core.schema import Schema
-from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore, Objects
 from tests.sequences import sequence
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.datafile.fast.small_files import CAPACITY, SMALL_FILE, SmallFile, SmallFiles
 from lance_core.datafile.tail import TAIL_LENGTH
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
 
 SIZE = 200_000

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.byte_ranges import ByteRange
 from lance_core.dataset.blobs.source import BlobSource
 from lance_core.errors import InvalidInputError, ObjectNotFoundError
-from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
 from tests.each_case import each_case
 from tests.unit.dataset.blobs import blob_tables as blobs

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.byte_ranges import ByteRange
 from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.source import (
     BlobDescriptions,
@@ -27,7 +28,6 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.schema import DESCRIPTION_V2
-from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
 from tests.unit.dataset.blobs import blob_tables as blobs
 

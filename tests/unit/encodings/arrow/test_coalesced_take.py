@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.byte_ranges import BufferSlices, ByteRange
 from lance_core.encodings.arrow.coalesced_take import (
     bit_ranges,
     bit_take,
@@ -22,8 +23,6 @@ from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import NUMPY
 from lance_core.encodings.kernels.numpy.buffer_slices import SMALL_SLICE
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
-from lance_core.store.range_arrays import BufferSlices
 from tests.each_case import each_case
 
 DATA = np.random.default_rng(3).integers(0, 256, 4000).astype(np.uint8)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings import v2_0
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.encodings.page import Column, ForeignEncoding, Page
@@ -18,7 +19,6 @@ from lance_core.encodings.registry import EncodingRegistry
 from lance_core.encodings.v2_0.fast import page_run
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, PluginNotFoundError, UnsupportedFeatureError
-from lance_core.store.base import ByteRange
 from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case
 from tests.unit.encodings.v2_0.conftest import field_of

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lance_core._pb.encodings_v2_0_pb2 import ArrayEncoding, Buffer, Compression, Flat
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.fixed_width import bits_from
 from lance_core.encodings.compression.general import compress
 from lance_core.encodings.context import DecodeContext
@@ -18,7 +19,6 @@ from lance_core.encodings.v2_0.base import PlanScope, plan_array
 from lance_core.encodings.v2_0.flat import encode_flat
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError, LanceError, UnsupportedFeatureError
-from lance_core.store.base import ByteRange
 from lance_core_testing.encodings.stored_array import StoredArray
 from lance_core_testing.encodings.stored_field import StoredField
 from tests.each_case import each_case

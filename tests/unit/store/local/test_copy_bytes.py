@@ -15,9 +15,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.pools import COMPUTE
 from lance_core.errors import CorruptFileError, InvalidInputError, StoreError
-from lance_core.store.base import ByteRange
 from lance_core.store.functions import list_paths
 from lance_core.store.local import Disk, LocalStore, range_copies
 from lance_core.store.local import disk as disk_module

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import CorruptFileError, ObjectNotFoundError, StoreError
-from lance_core.store.base import ByteRange
 from lance_core.store.local import Durability, LocalStore, open_files
 from lance_core.store.local.open_files import MAP_FROM, MAX_OPEN_FILES, SETTLED_NS
 

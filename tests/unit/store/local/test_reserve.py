@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lance_core.store.base import ByteRange
+from lance_core.byte_ranges import ByteRange
 from lance_core.store.local import Disk, LocalStore
 from lance_core.store.wrappers.counting import CountingStore, ReadCounters
 

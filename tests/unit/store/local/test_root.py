@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import InvalidPathError, LanceError, ObjectNotFoundError
-from lance_core.store.base import ByteRange, ObjectStore, PutMode
+from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.functions import list_paths
 from lance_core.store.local import Durability, LocalStore
 

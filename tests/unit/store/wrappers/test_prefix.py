@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import (
     CorruptFileError,
     InvalidPathError,
     ObjectExistsError,
     ObjectNotFoundError,
 )
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core.store.functions import list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.prefix import PrefixStore

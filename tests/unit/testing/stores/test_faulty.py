@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import ObjectExistsError, OutcomeUnknownError, StoreError
-from lance_core.store.base import ByteRange, ObjectStore, PutMode
+from lance_core.store.base import ObjectStore, PutMode
 from lance_core.store.functions import exists, list_paths
 from lance_core.store.memory import MemoryStore
 from lance_core_testing.stores.faulty import (

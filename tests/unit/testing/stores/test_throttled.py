@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import InvalidInputError
-from lance_core.store.base import ByteRange
 from lance_core.store.memory import MemoryStore
 from lance_core_testing.stores.throttled import ThrottledStore
 from tests.each_case import each_case

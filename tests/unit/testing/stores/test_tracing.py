@@ -7,8 +7,9 @@ import threading
 import pyarrow as pa
 import pytest
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.errors import ObjectNotFoundError
-from lance_core.store.base import ByteRange, PutMode
+from lance_core.store.base import PutMode
 from lance_core.store.memory import MemoryStore
 from lance_core.store.wrappers.base import StoreCall
 from lance_core_testing.stores.tracing import MAX_RECORDS, TracingStore

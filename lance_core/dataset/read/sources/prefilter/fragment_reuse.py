@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from lance_core.byte_ranges import ByteRange
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.base import ByteRange
 from lance_core.table.fragments.data_file import ExternalFile
 from lance_core.table.indices.address_map import AddressMap
 from lance_core.table.indices.index_coverage import REUSE_INDEX

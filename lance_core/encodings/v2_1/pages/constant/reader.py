@@ -16,6 +16,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     CompressiveEncoding,
     ConstantLayout,
 )
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.v2_1.levels.repdef import LevelArray, Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import (
@@ -28,7 +29,6 @@ from lance_core.encodings.v2_1.pages.base import (
 from lance_core.encodings.v2_1.pages.constant.scalar import inline_scalar, repeated, stored_scalar
 from lance_core.encodings.v2_1.pages.level_codecs import decode_level_block, raw_levels
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

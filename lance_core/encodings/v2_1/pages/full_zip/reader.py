@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout
+from lance_core.byte_ranges import BufferSlices, ByteRange
 from lance_core.encodings.arrow.coalesced_take import (
     fixed_ranges,
     fixed_take,
@@ -38,8 +39,6 @@ from lance_core.encodings.v2_1.levels.repdef import Levels, check_levels
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
 from lance_core.encodings.v2_1.pages.leaf_values import present_values, zipped_values
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
-from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import DecodeContext

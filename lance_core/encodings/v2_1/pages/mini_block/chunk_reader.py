@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.byte_ranges import BufferSlices
 from lance_core.encodings.arrow.coalesced_take import span_places
 from lance_core.encodings.arrow.decode_budget import spend
 from lance_core.encodings.arrow.fixed_width import has_fixed_width
@@ -33,7 +34,6 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import (
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import ChunkTable
 from lance_core.encodings.v2_1.pages.page_dictionaries import ItemRuns, PageItems
 from lance_core.lazy_dataclass import dataclass
-from lance_core.store.range_arrays import BufferSlices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.pages.base import LayoutPlan, LeafPart, PageScope, kinds_of
@@ -20,7 +21,6 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_parts import ChunkForm
 from lance_core.encodings.v2_1.pages.mini_block.chunk_reader import ChunkBytes, ChunkedPages
 from lance_core.encodings.v2_1.pages.mini_block.chunk_table import chunk_table, row_table
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
-from lance_core.store.base import ByteRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,6 +17,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     REPDEF_NULLABLE_ITEM,
     MiniBlockLayout,
 )
+from lance_core.byte_ranges import BufferSlices
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.v2_1.codecs.base import MiniBlockChunks
@@ -32,7 +33,6 @@ from lance_core.encodings.v2_1.pages.mini_block.chunk_table import (
     PageWords,
     tables_of_pages,
 )
-from lance_core.store.range_arrays import BufferSlices
 
 _ITEMS = frozenset({REPDEF_ALL_VALID_ITEM, REPDEF_NULLABLE_ITEM})
 """Kinds of layers that are not lists."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, PageLayout
+from lance_core.byte_ranges import ByteRange
 from lance_core.encodings.v2_1.pages.validation import check_page
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
-from lance_core.store.base import ByteRange
 from tests.each_case import each_case
 from tests.page_grammar import BOTH, Case, blob, cases, mini_block, values
 

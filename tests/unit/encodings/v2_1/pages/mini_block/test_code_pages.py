@@ -18,6 +18,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     Fsst,
     MiniBlockLayout,
 )
+from lance_core.byte_ranges import BufferSlices
 from lance_core.encodings.compression.fsst import SymbolTable
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.v2_1.codecs.base import Encoded, Place, Target, decode, encode
@@ -29,7 +30,6 @@ from lance_core.encodings.v2_1.pages.mini_block.stored_pages import StoredPages,
 from lance_core.encodings.v2_1.pages.mini_block.writer import mini_block_page
 from lance_core.encodings.version import FileVersion
 from lance_core.errors import CorruptFileError
-from lance_core.store.range_arrays import BufferSlices
 from tests.unit.encodings.v2_1.conftest import REGISTRY
 
 CONTEXT = DecodeContext(0, 0, FileVersion.V2_2, REGISTRY)

@@ -1,4 +1,4 @@
-"""Byte ranges and their bytes as arrays, so that many of them need no Python object each.
+"""Ranges of bytes, one by one or as arrays, so that many of them need no Python object each.
 
 A decoder may request `RangeArrays` instead of a list of ranges, and a reader of files may return
 `BufferSlices` instead of a list of buffers. Both are sequences, so code for few ranges works with
@@ -7,15 +7,17 @@ either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.store.base import ByteRange, byte_ranges
+BytesLike: TypeAlias = pa.Buffer | bytes | bytearray | memoryview
+"""One piece of data in memory."""
 
 _Int64s: TypeAlias = npt.NDArray[np.int64]
 
@@ -23,6 +25,29 @@ JoinSlices: TypeAlias = Callable[
     [Sequence[pa.Buffer], _Int64s, _Int64s, _Int64s], npt.NDArray[np.uint8]
 ]
 """The kernel `lance_core.encodings.kernels.Kernels.join_slices`."""
+
+
+CopyRanges: TypeAlias = Callable[[Sequence[tuple[int, int, int, int]], int, bytearray], None]
+"""The kernel `lance_core.encodings.kernels.Kernels.copy_ranges`."""
+
+
+class ByteRange(NamedTuple):
+    """Bytes ``start`` (inclusive) to ``stop`` (exclusive) of an object, ``0 <= start <= stop``."""
+
+    start: int
+    stop: int
+
+    @property
+    def length(self) -> int:
+        return self.stop - self.start
+
+
+_from_pair = partial(tuple.__new__, ByteRange)
+
+
+def byte_ranges(starts: Iterable[int], stops: Iterable[int]) -> list[ByteRange]:
+    """The ranges from ``starts[i]`` to ``stops[i]``, without a Python call for each."""
+    return list(map(_from_pair, zip(starts, stops, strict=True)))
 
 
 class RangeArrays(Sequence[ByteRange]):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from lance_core.byte_ranges import BufferSlices, ByteRange, RangeArrays, concatenated
 from lance_core.encodings.kernels import NUMPY
-from lance_core.store.base import ByteRange
-from lance_core.store.range_arrays import BufferSlices, RangeArrays, concatenated
 from tests.each_case import each_case
 
 RANGES = [ByteRange(3, 9), ByteRange(0, 0), ByteRange(7, 8)]
