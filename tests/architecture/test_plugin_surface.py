@@ -56,6 +56,7 @@ EXCEPTIONS = {
         "lance_core.encodings.context": "a suite decodes pages in memory, without a file",
         "lance_core.encodings.decoding": "likewise",
         "lance_core.encodings.dispatch": "likewise",
+        "lance_core.encodings.messages": "likewise",
         "lance_core.encodings.page": "likewise",
         "lance_core.encodings.plugin_values.foreign_blocks": "a suite damages blocks of values",
         "lance_core.encodings.plugin_values.value_encoding": "likewise",

@@ -9,10 +9,7 @@ import pyarrow as pa
 
 from lance_core.datafile.column_map import column_of
 from lance_core.encodings.context import EncodeContext
-from lance_core.encodings.dispatch import (
-    decode_field,
-    field_encoder,
-)
+from lance_core.encodings.dispatch import decode_field, field_encoder
 from lance_core.encodings.messages import parse_column, parse_page
 from lance_core.encodings.page import Column, EncodedPage, Page
 from lance_core.encodings.registry import EncodingRegistry
