@@ -18,11 +18,15 @@ from lance_core.index.base import (
     UnansweredQueryError,
 )
 from lance_core.index.details import (
+    IVF,
     JsonIndexDetails,
     JsonTargetDataType,
+    Tensor,
+    VectorIndexDetails,
     ZoneMapIndexDetails,
     details_key,
     parse_details_message,
+    parse_message,
 )
 from lance_core.index.external_sort import ExternalSort
 from lance_core.index.files import (
@@ -73,6 +77,7 @@ __all__ = [
     "BITSET_BYTES",
     "BLOCK_BYTES",
     "EMPTY",
+    "IVF",
     "MAX_ARRAY",
     "Batches",
     "Contains",
@@ -110,7 +115,9 @@ __all__ = [
     "SearchResult",
     "SortedValues",
     "StartsWith",
+    "Tensor",
     "UnansweredQueryError",
+    "VectorIndexDetails",
     "ZoneMapIndexDetails",
     "build_filters",
     "count_parts",
@@ -123,6 +130,7 @@ __all__ = [
     "key_bytes",
     "merge_runs",
     "parse_details_message",
+    "parse_message",
     "plain_index_type",
     "search_keys",
     "searchable",

@@ -11,6 +11,7 @@ from lance_core.index.ranking import (
     RankedQuery,
     RankedSearch,
     best_of,
+    lowest,
     merged,
 )
 from lance_core.index.spec import SearchSpec
@@ -23,5 +24,6 @@ __all__ = [
     "RankedSearch",
     "SearchSpec",
     "best_of",
+    "lowest",
     "merged",
 ]

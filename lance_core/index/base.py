@@ -161,6 +161,13 @@ class IndexType(ABC):
         """
         return {}
 
+    def label_of(self, details: bytes) -> str | None:
+        """The name in listings of an index with these details; None: `IndexTypeSpec.label`.
+
+        Raises `CorruptFileError` for damaged details.
+        """
+        return None
+
     def accepts_stable_row_ids(self, details: bytes) -> bool:
         """False if such an index cannot be made in a table with stable row ids."""
         return True

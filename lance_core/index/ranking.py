@@ -90,9 +90,13 @@ class RankedQuery(ABC):
         """True for the scores that results may have; `Hits` may have others."""
         return np.ones(len(scores), np.bool_)
 
-    def can_use(self, index: OpenIndex) -> bool:
-        """True if ``index``, an index of the column, ranks its rows as this query does."""
-        return isinstance(index, RankedIndex)
+    def for_index(self, index: OpenIndex) -> RankedQuery | None:
+        """This query as ``index``, an index of the column, answers it; None if it cannot.
+
+        The query that is returned replaces this one, also for rows that the index does not cover:
+        it has what the user left to the index, such as the metric.
+        """
+        return self if isinstance(index, RankedIndex) else None
 
     def step_text(self, index_name: str | None) -> str:
         """What a plan says of the search of an index, or of all rows (None)."""
@@ -142,18 +146,37 @@ def merged(parts: Sequence[Hits], count: int, *, ascending: bool) -> Hits:
     return best_of(rows, scores, count, ascending=ascending)
 
 
+_BLOCK_ROWS = 64
+"""Keys of which only the lowest counts when a limit for the lowest of all is sought."""
+
+
+def lowest(keys: npt.NDArray[Any], count: int, margin: float = 0.0) -> npt.NDArray[np.intp]:
+    """The positions, ascending, of the ``count`` lowest of ``keys``, and of all that equal them.
+
+    Also of those that are at most ``margin`` above the highest of these. NaN are left out.
+    """
+    near = np.arange(len(keys))
+    whole = len(keys) // _BLOCK_ROWS
+    if whole > 2 * count:
+        # The count-th lowest of some keys is not below that of all, so that the others are compared
+        # with it instead of with each other.
+        blocks = keys[: whole * _BLOCK_ROWS].reshape(whole, _BLOCK_ROWS)
+        limit = np.partition(np.fmin.reduce(blocks, axis=1), count - 1)[count - 1]
+        if not np.isnan(limit):
+            near = np.flatnonzero(keys <= limit + margin)
+            keys = keys[near]
+    limit = np.partition(keys, count - 1)[count - 1] if len(keys) > count else np.nan
+    there = ~np.isnan(keys) if np.isnan(limit) else keys <= limit + margin
+    return near[there]
+
+
 def best_of(
     rows: npt.NDArray[Any], scores: npt.NDArray[Any], count: int, *, ascending: bool
 ) -> Hits:
     """The best ``count`` of ``rows`` with these scores; ties by row number, NaN left out."""
     keys = scores if ascending else -scores
-    valid = ~np.isnan(keys)
-    if not valid.all():
-        rows, keys = rows[valid], keys[valid]
-    if len(keys) > count:
-        worst = np.partition(keys, count - 1)[count - 1]
-        near = np.flatnonzero(keys <= worst)
-        rows, keys = rows[near], keys[near]
+    near = lowest(keys, count)
+    rows, keys = rows[near], keys[near]
     order = np.lexsort((rows, keys))[:count]
     keys = keys[order]
     return Hits(rows[order], (keys if ascending else -keys).astype(np.float32, copy=False))

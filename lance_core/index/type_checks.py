@@ -66,6 +66,11 @@ class CheckedIndexType(IndexType):
         )
         return parameters
 
+    def label_of(self, details: bytes) -> str | None:
+        label_of = self.inner.label_of
+        found: str | None = self._call("label_of", (str, type(None)), lambda: label_of(details))
+        return found
+
     def accepts_stable_row_ids(self, details: bytes) -> bool:
         accepts = self.inner.accepts_stable_row_ids
         return bool(self._call("accepts_stable_row_ids", bool, lambda: accepts(details)))

@@ -112,6 +112,7 @@ def ranked_steps(
     )
     of_index, of_values = query.step_names
     if found is not None:
+        query = found.query
         others = sum(span.fragment.id not in found.fragments for span in plan.spans)
         rest = f", uncovered fragments={others}" if others and not ranked.skips_others else ""
         steps.append(PlanStep(of_index, query.step_text(found.name) + rest))

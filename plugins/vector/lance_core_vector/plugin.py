@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lance_core.hookspecs import hookimpl
+from lance_core.hookspecs import IndexTypeSpec, hookimpl
 from lance_core.hookspecs.searches import SearchSpec
 
 
@@ -12,3 +12,17 @@ from lance_core.hookspecs.searches import SearchSpec
 def lance_searches() -> Iterable[SearchSpec]:
     """The search for the nearest vectors."""
     return (SearchSpec(name="nearest", factory="lance_core_vector.search:VectorSearch"),)
+
+
+@hookimpl
+def lance_index_types() -> Iterable[IndexTypeSpec]:
+    """The vector indices of the format, all of one type."""
+    return (
+        IndexTypeSpec(
+            name="vector",
+            label="Vector",
+            details_url="/lance.index.pb.VectorIndexDetails",
+            factory="lance_core_vector.kinds.vector_index:VectorIndex",
+            version=2,
+        ),
+    )

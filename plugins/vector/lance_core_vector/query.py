@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +12,12 @@ import pyarrow as pa
 
 from lance_core.hookspecs.indices import OpenIndex
 from lance_core.hookspecs.searches import Hits, RankedIndex, RankedQuery, best_of
+from lance_core_vector.distances import Metric
 from lance_core_vector.shortlist import Shortlist
 from lance_core_vector.vectors import Vectors
 
 if TYPE_CHECKING:
-    from lance_core_vector.distances import Matrix, Metric
+    from lance_core_vector.distances import Matrix
     from lance_core_vector.options import NearestOptions
 
 BLOCK_BYTES = 4 << 20
@@ -57,10 +59,25 @@ class VectorQuery(RankedQuery):
             found &= scores < np.float32(high)
         return found
 
-    def can_use(self, index: OpenIndex) -> bool:
+    @property
+    def has_range(self) -> bool:
+        """True if results may not have every distance."""
+        return self.options.distance_range != (None, None)
+
+    def for_index(self, index: OpenIndex) -> RankedQuery | None:
         metric = getattr(index, "metric", None)
-        wanted = self.options.metric
-        return isinstance(index, RankedIndex) and (wanted is None or metric is self.metric)
+        if not isinstance(index, RankedIndex) or not isinstance(metric, Metric):
+            return None
+        if metric is self.metric and self.options.metric is not None:
+            return self
+        if self.options.metric is not None or metric.of_bits != self.metric.of_bits:
+            return None
+        return VectorQuery(
+            replace(self.options, metric=metric),
+            self.queries,
+            metric,
+            is_multivector=self.is_multivector,
+        )
 
     def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
         vectors = Vectors.of(values)

@@ -25,7 +25,13 @@ from lance_core.dataset.read.sources.prefilter.stored_indices import (
 )
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_failure
-from lance_core.errors import CorruptFileError, NotFoundError, PluginLoadError, warn_caller
+from lance_core.errors import (
+    CorruptFileError,
+    NotFoundError,
+    PluginLoadError,
+    UnsupportedFeatureError,
+    warn_caller,
+)
 from lance_core.index.base import IndexPart
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.fragment import Fragment
@@ -75,9 +81,9 @@ def remapped_indices(
     The groups have no conflict with an index, see `conflicts_of`.
 
     ``done``: the results of an earlier call for the same groups, which get those of this one. Their
-    files are added to ``files``. An index whose files are damaged or missing stays as it is,
-    with a warning; then it does not cover the new fragments. Raises `InvalidInputError` if an index
-    covers only some of the fragments of a group.
+    files are added to ``files``. An index whose files are damaged or missing, or whose type cannot
+    write them, stays as it is with a warning; then it does not cover the new fragments. Raises
+    `InvalidInputError` if an index covers only some of the fragments of a group.
     """
     compaction = _Compaction(snapshot, groups, files, environment, done)
     found = (compaction.remapped(index) for index in indices_of(snapshot))
@@ -117,7 +123,7 @@ class _Compaction:
         try:
             with discard_on_failure(self.snapshot.root) as files:
                 written = self._written(index, after, files)
-        except (CorruptFileError, NotFoundError) as error:
+        except (CorruptFileError, NotFoundError, UnsupportedFeatureError) as error:
             text = f"index {index.name!r} does not cover the compacted rows, create it again"
             warn_caller(f"{text}: {error}")
             return None

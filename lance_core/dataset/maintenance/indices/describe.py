@@ -60,9 +60,18 @@ def information(snapshot: Snapshot) -> list[IndexInformation]:
 def type_label(segments: Sequence[IndexMetadata]) -> str:
     """The name of the type of an index."""
     distinct = {(one.index_details, one.index_version): one for one in segments}
-    specs = {spec_of(one) for one in distinct.values()}
-    spec = specs.pop()
-    return UNKNOWN if specs or spec is None else spec.label
+    labels = {_label(one) for one in distinct.values()}
+    return UNKNOWN if len(labels) > 1 else labels.pop()
+
+
+def _label(segment: IndexMetadata) -> str:
+    spec, details = spec_of(segment), segment.index_details
+    if spec is None or details is None:
+        return UNKNOWN
+    try:
+        return index_type(spec).label_of(details.value) or spec.label
+    except LanceError:
+        return spec.label
 
 
 class _Describer:

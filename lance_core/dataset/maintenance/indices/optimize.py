@@ -44,6 +44,7 @@ from lance_core.errors import (
     InvalidTypeError,
     ObjectNotFoundError,
     RetryableCommitConflictError,
+    UnsupportedFeatureError,
     warn_caller,
 )
 from lance_core.index.spec import IndexTypeSpec
@@ -130,10 +131,9 @@ class _Optimization:
         options = CommitOptions(age_of_files=environment.stopwatch())
         with discard_on_failure(snapshot.root) as files:
             writer = SegmentWriter(snapshot, files, environment)
-            new = [
-                NewSegment(change.write(writer), change.source, change.replaced, change.fragments)
-                for change in changes
-            ]
+            new = list(_written(changes, writer))
+            if not new:
+                return
             made = commit_valid_segments(snapshot, new, files, options, environment)
         self._snapshot = made.snapshot
         self._committed |= made.committed
@@ -234,6 +234,18 @@ class _Change:
             )
             assert self.source.index_details is not None
             return index_type(self.spec).parameters_of(self.source.index_details.value)
+
+
+def _written(changes: Sequence[_Change], writer: SegmentWriter) -> Iterator[NewSegment]:
+    """The new segments; warns about the indices whose type cannot write them."""
+    for change in changes:
+        try:
+            index = change.write(writer)
+        except UnsupportedFeatureError as error:
+            name = shortened(change.source.name)
+            warn_caller(f"index {name} is not optimized: {error}", IndexWarning)
+        else:
+            yield NewSegment(index, change.source, change.replaced, change.fragments)
 
 
 def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change]:

@@ -39,9 +39,10 @@ class OpenSegment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingIndex:
-    """An index that answers a query, with all its segments."""
+    """An index that answers ``query``, with all its segments."""
 
     name: str
+    query: RankedQuery
     segments: tuple[OpenSegment, ...]
     fragments: BitMap
 
@@ -71,19 +72,20 @@ def _opened(snapshot: Snapshot, index: UsableIndex, query: RankedQuery) -> Ranki
     segments = []
     for segment in index.segments:
         opened = open_index(snapshot, segment.stored, index.spec)
-        if not isinstance(opened, RankedIndex) or not query.can_use(opened):
+        own = query.for_index(opened)
+        if own is None or not isinstance(opened, RankedIndex):
             return None
+        query = own
         segments.append(OpenSegment(opened, segment.fragments, segment.has_row_ids))
-    return RankingIndex(index.name, tuple(segments), index.fragments)
+    return RankingIndex(index.name, query, tuple(segments), index.fragments)
 
 
-def rank_index(
-    snapshot: Snapshot, index: RankingIndex, query: RankedQuery, rows: RowSet | None
-) -> list[Hits]:
+def rank_index(snapshot: Snapshot, index: RankingIndex, rows: RowSet | None) -> list[Hits]:
     """The best rows of all segments for each query, by address.
 
     ``rows``: the addresses of the rows that may be returned; None for all live ones.
     """
+    query = index.query
     best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
     for segment in index.segments:
         addressing = _Addressing(snapshot, segment)

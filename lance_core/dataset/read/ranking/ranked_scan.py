@@ -110,6 +110,7 @@ class RankedScan:
         index = self.index(snapshot)
         hits = None
         if index is not None:
+            query = index.query
             try:
                 hits = self._indexed(snapshot, searched, index)
             except (LanceError, OSError) as error:
@@ -125,7 +126,7 @@ class RankedScan:
 
     def _indexed(self, snapshot: Snapshot, plan: ScanPlan, index: RankingIndex) -> list[Hits]:
         """The best rows by ``index``, and of the rows that it does not cover."""
-        query = self.query
+        query = index.query
         covered: list[Span] = []
         others: list[Span] = []
         for span in plan.spans:
@@ -140,7 +141,7 @@ class RankedScan:
             if _size(rows) <= tuning().ranking.few_rows:
                 searched = plan.of_spans(covered) if self.skips_others else plan
                 return rank_spans(snapshot, searched, query, query.k)
-        hits = rank_index(snapshot, index, query, rows)
+        hits = rank_index(snapshot, index, rows)
         unindexed = []
         if others and not self.skips_others:
             unindexed = rank_spans(snapshot, plan.of_spans(others), query, query.k)

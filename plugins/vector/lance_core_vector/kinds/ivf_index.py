@@ -1,0 +1,264 @@
+"""`IvfIndex`: an opened vector index, which ranks its rows by their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.searches import (
+    AllowedRows,
+    Hits,
+    RankedIndex,
+    RankedQuery,
+    best_of,
+    lowest,
+    merged,
+)
+from lance_core_vector.partitions.index_files import ROW_ID
+from lance_core_vector.partitions.partition_cache import PartitionCache
+from lance_core_vector.partitions.probing import num_probes
+from lance_core_vector.query import VectorQuery
+
+if TYPE_CHECKING:
+    from lance_core_vector.distances import Metric
+    from lance_core_vector.partitions.index_files import IndexFiles, IvfModel
+    from lance_core_vector.partitions.partition_cache import Partition
+    from lance_core_vector.quantizers.base import Quantizer, Scorer
+
+_FEW_ALLOWED = 0.3
+"""The share of allowed rows below which all rows are masked before they are ranked."""
+
+_SPARE_ROWS = 32
+"""Rows that are ranked beyond those that are wanted, since some may not be allowed."""
+
+_UNSHOWN = ("codebook_position", "codebook_tensor")
+"""Metadata of codes that statistics leave out: where the codebook is."""
+
+_NO_HITS = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
+
+
+class IvfIndex(RankedIndex):
+    """An index of partitions and codes; a graph, if there is one, is not used.
+
+    ``metric``: the distance of the index.
+    """
+
+    def __init__(
+        self,
+        files: IndexFiles,
+        model: IvfModel,
+        quantizer: Quantizer,
+        metric: Metric,
+        details: bytes,
+    ) -> None:
+        self.files = files
+        self.model = model
+        self.quantizer = quantizer
+        self.metric = metric
+        self.details = details
+        self._partitions = PartitionCache(files.codes, model, quantizer)
+        centroids = model.centroids
+        self._squares = None
+        if metric.name in ("l2", "cosine"):
+            self._squares = np.einsum("ij,ij->i", centroids, centroids)
+
+    @property
+    def nbytes(self) -> int:
+        return self.model.nbytes + self._partitions.nbytes
+
+    def prewarm(self) -> None:
+        self._partitions.load_all()
+
+    def statistics(self) -> Mapping[str, Any]:
+        files = self.files
+        return {
+            "index_type": files.kind,
+            "uuid": files.index.path.split("/")[-2],
+            "uri": files.index.path,
+            "metric_type": files.metric,
+            "num_partitions": len(self.model.lengths),
+            "sub_index": {
+                **(files.graph[0] if files.graph else {}),
+                **{name: value for name, value in files.quantizer.items() if name not in _UNSHOWN},
+                "metric_type": files.metric,
+                "index_type": files.kind.split("_")[1],
+            },
+            "partitions": [{"size": size} for size in self.model.lengths.tolist()],
+            "loss": self.model.loss,
+            "index_file_version": "V3",
+        }
+
+    def top(self, query: RankedQuery, count: int, allowed: AllowedRows | None) -> Sequence[Hits]:
+        assert isinstance(query, VectorQuery)
+        if not len(self.model.lengths) or not self.model.lengths.any():
+            return [_NO_HITS] * query.num_queries
+        with np.errstate(all="ignore"):  # queries may have infinite numbers
+            vectors = self._prepared(query)
+            if query.is_multivector:
+                return [self._of_lists(vectors, query, count, allowed)]
+            return [self._of_vector(vector, query, count, allowed) for vector in vectors]
+
+    def _prepared(self, query: VectorQuery) -> npt.NDArray[Any]:
+        """The query vectors in the type of the centroids; of length one for cosine."""
+        kind = self.model.centroids.dtype
+        vectors = query.queries
+        if self.metric.name == "cosine":
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+            vectors = vectors / lengths[:, None]
+        return vectors.astype(kind)
+
+    def _nearest_centroids(
+        self, vector: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.floating]]:
+        """All partitions, the nearest first, and the distances of their centroids."""
+        centroids = self.model.centroids
+        if self._squares is not None:
+            distances = centroids @ vector
+            distances *= -2
+            distances += self._squares
+            distances += vector @ vector
+        else:
+            distances = self.metric.approximate(centroids, vector[None])[0][:, 0]
+        order = np.argsort(distances, kind="stable")
+        return order, distances[order]
+
+    def _of_vector(
+        self,
+        vector: npt.NDArray[Any],
+        query: VectorQuery,
+        count: int,
+        allowed: AllowedRows | None,
+    ) -> Hits:
+        """The best rows for one query vector."""
+        order, distances = self._nearest_centroids(vector)
+        if np.isnan(distances[0]):
+            return _NO_HITS
+        stop, most = num_probes(distances, self.metric.name, query.k, query.options)
+        scorer = self.quantizer.scorer(vector)
+        found, start = _NO_HITS, 0
+        while True:
+            partitions = self._partitions.get(order[start:stop].tolist())
+            if partitions:
+                more = _best(partitions, scorer, query, count, allowed)
+                found = merged([found, more], count, ascending=True) if len(found.rows) else more
+            if len(found.rows) >= count or stop >= most:
+                break
+            start, stop = stop, min(most, 2 * stop)
+        if len(set(found.rows.tolist())) < len(found.rows):
+            raise CorruptFileError("a row has two vectors", self.files.codes.path, field=ROW_ID)
+        return found
+
+    def _of_lists(
+        self,
+        vectors: npt.NDArray[Any],
+        query: VectorQuery,
+        count: int,
+        allowed: AllowedRows | None,
+    ) -> Hits:
+        """The best rows of a column with several vectors a row.
+
+        The distance of a row is the sum, over the query vectors, of the distance of its nearest
+        vector in the partitions that are searched for any of them.
+        """
+        orders = [self._nearest_centroids(vector) for vector in vectors]
+        if any(np.isnan(distances[0]) for _, distances in orders):
+            return _NO_HITS
+        probes = [
+            num_probes(distances, self.metric.name, query.k, query.options)
+            for _, distances in orders
+        ]
+        scorers = [self.quantizer.scorer(vector) for vector in vectors]
+        factor = 1
+        while True:
+            stops = [min(first * factor, most) for first, most in probes]
+            chosen = np.unique(
+                np.concatenate([o[:stop] for (o, _), stop in zip(orders, stops, strict=True)])
+            )
+            partitions = self._partitions.get(chosen.tolist())
+            found = _best_lists(partitions, scorers, query, count, allowed)
+            is_last = all(stop >= most for stop, (_, most) in zip(stops, probes, strict=True))
+            if len(found.rows) >= count or is_last:
+                return found
+            factor *= 2
+
+
+def _best(
+    partitions: Sequence[Partition],
+    scorer: Scorer,
+    query: VectorQuery,
+    count: int,
+    allowed: AllowedRows | None,
+) -> Hits:
+    """The best ``count`` allowed rows of ``partitions``."""
+    scores = scorer.scores(partitions)
+    rows_at = _RowsAt(partitions)
+    if query.has_range:
+        scores = scorer.exact(partitions, np.arange(len(scores)), scores)
+        scores = np.where(query.accepts(scores), scores, np.float32(np.nan))
+    if allowed is not None and allowed.share < _FEW_ALLOWED:
+        scores = np.where(allowed.mask(rows_at.all()), scores, scores.dtype.type(np.nan))
+        allowed = None
+    wanted = count if allowed is None else count + _SPARE_ROWS
+    while True:
+        near = lowest(scores, wanted, 2 * scorer.error)
+        rows = rows_at(near)
+        if allowed is not None:
+            mask = allowed.mask(rows)
+            is_enough = wanted >= len(scores) or int(mask.sum()) >= count
+            if not is_enough:
+                wanted *= 8
+                continue
+            rows, near = rows[mask], near[mask]
+        return best_of(rows, scorer.exact(partitions, near, scores[near]), count, ascending=True)
+
+
+def _best_lists(
+    partitions: Sequence[Partition],
+    scorers: Sequence[Scorer],
+    query: VectorQuery,
+    count: int,
+    allowed: AllowedRows | None,
+) -> Hits:
+    if not partitions:
+        return _NO_HITS
+    rows = _RowsAt(partitions).all()
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    total = np.zeros(len(firsts))
+    for scorer in scorers:
+        total += np.fmin.reduceat(scorer.scores(partitions)[order], firsts)
+    distinct, scores = ordered[firsts], total.astype(np.float32)
+    mask = query.accepts(scores)
+    if allowed is not None:
+        mask &= allowed.mask(distinct)
+    return best_of(distinct[mask], scores[mask], count, ascending=True)
+
+
+class _RowsAt:
+    """The row numbers of several partitions, without a copy of all of them."""
+
+    def __init__(self, partitions: Sequence[Partition]) -> None:
+        self._partitions = partitions
+
+    def all(self) -> npt.NDArray[np.uint64]:
+        return np.concatenate([one.rows for one in self._partitions])
+
+    def __call__(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
+        """The row numbers at ascending ``positions``."""
+        if len(self._partitions) == 1:
+            return self._partitions[0].rows[positions]
+        ends = np.cumsum([len(one.rows) for one in self._partitions])
+        cuts = [0, *np.searchsorted(positions, ends).tolist()]
+        starts = [0, *ends.tolist()]
+        return np.concatenate(
+            [
+                one.rows[positions[cuts[number] : cuts[number + 1]] - starts[number]]
+                for number, one in enumerate(self._partitions)
+                if cuts[number] < cuts[number + 1] or number == 0
+            ]
+        )

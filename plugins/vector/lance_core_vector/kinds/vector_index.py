@@ -1,0 +1,147 @@
+"""`VectorIndex`: the index type of all vector indices of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core.hookspecs.indices import (
+    IndexFolder,
+    IndexOutput,
+    IndexPart,
+    IndexQuery,
+    IndexRows,
+    IndexType,
+    OpenIndex,
+    Precision,
+    VectorIndexDetails,
+    parse_details_message,
+)
+from lance_core_vector.distances import METRICS
+from lance_core_vector.kinds.ivf_index import IvfIndex
+from lance_core_vector.kinds.move import move
+from lance_core_vector.partitions.index_files import INDEX_KEY, ROW_ID, IndexFiles, IvfModel
+from lance_core_vector.quantizers.base import Quantizer, check_columns
+from lance_core_vector.quantizers.flat import FlatQuantizer
+from lance_core_vector.quantizers.product import ProductQuantizer
+from lance_core_vector.quantizers.rabit import RabitQuantizer
+from lance_core_vector.quantizers.scalar import ScalarQuantizer
+from lance_core_vector.vectors import vector_type
+
+_KINDS = frozenset(
+    {
+        *("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ"),
+        *("IVF_HNSW_FLAT", "IVF_HNSW_PQ", "IVF_HNSW_SQ"),
+    }
+)
+_METRIC_NAMES = ("l2", "cosine", "dot", "hamming")
+"""The metrics by their numbers in ``VectorIndexDetails``."""
+
+
+class VectorIndex(IndexType):
+    """IVF indices, with or without a graph; they rank rows and answer no filters."""
+
+    def accepts(self, kind: pa.DataType) -> bool:
+        vector = vector_type(kind)
+        if vector is None:
+            return False
+        item, is_multivector = vector[0].value_type, vector[1]
+        return pa.types.is_floating(item) or (item == pa.uint8() and not is_multivector)
+
+    def precision(self, query: IndexQuery, kind: pa.DataType, details: bytes) -> Precision | None:
+        return None
+
+    def check_parameters(self, parameters: Mapping[str, Any]) -> None:
+        _refuse_build(str(parameters.get("kind", "vector")))
+
+    def parameters_of(self, details: bytes) -> Mapping[str, Any]:
+        message = parse_details_message(VectorIndexDetails, details)
+        found: dict[str, Any] = {"metric_type": _METRIC_NAMES[message.metric_type % 4].upper()}
+        if message.HasField("hnsw_index_config"):
+            graph = message.hnsw_index_config
+            found["hnsw"] = {
+                "max_connections": graph.max_connections,
+                "construction_ef": graph.construction_ef,
+                "max_level": graph.max_level,
+            }
+        name = message.WhichOneof("compression")
+        if name == "pq":
+            found["compression"] = {
+                "type": "pq",
+                "num_bits": message.pq.num_bits,
+                "num_sub_vectors": message.pq.num_sub_vectors,
+            }
+        elif name in ("sq", "rq"):
+            found["compression"] = {"type": name, "num_bits": getattr(message, name).num_bits}
+        if name == "rq":
+            found["compression"]["rotation_type"] = "matrix" if message.rq.rotation_type else "fast"
+        return found
+
+    def label_of(self, details: bytes) -> str | None:
+        message = parse_details_message(VectorIndexDetails, details)
+        graph = "HNSW_" if message.HasField("hnsw_index_config") else ""
+        return f"IVF_{graph}{(message.WhichOneof('compression') or 'flat').upper()}"
+
+    def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
+        _refuse_build(str(parameters.get("kind", "vector")))
+
+    def open(self, folder: IndexFolder, details: bytes) -> OpenIndex:
+        vector = vector_type(folder.kind)
+        files = IndexFiles.of(folder)
+        metric = METRICS.get(files.metric)
+        if files.kind not in _KINDS or metric is None:
+            raise UnsupportedFeatureError(
+                f"index {files.index.path} of the type {files.kind!r} and the metric "
+                f"{files.metric!r}"
+            )
+        if vector is None or metric.of_bits != (vector[0].value_type == pa.uint8()):
+            raise CorruptFileError(
+                f"metric {metric.name} of a column of {folder.kind}",
+                files.index.path,
+                field=INDEX_KEY,
+            )
+        model = IvfModel.of(files, vector[0].list_size)
+        if metric.of_bits != (model.centroids.dtype == "uint8"):
+            raise CorruptFileError(
+                f"numbers of type {model.centroids.dtype} for the metric {metric.name}",
+                files.index.path,
+                field="IVF.centroids_tensor",
+            )
+        quantizer = _quantizer(files, model, vector[0])
+        stored = files.codes.schema
+        check_columns({ROW_ID: pa.uint64(), **quantizer.columns}, stored, files.codes.path)
+        return IvfIndex(files, model, quantizer, metric, details)
+
+    def merge(
+        self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
+    ) -> bytes:
+        source = parts[0].source
+        assert isinstance(source, IvfIndex)
+        if len(parts) > 1 or rows is not None:
+            raise UnsupportedFeatureError(
+                f"rows are not added to indices of type {source.files.kind} yet, and their "
+                "segments are not merged"
+            )
+        return move(source, parts[0].map, output)
+
+
+def _quantizer(files: IndexFiles, model: IvfModel, vector: pa.DataType) -> Quantizer:
+    name = files.kind.rsplit("_", 1)[-1]
+    if name == "FLAT":
+        return FlatQuantizer(vector, METRICS[files.metric], files.codes.path)
+    if files.metric == "hamming":
+        raise CorruptFileError(
+            f"codes of type {name} have no Hamming distance", files.index.path, field=INDEX_KEY
+        )
+    if name == "PQ":
+        return ProductQuantizer.of(files, model)
+    if name == "SQ":
+        return ScalarQuantizer.of(files, vector.list_size)
+    return RabitQuantizer.of(files, model)
+
+
+def _refuse_build(kind: str) -> NoReturn:
+    raise UnsupportedFeatureError(f"indices of type {kind.upper()} are not built yet")

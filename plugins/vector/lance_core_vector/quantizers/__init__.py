@@ -1,0 +1,1 @@
+"""How the vectors of an index are encoded, and how codes are compared with a query."""

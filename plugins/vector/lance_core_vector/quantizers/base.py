@@ -1,0 +1,128 @@
+"""`Quantizer` and `Scorer`: what each way to encode vectors implements."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+
+if TYPE_CHECKING:
+    from lance_core_vector.partitions.partition_cache import Partition
+
+Codes: TypeAlias = tuple[npt.NDArray[Any], ...]
+"""The codes of a partition as `Quantizer.load` arranges them for comparisons."""
+
+Distances: TypeAlias = npt.NDArray[np.floating]
+Vector: TypeAlias = npt.NDArray[Any]
+
+
+class Scorer(ABC):
+    """One query, prepared for comparisons with codes."""
+
+    error = 0.0
+    """The most by which `scores` may differ from `exact`; 0 if they are the same."""
+
+    @abstractmethod
+    def scores(self, partitions: Sequence[Partition]) -> Distances:
+        """The distance of each vector of ``partitions``, one after the other; NaN for none."""
+
+    def exact(
+        self, partitions: Sequence[Partition], positions: npt.NDArray[np.intp], scores: Distances
+    ) -> npt.NDArray[np.float32]:
+        """The distances of the vectors at ``positions`` whose `scores` are ``scores``."""
+        return scores.astype(np.float32, copy=False)
+
+
+class Quantizer(ABC):
+    """How the vectors of an index are encoded. Immutable and thread-safe."""
+
+    columns: Mapping[str, pa.DataType]
+    """The columns with the codes, and the type of each."""
+    bytes_per_row: int
+    """About the bytes in memory of the codes of a vector."""
+
+    @abstractmethod
+    def load(self, arrays: Sequence[pa.Array]) -> Codes:
+        """The codes of a partition from its part of the `columns`."""
+
+    @abstractmethod
+    def scorer(self, query: Vector) -> Scorer:
+        """``query``, prepared; it has the length one if the metric is cosine."""
+
+    def without(
+        self, arrays: Sequence[pa.Array], order: npt.NDArray[np.intp]
+    ) -> Sequence[pa.Array]:
+        """The columns of a partition with the rows ``order`` only, in this order."""
+        at = pa.array(order)
+        return [array.take(at) for array in arrays]
+
+
+def check_columns(columns: Mapping[str, pa.DataType], stored: pa.Schema, path: str) -> None:
+    """Raise `CorruptFileError` unless the file of codes has ``columns`` of these types."""
+    for name, kind in columns.items():
+        at = stored.get_field_index(name)
+        if at < 0:
+            raise CorruptFileError("the column is missing", path, field=name)
+        found = stored.field(at).type
+        if pa.types.is_fixed_size_list(kind):
+            same = (
+                pa.types.is_fixed_size_list(found)
+                and found.list_size == kind.list_size
+                and found.value_type == kind.value_type
+            )
+        else:
+            same = found == kind
+        if not same:
+            raise CorruptFileError(f"has the type {found} instead of {kind}", path, field=name)
+
+
+def matrix(values: pa.Array, path: str) -> npt.NDArray[Any]:
+    """The numbers of a fixed-size list array, one list a row, aligned in memory.
+
+    Raises `CorruptFileError` for nulls.
+    """
+    flat = values.flatten()
+    if values.null_count or flat.null_count:
+        raise CorruptFileError("a code is null", path)
+    found: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False)
+    # Products with numbers of mapped files that are not aligned would copy them each time.
+    return np.require(found, requirements="A").reshape(len(values), values.type.list_size)
+
+
+def numbers(values: pa.Array, path: str) -> npt.NDArray[Any]:
+    """The numbers of an array. Raises `CorruptFileError` for nulls."""
+    if values.null_count:
+        raise CorruptFileError("a factor is null", path)
+    found: npt.NDArray[Any] = values.to_numpy()
+    return found
+
+
+def fixed_bytes(width: int) -> pa.DataType:
+    """The type of codes of ``width`` bytes."""
+    return pa.list_(pa.uint8(), width)
+
+
+BLOCK_BYTES = 256 << 10
+"""Bytes of numbers that are converted and multiplied at once: they stay in the cache."""
+
+
+def integer_products(codes: npt.NDArray[Any], factors: npt.NDArray[np.float32]) -> Distances:
+    """The products of ``codes``, small whole numbers, one vector a row, with ``factors``.
+
+    Sums of products of whole numbers are exact below 2^24.
+    """
+    count, width = codes.shape
+    found = np.empty(count, np.float32)
+    step = max(1, BLOCK_BYTES // (4 * width))
+    block = np.empty((min(step, count), width), np.float32)
+    for start in range(0, count, step):
+        part = block[: min(step, count - start)]
+        part[...] = codes[start : start + step]
+        np.dot(part, factors, out=found[start : start + step])
+    return found

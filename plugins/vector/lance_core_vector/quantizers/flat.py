@@ -1,0 +1,102 @@
+"""`FlatQuantizer`: vectors are stored as they are, for cosine with the length one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core_vector.quantizers.base import (
+    Codes,
+    Distances,
+    Quantizer,
+    Scorer,
+    Vector,
+    matrix,
+)
+
+if TYPE_CHECKING:
+    from lance_core_vector.distances import Metric
+    from lance_core_vector.partitions.partition_cache import Partition
+
+COLUMN = "flat"
+
+
+class FlatQuantizer(Quantizer):
+    """The vectors themselves: distances are exact."""
+
+    def __init__(self, vector: pa.DataType, metric: Metric, path: str) -> None:
+        self.columns = {COLUMN: pa.list_(vector.value_type, vector.list_size)}
+        self.bytes_per_row = vector.list_size * (vector.value_type.bit_width // 8) + 4
+        self._metric = metric
+        self._path = path
+
+    def load(self, arrays: Sequence[pa.Array]) -> Codes:
+        """The vectors and, for floats, the square of the length of each."""
+        vectors = matrix(arrays[0], self._path)
+        if vectors.dtype == np.uint8:
+            return (vectors,)
+        if vectors.dtype == np.float16:
+            vectors = vectors.astype(np.float32)
+        with np.errstate(all="ignore"):  # damaged files have infinite numbers
+            return vectors, np.einsum("ij,ij->i", vectors, vectors)
+
+    def scorer(self, query: Vector) -> Scorer:
+        of_bits = self._metric.of_bits
+        return _Scorer(self._metric, query) if of_bits else _FloatScorer(self._metric, query)
+
+
+class _Scorer(Scorer):
+    """Compares vectors by the exact distance."""
+
+    def __init__(self, metric: Metric, query: Vector) -> None:
+        self._metric = metric
+        self._query = query
+
+    def scores(self, partitions: Sequence[Partition]) -> Distances:
+        return np.concatenate([self._metric.exact(one.codes[0], self._query) for one in partitions])
+
+    def exact(
+        self, partitions: Sequence[Partition], positions: npt.NDArray[np.intp], scores: Distances
+    ) -> npt.NDArray[np.float32]:
+        ends = np.cumsum([len(partition.rows) for partition in partitions])
+        found = np.empty(len(positions), np.float32)
+        which = np.searchsorted(ends, positions, side="right")
+        for number in np.unique(which).tolist():
+            vectors = partitions[number].codes[0]
+            mine = which == number
+            at = positions[mine] - (ends[number] - len(vectors))
+            found[mine] = self._metric.exact(vectors[at], self._query.astype(vectors.dtype))
+        return found
+
+
+class _FloatScorer(_Scorer):
+    """Compares vectors by products in their own precision; their lengths are known."""
+
+    def scores(self, partitions: Sequence[Partition]) -> Distances:
+        name, kind = self._metric.name, partitions[0].codes[0].dtype
+        query = self._query.astype(kind)
+        own = float(query @ query)
+        found = np.empty(sum(len(one.rows) for one in partitions), kind)
+        start, largest = 0, 0.0
+        for partition in partitions:
+            vectors, squares = partition.codes
+            part = found[start : start + len(squares)]
+            np.dot(vectors, query, out=part)
+            if name == "l2":
+                part *= -2
+                part += squares
+            elif name == "cosine":
+                part /= -np.sqrt(squares)
+            else:
+                part *= -1
+            largest = max(largest, float(np.fmax.reduce(squares)))
+            start += len(squares)
+        found += own if name == "l2" else 1
+        rounding = (len(query) + 8) * float(np.finfo(kind).eps)
+        reach = {"l2": (largest**0.5 + own**0.5) ** 2, "dot": 1 + (largest * own) ** 0.5}
+        self.error = max(self.error, rounding * reach.get(name, 4.0))
+        return found

@@ -1,0 +1,201 @@
+"""`ProductQuantizer`: a vector is cut into parts, each encoded as its nearest codeword.
+
+A code has 8 or 4 bits. Codes are of the residual, the difference from the centroid, for l2 and
+cosine, and of the vector itself for dot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+from lance_core_vector.partitions.index_files import (
+    QUANTIZER_KEY,
+    IndexFiles,
+    IvfModel,
+    buffer_tensor,
+    tensor,
+    whole,
+)
+from lance_core_vector.quantizers.base import (
+    Codes,
+    Distances,
+    Quantizer,
+    Scorer,
+    Vector,
+    fixed_bytes,
+    matrix,
+)
+
+if TYPE_CHECKING:
+    from lance_core_vector.partitions.partition_cache import Partition
+
+COLUMN = "__pq_code"
+
+BYTE_VALUES = 256
+"""Distances in a table for a byte of codes: of one codeword of 8 bits, or of two of 4 bits."""
+
+_ROWS_AT_ONCE = 8192
+"""Rows whose distances are looked up at once: they stay in the cache."""
+
+
+class ProductQuantizer(Quantizer):
+    """A codebook and the layout of codes.
+
+    ``codebook``: float32 of the shape (parts, codewords, numbers of a part). ``transposed``: the
+    codes of a partition are stored part by part instead of row by row.
+    """
+
+    def __init__(
+        self,
+        codebook: npt.NDArray[np.float32],
+        bits: int,
+        *,
+        transposed: bool,
+        metric: str,
+        model: IvfModel,
+        path: str,
+    ) -> None:
+        self.codebook = codebook
+        self.bits = bits
+        self.transposed = transposed
+        self._num_bytes = len(codebook) * bits // 8
+        self.columns = {COLUMN: fixed_bytes(self._num_bytes)}
+        # One call looks up all codes, with the number of the table in the upper bits.
+        self._place: type[Any] = np.uint16 if self._num_bytes <= BYTE_VALUES else np.uint32
+        self.bytes_per_row = self._num_bytes * np.dtype(self._place).itemsize
+        self._squares = np.einsum("mkd,mkd->mk", codebook, codebook)
+        self._words = np.ascontiguousarray(codebook.transpose(0, 2, 1)) * np.float32(-2)
+        self._metric = metric
+        self._model = model
+        self._path = path
+
+    @classmethod
+    def of(cls, files: IndexFiles, model: IvfModel) -> ProductQuantizer:
+        """The quantizer of stored codes. Raises `CorruptFileError`."""
+        stored, path = files.quantizer, files.codes.path
+        bits, parts = whole(stored, "nbits", path), whole(stored, "num_sub_vectors", path)
+        width = model.centroids.shape[1]
+        if (
+            bits not in (4, 8)
+            or width != stored.get("dimension")
+            or width % parts
+            or parts * bits % 8
+        ):
+            raise CorruptFileError(
+                f"{parts} codes of {bits} bits for vectors of {width} numbers",
+                path,
+                field=QUANTIZER_KEY,
+            )
+        return cls(
+            codebook(files, bits, parts, width),
+            bits,
+            transposed=_flag(stored, "transposed", path),
+            metric=files.metric,
+            model=model,
+            path=path,
+        )
+
+    def load(self, arrays: Sequence[pa.Array]) -> Codes:
+        codes = self._by_part(matrix(arrays[0], self._path))
+        tables = np.arange(0, self._num_bytes * BYTE_VALUES, BYTE_VALUES).astype(self._place)
+        return (codes + tables[:, None],)
+
+    def _by_part(self, stored: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """The bytes of a partition, one row for each byte of a code."""
+        if self.transposed:
+            return np.ascontiguousarray(stored).reshape(self._num_bytes, len(stored))
+        return stored.T
+
+    def scorer(self, query: Vector) -> Scorer:
+        return _Scorer(self, query.astype(np.float32))
+
+    def tables(
+        self, query: npt.NDArray[np.float32], numbers: Sequence[int]
+    ) -> npt.NDArray[np.float32]:
+        """The distances of all bytes of codes from a query in the partitions with these numbers.
+
+        The shape is (partitions, bytes · 256). Partitions share one table for dot products.
+        """
+        parts, _, size = self.codebook.shape
+        if self._metric == "dot":
+            vectors = query[None]
+        else:
+            vectors = (query - self._model.centroids[list(numbers)]).astype(np.float32)
+        split = vectors.reshape(len(vectors), parts, size).transpose(1, 0, 2)
+        found = split @ self._words  # (parts, partitions, codewords)
+        if self._metric == "dot":
+            found *= 0.5  # minus the product
+        else:
+            found += self._squares[:, None, :]
+            found += np.einsum("mpd,mpd->mp", split, split)[:, :, None]
+        found = found.transpose(1, 0, 2)
+        if self.bits == 4:
+            low, high = found[:, 0::2], found[:, 1::2]
+            found = high[:, :, :, None] + low[:, :, None, :]
+        return np.ascontiguousarray(found, np.float32).reshape(len(vectors), -1)
+
+    @property
+    def base(self) -> float:
+        """What distances are above the sums of the tables."""
+        return 1.0 if self._metric == "dot" else 0.0
+
+    def without(
+        self, arrays: Sequence[pa.Array], order: npt.NDArray[np.intp]
+    ) -> Sequence[pa.Array]:
+        stored = matrix(arrays[0], self._path)
+        if not self.transposed:
+            return super().without(arrays, order)
+        rows = self._by_part(stored)[:, order]
+        flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
+        return [pa.FixedSizeListArray.from_arrays(flat, self._num_bytes)]
+
+
+class _Scorer(Scorer):
+    def __init__(self, quantizer: ProductQuantizer, query: npt.NDArray[np.float32]) -> None:
+        self._quantizer = quantizer
+        self._query = query
+
+    def scores(self, partitions: Sequence[Partition]) -> Distances:
+        tables = self._quantizer.tables(self._query, [one.number for one in partitions])
+        found = np.empty(sum(len(one.rows) for one in partitions), np.float32)
+        start = 0
+        for at, partition in enumerate(partitions):
+            (codes,) = partition.codes
+            table = tables[at if len(tables) > 1 else 0]
+            for first in range(0, codes.shape[1], _ROWS_AT_ONCE):
+                some = codes[:, first : first + _ROWS_AT_ONCE]
+                # No code is outside of the table; "clip" does not test it.
+                table.take(some, mode="clip").sum(axis=0, out=found[start : start + some.shape[1]])
+                start += some.shape[1]
+        if self._quantizer.base:
+            found += np.float32(self._quantizer.base)
+        return found
+
+
+def codebook(files: IndexFiles, bits: int, parts: int, width: int) -> npt.NDArray[np.float32]:
+    """The codewords, of the shape (parts, codewords, numbers of a part)."""
+    path, field = files.codes.path, "codebook"
+    message = buffer_tensor(files.codes, files.quantizer.get("codebook_position"), field)
+    found = tensor(message, path, field)
+    if len(found) != (width << bits) or found.dtype == np.uint8:
+        raise CorruptFileError(
+            f"{len(found)} numbers of type {found.dtype} for {1 << bits} codewords of {width}",
+            path,
+            field=field,
+        )
+    if not np.isfinite(found).all():
+        raise CorruptFileError("a number is not finite", path, field=field)
+    return found.astype(np.float32).reshape(parts, 1 << bits, width // parts)
+
+
+def _flag(values: Mapping[str, Any], name: str, path: str) -> bool:
+    found = values.get(name, False)
+    if not isinstance(found, bool):
+        raise CorruptFileError(f"{name} is {found!r}", path, field=QUANTIZER_KEY)
+    return found

@@ -1,0 +1,99 @@
+"""The layout of the codes of RaBitQ in files: sign bits, and the extra bits of codes.
+
+Sign bits: the bytes of 32 vectors are stored together, byte i of all of them in 32 bytes, first
+the lower halves of vectors 0 to 15 with those of 16 to 31 above them, then the upper halves. Extra
+bits: 64 codes are a block; each width has an order of bits that suits vector instructions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+
+GROUP = 32
+"""Vectors whose sign bytes are stored together; those of the rest are stored byte by byte."""
+
+BLOCK = 64
+"""Numbers of a vector whose extra bits are stored together."""
+
+_ORDER = np.array([0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15])
+"""The vector of each of the 16 bytes of a group."""
+
+
+def unpack_signs(stored: Bytes) -> Bytes:
+    """The sign bytes of a partition, one vector a row."""
+    count, width = stored.shape
+    whole = count - count % GROUP
+    found = np.empty((count, width), np.uint8)
+    flat = np.ascontiguousarray(stored).reshape(-1)
+    halves = flat[: whole * width].reshape(-1, width, 2, 16)
+    low, high = halves[:, :, 0].transpose(0, 2, 1), halves[:, :, 1].transpose(0, 2, 1)
+    groups = found[:whole].reshape(-1, GROUP, width)
+    groups[:, _ORDER] = (low & 15) | (high << 4)
+    groups[:, _ORDER + 16] = (low >> 4) | (high & 0xF0)
+    found[whole:] = flat[whole * width :].reshape(width, count - whole).T
+    return found
+
+
+def pack_signs(rows: Bytes) -> Bytes:
+    """The reverse of `unpack_signs`."""
+    count, width = rows.shape
+    whole = count - count % GROUP
+    groups = rows[:whole].reshape(-1, GROUP, width)
+    first, second = groups[:, _ORDER], groups[:, _ORDER + 16]
+    low, high = (first & 15) | (second << 4), (first >> 4) | (second & 0xF0)
+    stacked = np.stack([low.transpose(0, 2, 1), high.transpose(0, 2, 1)], axis=2)
+    flat = np.concatenate([stacked.reshape(-1), rows[whole:].T.reshape(-1)])
+    return flat.reshape(count, width)
+
+
+def extra_width(width: int, bits: int) -> int:
+    """The bytes of ``bits`` extra bits of each of ``width`` numbers."""
+    return -(-width // BLOCK) * BLOCK * bits // 8
+
+
+def unpack_extra(stored: Bytes, bits: int, width: int) -> Bytes:
+    """The extra bits of each number of vectors, one vector a row; ``bits`` are 1 to 8."""
+    count = len(stored)
+    blocks = stored.reshape(count, -1, BLOCK * bits // 8)
+    found = np.zeros((count, blocks.shape[1], BLOCK), np.uint8)
+    quarters = found.reshape(count, -1, 4, 16)  # quarter k has the numbers 16k to 16k + 15
+    if bits == 8:
+        found[...] = blocks
+    elif bits == 1:
+        found[...] = _bits(blocks)
+    elif bits in (2, 3):
+        for number in range(4):
+            quarters[:, :, number] = (blocks[:, :, :16] >> (2 * number)) & 3
+    elif bits == 4:
+        eighths = found.reshape(count, -1, 4, 2, 8)
+        pairs = blocks.reshape(count, -1, 4, 8)
+        eighths[:, :, :, 0], eighths[:, :, :, 1] = pairs & 15, pairs >> 4
+    elif bits == 5:
+        for number in range(2):
+            pair = blocks[:, :, 16 * number : 16 * number + 16]
+            quarters[:, :, 2 * number] = pair & 15
+            quarters[:, :, 2 * number + 1] = pair >> 4
+    else:
+        for number in range(3):
+            part = blocks[:, :, 16 * number : 16 * number + 16]
+            quarters[:, :, number] = part & 63
+            quarters[:, :, 3] |= (part >> 6) << (2 * number)
+    if bits in (3, 5, 7):
+        found |= _top_bits(blocks[:, :, -8:]) << (bits - 1)
+    return found.reshape(count, -1)[:, :width]
+
+
+def _bits(blocks: Bytes) -> Bytes:
+    """The 64 bits of each 8 bytes, the lowest first."""
+    return np.unpackbits(blocks, axis=2, bitorder="little")
+
+
+def _top_bits(blocks: Bytes) -> Bytes:
+    """The highest bit of each number: that of number 16k + b is bit 8(b % 8) + 2k + b // 8."""
+    bits = _bits(blocks)
+    numbers = np.arange(BLOCK)
+    quarter, at = numbers // 16, numbers % 16
+    return bits[:, :, 8 * (at % 8) + 2 * quarter + at // 8]

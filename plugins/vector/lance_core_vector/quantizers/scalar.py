@@ -1,0 +1,115 @@
+"""`ScalarQuantizer`: each number of a vector is one of 256 steps of a range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+from lance_core_vector.partitions.index_files import (
+    QUANTIZER_KEY,
+    IndexFiles,
+    as_object,
+    whole,
+)
+from lance_core_vector.quantizers.base import (
+    Codes,
+    Distances,
+    Quantizer,
+    Scorer,
+    Vector,
+    fixed_bytes,
+    integer_products,
+    matrix,
+)
+
+if TYPE_CHECKING:
+    from lance_core_vector.partitions.partition_cache import Partition
+
+COLUMN = "__sq_code"
+
+STEPS = 255
+"""The code of the highest number."""
+
+_MIDDLE = 128
+"""Subtracted from codes, so that sums of their products stay exact for longer vectors."""
+
+
+class ScalarQuantizer(Quantizer):
+    """The range of the numbers of all vectors; l2 and cosine compare the codes of queries."""
+
+    def __init__(self, width: int, low: float, high: float, metric: str, path: str) -> None:
+        self.columns = {COLUMN: fixed_bytes(width)}
+        self.bytes_per_row = width + 4
+        self.low = low
+        self.step = (high - low) / STEPS
+        self._metric = metric
+        self._path = path
+
+    @classmethod
+    def of(cls, files: IndexFiles, width: int) -> ScalarQuantizer:
+        """The quantizer of stored codes. Raises `CorruptFileError`."""
+        stored, path = files.quantizer, files.codes.path
+        bounds = as_object(stored.get("bounds"), path, f"{QUANTIZER_KEY}.bounds")
+        low, high = bounds.get("start"), bounds.get("end")
+        if (
+            not isinstance(low, int | float)
+            or not isinstance(high, int | float)
+            or not math.isfinite(high - low)
+            or high < low
+        ):
+            raise CorruptFileError(f"bounds are {bounds!r}", path, field=QUANTIZER_KEY)
+        if whole(stored, "dim", path) != width:
+            raise CorruptFileError(f"dim is not {width}", path, field=QUANTIZER_KEY)
+        return cls(width, float(low), float(high), files.metric, path)
+
+    def encode(self, vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
+        """The codes of vectors; numbers outside of the range have the nearest code."""
+        scaled = (vectors.astype(np.float64) - self.low) / (self.step or 1.0)
+        return np.clip(scaled, 0, STEPS).astype(np.uint8)
+
+    def load(self, arrays: Sequence[pa.Array]) -> Codes:
+        codes = matrix(arrays[0], self._path) ^ np.uint8(_MIDDLE)
+        signed = codes.view(np.int8)
+        if self._metric == "dot":
+            return (signed,)
+        return signed, np.einsum("ij,ij->i", signed, signed, dtype=np.int32)
+
+    def scorer(self, query: Vector) -> Scorer:
+        return _DotScorer(self, query) if self._metric == "dot" else _L2Scorer(self, query)
+
+
+class _DotScorer(Scorer):
+    def __init__(self, quantizer: ScalarQuantizer, query: Vector) -> None:
+        self._query = query.astype(np.float32)
+        self._step = quantizer.step
+        middle = quantizer.low + _MIDDLE * quantizer.step
+        self._base = 1 - middle * float(query.sum(dtype=np.float64))
+
+    def scores(self, partitions: Sequence[Partition]) -> Distances:
+        products = [integer_products(one.codes[0], self._query) for one in partitions]
+        found = np.concatenate(products)
+        found *= np.float32(-self._step)
+        found += np.float32(self._base)
+        return found
+
+
+class _L2Scorer(Scorer):
+    def __init__(self, quantizer: ScalarQuantizer, query: Vector) -> None:
+        codes = quantizer.encode(query).astype(np.int64) - _MIDDLE
+        self._codes = codes.astype(np.float32)
+        self._square = int(codes @ codes)
+        self._scale = np.float32(quantizer.step**2)
+
+    def scores(self, partitions: Sequence[Partition]) -> Distances:
+        found = np.concatenate([integer_products(one.codes[0], self._codes) for one in partitions])
+        found *= -2
+        found += np.concatenate([one.codes[1] for one in partitions])
+        found += self._square
+        found *= self._scale
+        return found

@@ -1,0 +1,58 @@
+"""How many partitions are searched, and which rows are the lowest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lance_core.index.ranking import best_of, lowest
+from lance_core_vector.options import NearestOptions
+from lance_core_vector.partitions.probing import num_probes
+
+
+def options(**keys: object) -> NearestOptions:
+    return NearestOptions.of({"column": "v", "q": [1.0], **keys})
+
+
+def test_near_centroids_decide_how_many_partitions_are_searched() -> None:
+    distances = np.concatenate([np.linspace(1, 1.265, 12), np.linspace(2, 9, 88)])
+    assert num_probes(distances, "l2", 10, options()) == (12, 100)
+    assert num_probes(distances, "l2", 1, options()) == (10, 100)
+    assert num_probes(np.full(100, 2.0), "l2", 10, options()) == (24, 100)
+    assert num_probes(np.array([1.0, 9, 9, 9, 9, 9, 9, 9]), "l2", 10, options()) == (6, 8)
+    assert num_probes(distances[:4], "l2", 10, options()) == (4, 4)
+    assert num_probes(np.linspace(-5, 5, 500), "dot", 10, options()) == (144, 500)
+
+
+def test_given_numbers_of_partitions_bound_the_rule() -> None:
+    distances = np.full(100, 2.0)
+    assert num_probes(distances, "l2", 10, options(nprobes=7)) == (7, 7)
+    assert num_probes(distances, "l2", 10, options(minimum_nprobes=40)) == (40, 100)
+    assert num_probes(distances, "l2", 10, options(maximum_nprobes=5)) == (5, 5)
+    assert num_probes(distances, "l2", 10, options(maximum_nprobes=50)) == (24, 50)
+    assert num_probes(distances, "l2", 10, options(nprobes=700)) == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("effort", "expected"), [(0.0, 1), (0.25, 5), (0.5, 24), (0.75, 49), (1.0, 100)]
+)
+def test_effort_goes_from_few_partitions_to_all(effort: float, expected: int) -> None:
+    found = num_probes(np.full(100, 2.0), "l2", 10, options(search_effort=effort))
+    assert found == (expected, 100)
+
+
+def test_the_lowest_keys_are_those_of_a_sort() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        size = int(random.integers(0, 5_000))
+        keys = random.integers(0, 300, size).astype(np.float32)
+        keys[random.random(size) < random.choice([0, 0.1, 0.999, 1])] = np.nan
+        rows = random.permutation(size).astype(np.uint64)
+        count = int(random.integers(1, 100))
+        order = np.lexsort((rows, keys))
+        order = order[~np.isnan(keys[order])][:count]
+        hits = best_of(rows, keys, count, ascending=True)
+        assert (hits.rows == rows[order]).all()
+        near = lowest(keys, count, 2.0)
+        limit = keys[order[-1]] + 2 if len(order) == count else np.inf
+        assert near.tolist() == np.flatnonzero(keys <= limit).tolist()

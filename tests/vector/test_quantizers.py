@@ -1,0 +1,267 @@
+"""Codes are compared as the definitions of the quantizers say, computed row by row."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from lance_core.errors import CorruptFileError
+from lance_core_vector.distances import METRICS
+from lance_core_vector.partitions.index_files import IvfModel
+from lance_core_vector.partitions.partition_cache import Partition
+from lance_core_vector.quantizers.base import check_columns, integer_products, matrix, numbers
+from lance_core_vector.quantizers.flat import FlatQuantizer
+from lance_core_vector.quantizers.product import ProductQuantizer
+from lance_core_vector.quantizers.rabit import RabitQuantizer
+from lance_core_vector.quantizers.rabit_layout import (
+    extra_width,
+    pack_signs,
+    unpack_extra,
+    unpack_signs,
+)
+from lance_core_vector.quantizers.rotation import hadamard, num_sign_bytes, rotate
+from lance_core_vector.quantizers.scalar import ScalarQuantizer
+
+WIDTH = 24
+Numbers = npt.NDArray[Any]
+
+
+@pytest.fixture
+def random() -> np.random.Generator:
+    return np.random.default_rng(4)
+
+
+def lists(rows: Numbers) -> pa.Array:
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), rows.shape[1])
+
+
+def model(centroids: Numbers) -> IvfModel:
+    zeros = np.zeros(len(centroids), np.int64)
+    return IvfModel(centroids, zeros, zeros, None)
+
+
+def partition(number: int, codes: Any, rows: int | None = None) -> Partition:
+    count = len(codes[0]) if rows is None else rows
+    return Partition(number, np.arange(count, dtype=np.uint64), codes)
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_product_codes_are_distances_from_codewords(
+    random: np.random.Generator, metric: str, bits: int, transposed: bool
+) -> None:
+    parts, size = 6, WIDTH // 6
+    codebook = random.normal(size=(parts, 1 << bits, size)).astype(np.float32)
+    centroids = random.normal(size=(3, WIDTH)).astype(np.float32)
+    quantizer = ProductQuantizer(
+        codebook, bits, transposed=transposed, metric=metric, model=model(centroids), path="x"
+    )
+    query = random.normal(size=WIDTH).astype(np.float32)
+    partitions, expected = [], []
+    for number, count in ((2, 9_000), (0, 7)):
+        codes = random.integers(0, 1 << bits, (count, parts), np.uint8)
+        stored = codes if bits == 8 else codes[:, 0::2] | codes[:, 1::2] << 4
+        if transposed:
+            stored = stored.T.copy().reshape(stored.shape)
+        partitions.append(partition(number, quantizer.load([lists(stored)]), count))
+        vectors = codebook[np.arange(parts), codes].reshape(count, WIDTH).astype(np.float64)
+        if metric == "dot":
+            expected.append(1 - vectors @ query)
+        else:
+            expected.append(((vectors - (query - centroids[number])) ** 2).sum(axis=1))
+    found = quantizer.scorer(query).scores(partitions)
+    np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_rows_of_product_codes_can_be_left_out(
+    random: np.random.Generator, transposed: bool
+) -> None:
+    codebook = random.normal(size=(4, 256, 2)).astype(np.float32)
+    quantizer = ProductQuantizer(
+        codebook, 8, transposed=transposed, metric="l2", model=model(codebook[0]), path="x"
+    )
+    codes = random.integers(0, 256, (50, 4), np.uint8)
+    stored = codes.T.copy().reshape(50, 4) if transposed else codes
+    order = np.array([7, 3, 49])
+    (some,) = quantizer.without([lists(stored)], order)
+    assert (quantizer.load([some])[0] & 255 == codes[order].T).all()
+
+
+@pytest.mark.parametrize("metric", ["l2", "dot"])
+def test_scalar_codes_are_steps_of_the_range(random: np.random.Generator, metric: str) -> None:
+    quantizer = ScalarQuantizer(WIDTH, -2.0, 3.0, metric, "x")
+    vectors = random.normal(size=(500, WIDTH)) * 2
+    codes = quantizer.encode(vectors)
+    query = random.normal(size=WIDTH).astype(np.float32)
+    found = quantizer.scorer(query).scores([partition(0, quantizer.load([lists(codes)]))])
+    steps = codes.astype(np.int64)
+    if metric == "dot":
+        expected = 1 - (-2.0 + steps * 5 / 255) @ query.astype(np.float64)
+    else:
+        expected = ((steps - quantizer.encode(query).astype(np.int64)) ** 2).sum(1) * (5 / 255) ** 2
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine", "dot", "hamming"])
+def test_stored_vectors_have_exact_distances(random: np.random.Generator, metric: str) -> None:
+    is_bits = metric == "hamming"
+    vectors = random.integers(0, 256, (300, WIDTH)).astype(np.uint8 if is_bits else np.float32)
+    kind = pa.list_(pa.uint8() if is_bits else pa.float32(), WIDTH)
+    quantizer = FlatQuantizer(kind, METRICS[metric], "x")
+    query = vectors[5] / np.linalg.norm(vectors[5]) if metric == "cosine" else vectors[5]
+    scorer = quantizer.scorer(query)
+    halves = [partition(0, quantizer.load([lists(v)])) for v in (vectors[:100], vectors[100:])]
+    scores = scorer.scores(halves)
+    positions = np.array([0, 5, 99, 100, 299])
+    found = scorer.exact(halves, positions, scores[positions])
+    assert (found == METRICS[metric].exact(vectors[positions], query)).all()
+    assert np.abs(scores[positions] - found).max() <= scorer.error
+
+
+@pytest.mark.parametrize("bits", range(1, 10))
+def test_rabit_codes_estimate_products_with_the_rotated_query(
+    random: np.random.Generator, bits: int
+) -> None:
+    width, count = 72, 70
+    centroids = random.normal(size=(2, width)).astype(np.float32)
+    signs = random.integers(0, 256, num_sign_bytes(width)).tolist()
+    for metric in ("l2", "dot"):
+        quantizer = RabitQuantizer(
+            width, bits, signs, metric=metric, model=model(centroids), path="x"
+        )
+        whole = random.integers(0, 1 << bits, (count, width))
+        sign_rows = np.packbits(whole >> (bits - 1), axis=1, bitorder="little")
+        low = (whole & ((1 << (bits - 1)) - 1)).astype(np.uint8)
+        add, scale = random.normal(size=(2, count)).astype(np.float32)
+        factors = [pa.array(one) for one in (add, scale, add)]
+        arrays = [lists(pack_signs(sign_rows)), *factors]
+        if bits > 1:
+            arrays += [lists(packed_extra(low, bits - 1)), pa.array(add), pa.array(scale)]
+        query = random.normal(size=width).astype(np.float32)
+        found = quantizer.scorer(query).scores([partition(1, quantizer.load(arrays))])
+        products = (whole - ((1 << bits) - 1) / 2) @ rotate(query[None], signs)[0]
+        center = centroids[1].astype(np.float64)
+        if metric == "l2":
+            expected = add + ((query - center) ** 2).sum() + scale * products
+        else:
+            share = query @ center / (center @ center)
+            expected = 1 - query @ center + share * (add - 1) + scale * products
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * (1 << bits))
+
+
+def packed_extra(codes: Numbers, bits: int) -> Numbers:
+    """The bytes of extra bits, number by number, by the table of the format's description."""
+    count, width = codes.shape
+    found = np.zeros((count, extra_width(width, bits)), np.uint8)
+    for row in range(count):
+        for number in range(width):
+            code = int(codes[row, number])
+            block, at = divmod(number, 64)
+            quarter, b = divmod(at, 16)
+            first = block * 8 * bits
+            if bits == 8:
+                found[row, first + at] = code
+                continue
+            if bits == 1:
+                found[row, first + at // 8] |= code << at % 8
+                continue
+            body = bits & ~1
+            rest = code & ((1 << body) - 1)
+            if body == 2:
+                found[row, first + b] |= rest << 2 * quarter
+            elif body == 4 and bits == 4:
+                half, place = divmod(b, 8)
+                found[row, first + 8 * quarter + place] |= rest << 4 * half
+            elif body == 4:
+                found[row, first + 16 * (quarter // 2) + b] |= rest << 4 * (quarter % 2)
+            elif quarter < 3:
+                found[row, first + 16 * quarter + b] |= rest
+            else:
+                for part in range(3):
+                    found[row, first + 16 * part + b] |= (rest >> 2 * part & 3) << 6
+            if bits % 2:
+                bit = 8 * (b % 8) + 2 * quarter + b // 8
+                found[row, first + 8 * body + bit // 8] |= (code >> body) << bit % 8
+    return found
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_extra_bits_are_unpacked(random: np.random.Generator, bits: int) -> None:
+    codes = random.integers(0, 1 << bits, (5, 136)).astype(np.uint8)
+    assert (unpack_extra(packed_extra(codes, bits), bits, 136) == codes).all()
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 100])
+def test_sign_bytes_are_unpacked_and_packed(random: np.random.Generator, count: int) -> None:
+    rows = random.integers(0, 256, (count, 5), np.uint8)
+    assert (unpack_signs(pack_signs(rows)) == rows).all()
+    stored = pack_signs(rows).reshape(-1)
+    if count >= 32:
+        assert stored[1] == rows[8, 0] & 15 | (rows[24, 0] & 15) << 4
+        assert stored[17] == rows[8, 0] >> 4 | rows[24, 0] & 0xF0
+
+
+@pytest.mark.parametrize("width", [8, 24, 64, 72])
+def test_rotations_keep_lengths_and_angles(random: np.random.Generator, width: int) -> None:
+    signs = random.integers(0, 256, num_sign_bytes(width)).tolist()
+    vectors = random.normal(size=(5, width))
+    rotated = rotate(vectors, signs)
+    np.testing.assert_allclose(rotated @ rotated.T, vectors @ vectors.T, atol=1e-9)
+    assert not np.allclose(rotated, vectors)
+
+
+def test_hadamard_transforms_are_those_of_the_matrix() -> None:
+    matrix_of_2 = np.array([[1, 1], [1, -1]])
+    of_8 = np.kron(np.kron(matrix_of_2, matrix_of_2), matrix_of_2)
+    assert (hadamard(np.eye(8)) == of_8).all()
+
+
+def test_sums_of_products_of_whole_numbers_are_exact(random: np.random.Generator) -> None:
+    codes = random.integers(-128, 128, (3_000, 768)).astype(np.int8)
+    factors = random.integers(-128, 128, 768)
+    found = integer_products(codes, factors.astype(np.float32))
+    assert (found == codes.astype(np.int64) @ factors).all()
+
+
+def test_columns_of_other_types_and_nulls_are_corrupt() -> None:
+    kind = pa.list_(pa.uint8(), 4)
+    with pytest.raises(CorruptFileError, match="the column is missing"):
+        check_columns({"codes": kind}, pa.schema([]), "x")
+    for other in (pa.list_(pa.uint8(), 3), pa.list_(pa.int8(), 4), pa.uint8()):
+        with pytest.raises(CorruptFileError, match="has the type"):
+            check_columns({"codes": kind}, pa.schema([pa.field("codes", other)]), "x")
+    with pytest.raises(CorruptFileError, match="a code is null"):
+        matrix(pa.array([[1, 2, 3, 4], None], kind), "x")
+    with pytest.raises(CorruptFileError, match="a factor is null"):
+        numbers(pa.array([1.0, None]), "x")
+
+
+def test_metadata_of_quantizers_is_checked() -> None:
+    codes = SimpleNamespace(path="auxiliary.idx")
+    for wrong in (
+        {"dim": WIDTH, "bounds": {"start": 1.0, "end": 0.0}},
+        {"dim": WIDTH, "bounds": {"start": float("nan"), "end": 0.0}},
+        {"dim": WIDTH + 1, "bounds": {"start": 0.0, "end": 1.0}},
+        {"dim": WIDTH, "bounds": None},
+    ):
+        files: Any = SimpleNamespace(quantizer=wrong, codes=codes, metric="l2")
+        with pytest.raises(CorruptFileError, match="auxiliary"):
+            ScalarQuantizer.of(files, WIDTH)
+    good = {
+        "nbits": 8,
+        "num_sub_vectors": 4,
+        "dimension": WIDTH,
+        "transposed": True,
+        "codebook_position": None,
+    }
+    for change in ({"nbits": 5}, {"num_sub_vectors": 7}, {"dimension": 8}, {"num_sub_vectors": 0}):
+        files = SimpleNamespace(quantizer={**good, **change}, codes=codes, metric="l2")
+        with pytest.raises(CorruptFileError, match="auxiliary"):
+            ProductQuantizer.of(files, model(np.zeros((1, WIDTH), np.float32)))
