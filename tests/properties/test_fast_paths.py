@@ -27,6 +27,9 @@ from tests.strategies import nullable_arrays, nullable_types
 T = TypeVar("T")
 
 PATH = "data/x.lance"
+BATCH = 23
+"""Rows that are written at a time: a page, if pages are small."""
+
 VERSIONS = [FileVersion.V2_0, FileVersion.V2_1, FileVersion.V2_2]
 SHORT = [pa.int64(), pa.int32(), pa.string(), pa.float64(), pa.bool_(), pa.date32()]
 
@@ -44,7 +47,7 @@ def columns(draw: st.DrawFn, num_rows: int) -> pa.Array:
     type_ = draw(st.sampled_from(SHORT))
     values = np.random.default_rng(draw(st.integers(0, 1 << 30))).integers(0, 50, num_rows)
     parts = draw(st.lists(st.sampled_from(["values", "one", "nulls", "some"]), min_size=1))
-    is_part = np.arange(num_rows) * len(parts) // max(1, num_rows)
+    is_part = np.arange(num_rows) // BATCH % len(parts)
     rows: list[int | None] = values.tolist()
     for number, part in enumerate(parts):
         for row in np.flatnonzero(is_part == number).tolist():
@@ -107,7 +110,7 @@ def written(table: pa.Table, options: FileOptions) -> bytes:
     registry = get_manager().encodings
     target = store.open_writer(PATH)
     file = FileWriter(target, Schema.from_arrow(table.schema), options, registry=registry)
-    for batch in table.to_batches(max_chunksize=97):
+    for batch in table.to_batches(max_chunksize=BATCH):
         file.write_batch(batch)
     file.finish()
     return store.get(PATH).to_pybytes()
