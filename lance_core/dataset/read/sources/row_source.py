@@ -24,16 +24,13 @@ class RowSource(ABC):
     """The rows of a scan.
 
     ``spans``: the rows to read, before any search; ``filter``: the condition that those of the
-    result satisfy.
+    result satisfy. ``are_chosen``: True if the spans have only rows that a search returned, some
+    of which may be deleted.
     """
 
     spans: Sequence[Span]
     filter: Filter | None = None
-
-    @property
-    def are_chosen(self) -> bool:
-        """True if the spans have only rows that a search returned; some may be deleted."""
-        return False
+    are_chosen: bool = False
 
     @abstractmethod
     def sections(self, metrics: ScanMetrics | None) -> Sequence[SpanRows]:
@@ -49,16 +46,10 @@ class RowSource(ABC):
 
 @dataclass(frozen=True, eq=False)
 class SpanRows(RowSource):
-    """The rows of spans that satisfy a condition; ``chosen`` is returned by `are_chosen`."""
-
-    chosen: bool = False
-
-    @property
-    def are_chosen(self) -> bool:
-        return self.chosen
+    """The rows of spans that satisfy a condition."""
 
     def sections(self, metrics: ScanMetrics | None) -> Sequence[SpanRows]:
         return [self]
 
     def of_spans(self, spans: Sequence[Span]) -> SpanRows:
-        return SpanRows(spans, self.filter, self.chosen)
+        return SpanRows(spans, self.filter, self.are_chosen)

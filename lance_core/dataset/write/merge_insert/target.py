@@ -115,7 +115,7 @@ def find_keys(
         prefilter = index_search(snapshot, names, source, condition)
         if prefilter is not None:
             projection = select(schema, list(names), [ROW_ADDRESS])
-            rows = prefilters.IndexedRows((), condition, prefilter)
+            rows = prefilters.IndexedRows((), condition, search=prefilter)
             plan = ScanPlan(projection, rows, schema)
             return _indexed_matches(snapshot, plan, index)
     spans = all_spans(snapshot)

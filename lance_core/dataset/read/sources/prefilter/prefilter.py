@@ -154,7 +154,7 @@ class Prefilter:
         rest = self.rest
         groups = itertools.groupby(self._spans(answer, spans), key=lambda section: section[0])
         return [
-            SpanRows(part, rest, chosen=True) if is_covered else SpanRows(part, self._condition)
+            SpanRows(part, rest, are_chosen=True) if is_covered else SpanRows(part, self._condition)
             for is_covered, part in ((key, tuple(s for _, s in group)) for key, group in groups)
         ]
 
@@ -203,7 +203,7 @@ class IndexedRows(RowSource):
         return self.search.sections(self.spans, metrics)
 
     def of_spans(self, spans: Sequence[Span]) -> IndexedRows:
-        return IndexedRows(spans, self.filter, self.search)
+        return IndexedRows(spans, self.filter, search=self.search)
 
 
 def indexed_rows(
@@ -216,7 +216,7 @@ def indexed_rows(
     search = _prefilter_of(snapshot, condition, skips_others)
     if search is None:
         return SpanRows(spans, condition)
-    return IndexedRows(spans, condition, search)
+    return IndexedRows(spans, condition, search=search)
 
 
 def _prefilter_of(snapshot: Snapshot, condition: Filter, skips_others: bool) -> Prefilter | None:
