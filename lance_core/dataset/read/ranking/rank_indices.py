@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -139,16 +140,27 @@ def _allowed(
     return AllowedRows(mask, share)
 
 
+_live: WeakKeyDictionary[Snapshot, dict[int, BitMap | None]] = WeakKeyDictionary()
+"""A cache: the live rows of fragments, None for all."""
+
+
 def live_rows(snapshot: Snapshot, fragments: Iterable[int]) -> RowSet:
     """The live rows of ``fragments``."""
+    known, bitmaps = _live.setdefault(snapshot, {}), {}
+    for id_ in fragments:
+        if id_ not in known:
+            known[id_] = _live_offsets(snapshot, id_)
+        bitmaps[id_] = known[id_]
+    return RowSet(bitmaps)
+
+
+def _live_offsets(snapshot: Snapshot, fragment_id: int) -> BitMap | None:
     from pyroaring import BitMap
 
-    bitmaps: dict[int, BitMap | None] = {}
-    for id_ in fragments:
-        fragment = snapshot.fragment(id_)
-        deleted = snapshot.deleted_offsets(fragment)
-        if deleted is None or not len(deleted):
-            bitmaps[id_] = None
-        else:
-            bitmaps[id_] = BitMap(range(snapshot.physical_rows(fragment))) - BitMap(deleted)
-    return RowSet(bitmaps)
+    fragment = snapshot.fragment(fragment_id)
+    deleted = snapshot.deleted_offsets(fragment)
+    if deleted is None or not len(deleted):
+        return None
+    live = BitMap(deleted).flip(0, snapshot.physical_rows(fragment))
+    live.run_optimize()  # few deleted rows take little memory
+    return live

@@ -111,6 +111,12 @@ class IvfModel:
             raise CorruptFileError(
                 "partitions overlap or end after the last row", files.codes.path, field="IVF"
             )
+        if lengths.sum() != files.codes.num_rows:
+            raise CorruptFileError(
+                f"partitions have {lengths.sum()} of {files.codes.num_rows} rows",
+                files.codes.path,
+                field="IVF",
+            )
         loss = trained.loss if trained.HasField("loss") and math.isfinite(trained.loss) else None
         return cls(centroids, offsets, lengths, loss)
 
