@@ -25,7 +25,8 @@ class IndexTypeSpec:
     the `IndexType`, or its import path ``"module:attribute"``, imported on first use. ``version``:
     the ``IndexMetadata.index_version`` that is written. ``stable_row_id_version``: the version that
     is written in tables with stable row ids, if it is another one. Indices of a higher version than
-    both are ignored.
+    both are ignored. ``kinds``: further names that users give, of a type that serves several kinds:
+    the type gets the one that was given, in upper case, as the parameter ``kind``.
     """
 
     name: str
@@ -34,6 +35,7 @@ class IndexTypeSpec:
     factory: IndexTypeFactory | str
     version: int = 0
     stable_row_id_version: int | None = None
+    kinds: tuple[str, ...] = ()
 
     def version_for(self, *, stable_row_ids: bool) -> int:
         """The ``index_version`` to write in a table with or without stable row ids."""

@@ -92,9 +92,10 @@ def all_offers(
             (c.source, spec, spec.version.value) for c in contributions for spec in c.file_versions
         ),
         index_types=_by_key(
-            (c.source, spec, plain_index_type(spec.name))
+            (c.source, spec, plain_index_type(name))
             for c in contributions
             for spec in c.index_types
+            for name in (spec.name, *spec.kinds)
         ),
         index_details=_by_key(
             (c.source, spec, details_key(spec.details_url))

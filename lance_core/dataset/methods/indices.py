@@ -76,6 +76,46 @@ class IndexMethods(DatasetBase):
         )
         self._snapshot = creating.create(self._snapshot, new)
 
+    def create_index(  # noqa: PLR0913, PLR0917 (the arguments are those of pylance)
+        self,
+        column: str | Sequence[str],
+        index_type: str,
+        name: str | None = None,
+        metric: str = "L2",
+        replace: bool = False,
+        num_partitions: int | None = None,
+        ivf_centroids: Any = None,
+        pq_codebook: Any = None,
+        num_sub_vectors: int | None = None,
+        *,
+        train: bool = True,
+        index_uuid: str | None = None,
+        progress_callback: Callable[[IndexProgress], object] | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """Index a column of vectors, and move to the new version; searches use the index.
+
+        ``index_type``: a kind of vector index, such as ``"IVF_PQ"``, which needs the extra
+        ``vector``. ``metric``: ``"L2"``, ``"cosine"``, ``"dot"`` or ``"hamming"``.
+        ``num_partitions``: by default, as many as have some thousand rows each. ``ivf_centroids``
+        and ``pq_codebook`` are used instead of training. Further ``parameters``: ``num_bits``,
+        ``target_partition_size``, ``sample_rate``, ``max_iters``, and ``seed``: the same rows and
+        seed give the same index. See `create_scalar_index` for the other arguments and the errors.
+        """
+        given = {
+            "metric": metric,
+            "num_partitions": num_partitions,
+            "ivf_centroids": ivf_centroids,
+            "pq_codebook": pq_codebook,
+            "num_sub_vectors": num_sub_vectors,
+            **parameters,
+        }
+        new = creating.NewIndex(
+            column, index_type, given, name, replace, train, index_uuid, progress_callback
+        )
+        self._snapshot = creating.create(self._snapshot, new)
+        return self
+
     def create_index_uncommitted(  # noqa: PLR0913 (as above)
         self,
         column: str | Sequence[str],

@@ -24,5 +24,9 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
             details_url="/lance.index.pb.VectorIndexDetails",
             factory="lance_core_vector.kinds.vector_index:VectorIndex",
             version=2,
+            kinds=(
+                *("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ"),
+                *("IVF_HNSW_FLAT", "IVF_HNSW_PQ", "IVF_HNSW_SQ"),
+            ),
         ),
     )

@@ -73,6 +73,8 @@ def index_request(
         raise InvalidTypeError(f"index_type must be a string or an IndexConfig, got {kind!r}")
     lineage = indexed_field(snapshot.schema, column)
     spec = spec_named(kind)
+    if spec.kinds:
+        parameters = {"kind": _kind_of(spec, kind), **parameters}
     found, field = index_type(spec), lineage[-1]
     path = format_path([part.name for part in lineage])
     if field.is_blob or not found.accepts(field.storage_type):
@@ -87,6 +89,12 @@ def index_request(
             f"an index of type {spec.label} with these parameters in a table with stable row ids"
         )
     return IndexRequest(lineage, spec, found, dict(parameters))
+
+
+def _kind_of(spec: IndexTypeSpec, name: str) -> str:
+    """The kind of a type that serves several, as the descriptor writes it."""
+    plain = plain_index_type(name)
+    return next((kind for kind in spec.kinds if plain_index_type(kind) == plain), name.upper())
 
 
 def _is_config(kind: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,6 +29,8 @@ from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
+from lance_core_vector.training.build import build, details_of
+from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.vectors import vector_type
 
 _KINDS = frozenset(
@@ -55,7 +57,10 @@ class VectorIndex(IndexType):
         return None
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        _refuse_build(str(parameters.get("kind", "vector")))
+        BuildParameters.of(parameters)
+
+    def details_of(self, parameters: Mapping[str, Any]) -> bytes:
+        return details_of(BuildParameters.of(parameters))
 
     def parameters_of(self, details: bytes) -> Mapping[str, Any]:
         message = parse_details_message(VectorIndexDetails, details)
@@ -86,7 +91,7 @@ class VectorIndex(IndexType):
         return f"IVF_{graph}{(message.WhichOneof('compression') or 'flat').upper()}"
 
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
-        _refuse_build(str(parameters.get("kind", "vector")))
+        return build(rows, BuildParameters.of(parameters), output)
 
     def open(self, folder: IndexFolder, details: bytes) -> OpenIndex:
         vector = vector_type(folder.kind)
@@ -141,7 +146,3 @@ def _quantizer(files: IndexFiles, model: IvfModel, vector: pa.DataType) -> Quant
     if name == "SQ":
         return ScalarQuantizer.of(files, vector.list_size)
     return RabitQuantizer.of(files, model)
-
-
-def _refuse_build(kind: str) -> NoReturn:
-    raise UnsupportedFeatureError(f"indices of type {kind.upper()} are not built yet")

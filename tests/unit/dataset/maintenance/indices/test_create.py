@@ -122,7 +122,7 @@ def test_an_invalid_request_is_an_error_of_its_own_and_writes_nothing(uri: str) 
         (create("s.`d.e`", KIND), InvalidTypeError, TypeError, "SortedHash.* string"),
         (create("x", "sorted_hush"), UnsupportedFeatureError, NotImplementedError, "sorted_hash"),
         (create("x", "INVERTED"), UnsupportedFeatureError, NotImplementedError, "INVERTED"),
-        (create("x", "IVF_PQ"), UnsupportedFeatureError, NotImplementedError, "IVF_PQ"),
+        (create("x", "FTS"), UnsupportedFeatureError, NotImplementedError, "FTS"),
         (create("x", 5), InvalidTypeError, TypeError, "index_type"),
         (create("x", KIND, size=5), InvalidInputError, ValueError, "'size'"),
         (create("x", IndexConfig(KIND, {"a": 1})), InvalidInputError, ValueError, "'a'"),

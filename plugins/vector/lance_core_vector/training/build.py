@@ -1,0 +1,263 @@
+"""Build an index: a sample, the partitions, the codes of all rows, the two files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.indices import IVF, Tensor, VectorIndexDetails
+from lance_core_vector.partitions.index_files import (
+    CODES_FILE,
+    FLAT_KEY,
+    INDEX_FILE,
+    INDEX_KEY,
+    IVF_KEY,
+    METRIC_KEY,
+    QUANTIZER_KEY,
+    ROW_ID,
+)
+from lance_core_vector.training import kmeans
+from lance_core_vector.training.encoders import (
+    Encoder,
+    FlatEncoder,
+    ProductEncoder,
+    ScalarEncoder,
+)
+from lance_core_vector.training.parameters import BuildParameters
+from lance_core_vector.training.sorted_rows import PartitionedRows
+from lance_core_vector.vectors import Vectors, vector_type
+
+if TYPE_CHECKING:
+    from lance_core.hookspecs.indices import IndexOutput, IndexRows
+
+METRIC_NUMBERS: dict[str, Any] = {"l2": 0, "cosine": 1, "dot": 2, "hamming": 3}
+
+MAX_SAMPLE = 1 << 18
+"""Vectors of a sample at most."""
+
+MIN_SAMPLE = 1 << 14
+
+_NUMBERS = {pa.float16(): np.float16, pa.float64(): np.float64, pa.uint8(): np.uint8}
+_TENSORS = {
+    pa.float16(): Tensor.FLOAT16,
+    pa.float32(): Tensor.FLOAT32,
+    pa.float64(): Tensor.FLOAT64,
+    pa.uint8(): Tensor.UINT8,
+}
+
+Floats = npt.NDArray[np.float32]
+
+
+def details_of(parameters: BuildParameters) -> bytes:
+    """The details that are known before an index is built."""
+    details = VectorIndexDetails(metric_type=METRIC_NUMBERS[parameters.metric.name])
+    if parameters.kind == "IVF_PQ":
+        details.pq.num_bits = parameters.bits
+        details.pq.num_sub_vectors = parameters.num_parts or 0
+    elif parameters.kind == "IVF_SQ":
+        details.sq.num_bits = 8
+    else:
+        details.flat.SetInParent()
+    data: bytes = details.SerializeToString()
+    return data
+
+
+def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> bytes:
+    """Write the files of an index of ``rows``; returns the details.
+
+    Reads the rows twice: a sample trains the partitions and codes, then all are encoded.
+    """
+    found = vector_type(rows.type)
+    assert found is not None  # the type accepts the column
+    vector, is_multivector = found
+    if parameters.metric.of_bits != (vector.value_type == pa.uint8()):
+        raise InvalidInputError(
+            f"metric {parameters.metric.name} of vectors of {vector.value_type}"
+        )
+    if is_multivector and parameters.metric.name != "cosine":
+        raise InvalidInputError("an index of several vectors a row has the metric cosine")
+    random = np.random.default_rng(parameters.seed)
+    sample, total = _sample(rows, parameters, random)
+    centroids, loss = _centroids(sample, total, vector.list_size, parameters, random)
+    output.progress("train_ivf", total, total)
+    encoder = _encoder(sample, centroids, vector, parameters, random)
+    partitioned = PartitionedRows(len(centroids), output.scratch)
+    done = 0
+    for numbers, vectors in _vectors(rows, parameters):
+        owners = _owners(vectors, centroids, parameters)
+        partitioned.add(owners, numbers, encoder.encode(vectors, centroids[owners]))
+        done += len(numbers)
+        output.progress("encode", done, total)
+    _write_codes(partitioned, encoder, parameters, output)
+    _write_index(centroids, loss, vector.value_type, parameters, output)
+    return details_of(parameters)
+
+
+def _vectors(
+    rows: IndexRows, parameters: BuildParameters
+) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]]:
+    """The row numbers and vectors of each batch that an index has: without NaN and infinite ones.
+
+    For cosine, vectors have the length one, and those of zeros are left out.
+    """
+    for batch in rows.batches():
+        vectors = Vectors.of(batch.values)
+        matrix = vectors.matrix
+        numbers = batch.rows if vectors.rows is None else batch.rows[vectors.rows]
+        if not parameters.metric.of_bits:
+            kept = np.isfinite(matrix).all(axis=1)
+            if parameters.metric.name == "cosine":
+                kept &= matrix.any(axis=1)
+            if not kept.all():
+                matrix, numbers = matrix[kept], numbers[kept]
+            if parameters.metric.name == "cosine":
+                matrix = kmeans.unit(matrix)
+        yield numbers, matrix
+
+
+def _sample(
+    rows: IndexRows, parameters: BuildParameters, random: np.random.Generator
+) -> tuple[Floats, int]:
+    """Random vectors in random order, and how many vectors there are."""
+    wanted = parameters.sample_rate * parameters.partitions_for(rows.num_rows)
+    wanted = min(max(wanted, MIN_SAMPLE), MAX_SAMPLE)
+    chosen: list[npt.NDArray[Any]] = []
+    keys: list[npt.NDArray[np.float64]] = []  # the vectors with the lowest keys are the sample
+    limit, total = 1.0, 0
+    for _, vectors in _vectors(rows, parameters):
+        own = random.random(len(vectors))
+        total += len(vectors)
+        is_near = own < limit
+        chosen.append(vectors[is_near])
+        keys.append(own[is_near])
+        if sum(map(len, keys)) > 2 * wanted:
+            every, near = np.concatenate(chosen), np.concatenate(keys)
+            lowest = np.argpartition(near, wanted - 1)[:wanted]
+            chosen, keys = [every[lowest]], [near[lowest]]
+            limit = float(keys[0].max())
+    if not total:
+        return np.empty((0, 0), np.float32), 0
+    order = np.argsort(np.concatenate(keys), kind="stable")[:wanted]
+    return _floats(np.concatenate(chosen)[order]), total
+
+
+def _floats(vectors: npt.NDArray[Any]) -> Floats:
+    """Vectors as float32; the bits of bytes as numbers."""
+    if vectors.dtype == np.uint8:
+        return np.unpackbits(vectors, axis=1, bitorder="little").astype(np.float32)
+    return vectors.astype(np.float32, copy=False)
+
+
+def _owners(
+    vectors: npt.NDArray[Any], centroids: Floats, parameters: BuildParameters
+) -> npt.NDArray[np.int64]:
+    """The partition of each vector."""
+    by_angle = parameters.metric.name == "dot"
+    trained = centroids
+    if parameters.metric.of_bits:
+        trained = _floats(centroids.astype(np.uint8))
+    return kmeans.nearest(_floats(vectors), trained, by_angle=by_angle)
+
+
+def _centroids(
+    sample: Floats,
+    total: int,
+    width: int,
+    parameters: BuildParameters,
+    random: np.random.Generator,
+) -> tuple[Floats, float | None]:
+    given = parameters.centroids
+    if given is not None:
+        if given.ndim != 2 or given.shape[1] != width:
+            raise InvalidInputError(f"ivf_centroids are not vectors of {width} numbers")
+        return given, None
+    count = parameters.partitions_for(total)
+    if not len(sample):
+        return np.zeros((1, width), np.float32), None
+    found, loss = kmeans.train(
+        sample,
+        count,
+        iterations=parameters.iterations,
+        random=random,
+        by_angle=parameters.metric.name == "dot",
+    )
+    if parameters.metric.of_bits:
+        bits = (found >= 0.5).astype(np.uint8)
+        found = np.packbits(bits, axis=1, bitorder="little").astype(np.float32)
+    return found, loss * total / len(sample)
+
+
+def _encoder(
+    sample: Floats,
+    centroids: Floats,
+    vector: pa.DataType,
+    parameters: BuildParameters,
+    random: np.random.Generator,
+) -> Encoder:
+    if parameters.kind == "IVF_FLAT":
+        return FlatEncoder(vector.list_size, vector.value_type)
+    if not len(sample):
+        raise InvalidInputError(f"an index of type {parameters.kind} of no vectors")
+    if parameters.kind == "IVF_SQ":
+        return ScalarEncoder(sample)
+    centers = centroids[_owners(sample, centroids, parameters)]
+    return ProductEncoder(sample, centers, parameters, random)
+
+
+def _write_codes(
+    partitioned: PartitionedRows,
+    encoder: Encoder,
+    parameters: BuildParameters,
+    output: IndexOutput,
+) -> None:
+    fields = [pa.field(ROW_ID, pa.uint64()), pa.field(encoder.column, encoder.type, nullable=False)]
+    schema = pa.schema(fields)
+    metadata = encoder.metadata()
+    lengths = partitioned.lengths
+    with output.create(CODES_FILE, schema) as writer:
+        for number in np.flatnonzero(lengths).tolist():
+            rows, codes = partitioned.partition(number)
+            flat = pa.array(np.ascontiguousarray(encoder.stored(codes)).reshape(-1))
+            column = pa.FixedSizeListArray.from_arrays(flat, encoder.type.list_size)
+            arrays = [pa.array(rows), column.cast(encoder.type)]
+            writer.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        ivf = IVF(offsets=(np.cumsum(lengths) - lengths).tolist(), lengths=lengths.tolist())
+        position = writer.add_global_buffer(ivf.SerializeToString())
+        if encoder.codebook is not None:
+            parts, words, size = encoder.codebook.shape
+            tensor = Tensor(
+                data_type=Tensor.FLOAT32,
+                shape=[words, parts * size],
+                data=encoder.codebook.astype("<f4").tobytes(),
+            )
+            metadata["codebook_position"] = writer.add_global_buffer(tensor.SerializeToString())
+        writer.add_metadata(METRIC_KEY, parameters.metric.name)
+        writer.add_metadata(QUANTIZER_KEY, json.dumps([json.dumps(metadata)]))
+        writer.add_metadata(IVF_KEY, str(position))
+
+
+def _write_index(
+    centroids: Floats,
+    loss: float | None,
+    item: pa.DataType,
+    parameters: BuildParameters,
+    output: IndexOutput,
+) -> None:
+    stored = centroids.astype(_NUMBERS.get(item, np.float32))
+    count = len(stored)
+    tensor = Tensor(data_type=_TENSORS[item], shape=stored.shape, data=stored.tobytes())
+    ivf = IVF(offsets=[0] * count, lengths=[0] * count, centroids_tensor=tensor)
+    if loss is not None:
+        ivf.loss = loss
+    schema = pa.schema([pa.field("__flat_marker", pa.uint64(), nullable=False)])
+    with output.create(INDEX_FILE, schema) as writer:
+        writer.add_metadata(IVF_KEY, str(writer.add_global_buffer(ivf.SerializeToString())))
+        kind = {"type": parameters.kind, "distance_type": parameters.metric.name}
+        writer.add_metadata(INDEX_KEY, json.dumps(kind))
+        writer.add_metadata(FLAT_KEY, json.dumps([""] * count))

@@ -1,0 +1,214 @@
+"""Vector indices that are built here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core_vector.training import kmeans, sorted_rows
+from tests.each_case import each_case
+
+ROWS, WIDTH = 6_000, 16
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("IVF_FLAT", {}),
+    ("IVF_SQ", {}),
+    ("IVF_PQ", {"num_sub_vectors": 8}),
+    ("IVF_PQ", {"num_sub_vectors": 16, "num_bits": 4}),
+]
+
+
+def clustered(rows: int = ROWS) -> npt.NDArray[np.float32]:
+    random = np.random.default_rng(3)
+    centers = random.normal(size=(40, WIDTH))
+    found = centers[random.integers(0, 40, rows)] + random.normal(size=(rows, WIDTH)) * 0.3
+    return found.astype(np.float32)
+
+
+def column(matrix: npt.NDArray[Any]) -> pa.Array:
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+
+
+def table_of(folder: Path, matrix: npt.NDArray[Any], **options: Any) -> lance.LanceDataset:
+    rows = pa.table({"id": range(len(matrix)), "v": column(matrix)})
+    return lance.write_dataset(rows, folder / "t.lance", max_rows_per_file=2_500, **options)
+
+
+def recall(dataset: lance.LanceDataset, queries: npt.NDArray[Any], **options: Any) -> float:
+    """The share of the ten nearest rows that an index finds."""
+    found = 0
+    for query in queries:
+        nearest = {"column": "v", "q": query, "k": 10}
+        exact = dataset.to_table(["id"], nearest=nearest | options | {"use_index": False})
+        ours = dataset.to_table(["id"], nearest=nearest | options)
+        found += len({*exact["id"].to_pylist()} & {*ours["id"].to_pylist()})
+    return found / (10 * len(queries))
+
+
+@each_case("kind, parameters, metric", [(*k, m) for k in KINDS for m in ("l2", "cosine", "dot")])
+def test_an_index_finds_the_nearest_rows(
+    tmp_path: Path, kind: str, parameters: dict[str, Any], metric: str
+) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", kind, metric=metric, num_partitions=8, **parameters)
+    (index,) = dataset.describe_indices()
+    assert index.index_type == kind
+    plan = dataset.scanner(nearest={"column": "v", "q": matrix[0]}).explain_plan()
+    assert "ANNSubIndex: name=v_idx" in plan
+    share = recall(dataset, matrix[:200:20], nprobes=8, refine_factor=10, metric=metric)
+    assert share >= (0.9 if kind == "IVF_PQ" else 0.99)
+
+
+@each_case("kind, parameters", KINDS)
+def test_the_same_rows_and_seed_give_the_same_files(
+    tmp_path: Path, kind: str, parameters: dict[str, Any]
+) -> None:
+    contents = []
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        dataset = table_of(tmp_path / str(number), clustered())
+        dataset.create_index("v", kind, num_partitions=4, seed=7, **parameters)
+        folder = tmp_path / str(number) / "t.lance" / "_indices"
+        contents.append([path.read_bytes() for path in sorted(folder.rglob("*.idx"))])
+    assert len(contents[0]) == 2
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_rows_that_change_are_found_where_they_are_and_no_longer_where_they_were(
+    tmp_path: Path, stable: bool
+) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix, enable_stable_row_ids=stable)
+    dataset.create_index("v", "IVF_SQ", num_partitions=6)
+    dataset.delete("id % 3 = 0")
+    more = pa.table({"id": range(ROWS, ROWS + 50), "v": column(clustered(50) + 9)})
+    dataset = lance.write_dataset(more, dataset, mode="append")
+    dataset.update({"id": "id + 100000"}, where="id < 20")
+    query = {"column": "v", "q": matrix[9], "k": 12, "nprobes": 6, "refine_factor": 4}
+    exact = dataset.to_table(["id"], nearest=query | {"use_index": False})
+    assert dataset.to_table(["id"], nearest=query) == exact
+    far = {"column": "v", "q": clustered(50)[4] + 9, "k": 5}
+    assert dataset.to_table(["id"], nearest=far)["id"][0].as_py() == ROWS + 4
+    some = {"filter": "id % 500 = 7"}
+    found = dataset.to_table(["id"], nearest=query, **some)
+    assert found == dataset.to_table(["id"], nearest=query | {"use_index": False}, **some)
+    dataset.optimize.compact_files()
+    assert dataset.to_table(["id"], nearest=query) == exact
+
+
+def test_vectors_without_a_direction_or_with_nan_are_left_out(tmp_path: Path) -> None:
+    matrix = clustered(1_000)
+    matrix[::10] = 0
+    matrix[5::10, 3] = np.nan
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", "IVF_FLAT", metric="cosine", num_partitions=3)
+    nearest = {"column": "v", "q": matrix[1], "k": 1_000, "nprobes": 3}
+    assert dataset.to_table(["id"], nearest=nearest).num_rows == 800
+
+
+def test_bytes_are_partitioned_by_their_bits(tmp_path: Path) -> None:
+    matrix = np.random.default_rng(2).integers(0, 256, (3_000, 8)).astype(np.uint8)
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", "IVF_FLAT", metric="hamming", num_partitions=5)
+    assert recall(dataset, matrix[:50:10], nprobes=5) == 1
+
+
+def test_rows_of_several_vectors_are_indexed_by_each(tmp_path: Path) -> None:
+    matrix = clustered(3_000)
+    offsets = pa.array(range(0, 3_001, 3), pa.int32())
+    several = pa.ListArray.from_arrays(offsets, column(matrix))
+    rows = pa.table({"id": range(1_000), "v": several})
+    dataset = lance.write_dataset(rows, tmp_path / "t.lance")
+    dataset.create_index("v", "IVF_FLAT", metric="cosine", num_partitions=4)
+    nearest = {"column": "v", "q": matrix[30:32], "k": 5, "nprobes": 4, "refine_factor": 5}
+    found = dataset.to_table(["id"], nearest=nearest | {"metric": "cosine"})
+    assert found["id"][0].as_py() == 10
+
+
+def test_given_centroids_and_codebooks_are_used(tmp_path: Path) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix)
+    centroids = matrix[:5]
+    codebook = np.random.default_rng(0).normal(size=(4, 256, 4)).astype(np.float32)
+    dataset.create_index(
+        "v", "IVF_PQ", num_sub_vectors=4, ivf_centroids=centroids, pq_codebook=codebook
+    )
+    (segment,) = dataset.stats.index_stats("v_idx")["indices"]
+    assert segment["num_partitions"] == 5
+    with pytest.raises(InvalidInputError, match="pq_codebook has the shape"):
+        dataset.create_index("v", "IVF_PQ", num_sub_vectors=8, pq_codebook=codebook[:2], name="o")
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "error", "message"),
+    [
+        ("IVF_PQ", {}, InvalidInputError, "num_sub_vectors is required"),
+        ("IVF_PQ", {"num_sub_vectors": 5}, InvalidInputError, "must be divisible"),
+        ("IVF_PQ", {"num_sub_vectors": 4, "num_bits": 6}, InvalidInputError, "is 4 or 8, got 6"),
+        ("IVF_FLAT", {"num_partitions": 0}, InvalidInputError, "must be 1 or more"),
+        ("IVF_FLAT", {"num_partition": 3}, TypeError, "did you mean 'num_partitions'"),
+        ("IVF_FLAT", {"metric": "hamming"}, InvalidInputError, "metric hamming of vectors"),
+        ("IVF_FLAT", {"metric": "l3"}, InvalidInputError, "not supported"),
+        ("IVF_SQ", {"seed": "x"}, InvalidTypeError, "seed must be a whole number"),
+        ("IVF_FLAT", {"ivf_centroids": np.zeros((2, 3))}, InvalidInputError, "of 16 numbers"),
+        ("IVF_HNSW_SQ", {}, UnsupportedFeatureError, "IVF_HNSW_SQ are not built yet"),
+        ("IVF_RQ", {}, UnsupportedFeatureError, "IVF_RQ are not built yet"),
+    ],
+)
+def test_wrong_parameters_are_named(
+    tmp_path: Path, kind: str, change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    dataset = table_of(tmp_path, clustered(600))
+    with pytest.raises(error, match=message):
+        dataset.create_index("v", kind, **change)
+    assert dataset.describe_indices() == []
+    with pytest.raises(InvalidTypeError, match="cannot have an index"):
+        dataset.create_index("id", "IVF_FLAT")
+
+
+def test_an_index_of_few_or_no_rows_is_built_or_refused(tmp_path: Path) -> None:
+    dataset = table_of(tmp_path, clustered(3))
+    dataset.create_index("v", "IVF_FLAT", num_partitions=100)
+    assert recall(dataset, clustered(3)[:1] * 1, nprobes=3) == 0.3
+    with pytest.raises(InvalidInputError, match="Not enough rows to train PQ: 256"):
+        dataset.create_index("v", "IVF_PQ", num_sub_vectors=4, name="other")
+
+
+def test_codes_beyond_the_memory_wait_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(1)
+    owners = random.integers(0, 7, 500)
+    codes = random.integers(0, 256, (500, 4)).astype(np.uint8)
+    numbers = np.arange(500, dtype=np.uint64)
+    monkeypatch.setattr(sorted_rows, "MEMORY", 100)
+    waiting = sorted_rows.PartitionedRows(7, lambda: tmp_path)
+    for start in range(0, 500, 120):
+        some = slice(start, start + 120)
+        waiting.add(owners[some], numbers[some], codes[some])
+    assert len(list(tmp_path.iterdir())) >= 4
+    for number in range(7):
+        rows, own = waiting.partition(number)
+        assert rows.tolist() == np.flatnonzero(owners == number).tolist()
+        assert (own == codes[owners == number]).all()
+
+
+def test_centroids_of_separate_clusters_are_their_means() -> None:
+    random = np.random.default_rng(0)
+    centers = np.array([[0, 0], [50, 0], [0, 50]], np.float32)
+    vectors = np.repeat(centers, 100, axis=0) + random.normal(size=(300, 2)).astype(np.float32)
+    for seed in range(5):
+        found, loss = kmeans.train(vectors, 3, iterations=50, random=np.random.default_rng(seed))
+        assert len(found) == 3
+        assert loss > 0
+    same = np.ones((10, 2), np.float32)
+    assert kmeans.train(same, 4, iterations=3, random=random)[0].shape == (4, 2)
