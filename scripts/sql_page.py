@@ -1,7 +1,8 @@
-"""Writes the tables of the SQL page from the lists of functions and constructs, or checks them.
+"""Writes what follows from the lists of SQL functions and constructs, or checks it.
 
-A table stands between two comments, ``<!-- sql: NAME -->`` and ``<!-- end -->``; the text around
-the tables is written by hand.
+These are the tables of the SQL page, and the names of functions by which the core names the extra
+to install. A table stands between two comments, ``<!-- sql: NAME -->`` and ``<!-- end -->``; the
+text around the tables is written by hand.
 
     python -m scripts.sql_page [--check]
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -22,28 +24,36 @@ from scripts import sql_constructs, sql_differences
 FUNCTIONS: Sequence[SqlFunctionSpec] = (*lance_sql_functions(), *OF_PLUGIN)
 """All functions of this repository, those of the core first."""
 
-PAGE = Path(__file__).parents[1] / "docs/reference/filters.md"
+_ROOT = Path(__file__).parents[1]
+PAGE = _ROOT / "docs/reference/filters.md"
+KNOWN_PLUGINS = _ROOT / "lance_core/plugins/known_plugins.py"
 TABLE = re.compile(r"(<!-- sql: (?P<name>[^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+NAMES = re.compile(r'(?<=_SQL_FUNCTIONS = """\n).*?(?=\n""")', re.DOTALL)
 
 
 def main() -> int:
-    """Write the page; with ``--check``, say whether it is up to date, and return 1 if not."""
+    """Write both files; with ``--check``, say whether they are up to date, and return 1 if not."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing")
     is_check = parser.parse_args().check
-    text = PAGE.read_text("utf-8")
-    filled = with_tables(text)
-    if filled == text:
-        return 0
-    print(PAGE.name)
-    if not is_check:
-        PAGE.write_text(filled, "utf-8")
-    return 1 if is_check else 0
+    stale = [path for path, fill in FILLED.items() if fill(text := path.read_text("utf-8")) != text]
+    for path in stale:
+        print(path.name)
+        if not is_check:
+            path.write_text(FILLED[path](path.read_text("utf-8")), "utf-8")
+    return 1 if is_check and stale else 0
 
 
 def with_tables(text: str) -> str:
     """The page with all tables written anew."""
     return TABLE.sub(lambda found: f"{found[1]}\n{_TABLES[found['name']]()}\n\n{found[3]}", text)
+
+
+def with_names(text: str) -> str:
+    """`KNOWN_PLUGINS` with the names and aliases of all functions of the plugin."""
+    names = sorted(name for function in OF_PLUGIN for name in function.names)
+    lines = textwrap.wrap(" ".join(names), 96)
+    return NAMES.sub(lambda _: textwrap.indent("\n".join(lines), "    "), text)
 
 
 def _functions() -> str:
@@ -105,6 +115,9 @@ _TABLES: Mapping[str, Callable[[], str]] = {
     "casts": _casts,
     "differences": _differences,
 }
+
+FILLED: Mapping[Path, Callable[[str], str]] = {PAGE: with_tables, KNOWN_PLUGINS: with_names}
+"""The files that are written, and what makes the new text of the old one."""
 
 
 if __name__ == "__main__":

@@ -33,29 +33,28 @@ class KnownPlugin:
 _SQL_FUNCTIONS = """
     abs acos acosh array_append array_cat array_concat array_contains array_distinct array_element
     array_except array_has array_has_all array_has_any array_intersect array_join array_length
-    array_max array_min array_pop_back array_pop_front array_position array_positions
-    array_prepend array_remove array_remove_all array_remove_n array_replace array_replace_all
-    array_replace_n array_reverse array_slice array_sort array_to_string array_union arrow_cast
-    arrow_try_cast ascii asin asinh atan atan2 atanh bit_length btrim cardinality cbrt ceil
-    ceiling char_length character_length chr concat concat_ws contains cos cosh cot current_date
-    current_timestamp date_bin date_format date_part date_trunc datepart datetrunc decode degrees
-    digest empty encode ends_with exp factorial find_in_set flatten floor from_unixtime gcd
-    get_field greatest ifnull initcap instr is_valid isnan iszero json_array_contains
-    json_array_length json_exists json_extract json_get json_get_bool json_get_float json_get_int
-    json_get_string lcm least left length levenshtein list_append list_concat list_contains
-    list_distinct list_element list_except list_has list_has_all list_has_any list_intersect
-    list_join list_length list_max list_min list_pop_back list_pop_front list_position
-    list_positions list_prepend list_remove list_remove_all list_remove_n list_replace
-    list_replace_all list_replace_n list_reverse list_slice list_sort list_to_string list_union ln
-    log log10 log2 lower lpad ltrim make_date md5 mod nanvl now nvl nvl2 octet_length overlay pi
-    position pow power radians regexp_count regexp_instr regexp_match regexp_replace repeat
-    replace reverse right round rpad rtrim sha224 sha256 sha384 sha512 sign signum sin sinh
-    split_part sqrt starts_with string_to_array string_to_list strpos substr substr_index
-    substring substring_index tan tanh to_char to_date to_hex to_timestamp to_timestamp_micros
-    to_timestamp_millis to_timestamp_nanos to_timestamp_seconds to_unixtime today translate trim
-    trunc upper
+    array_max array_min array_pop_back array_pop_front array_position array_positions array_prepend
+    array_remove array_remove_all array_remove_n array_replace array_replace_all array_replace_n
+    array_reverse array_slice array_sort array_to_string array_union arrow_cast arrow_try_cast ascii
+    asin asinh atan atan2 atanh bit_length btrim cardinality cbrt ceil ceiling char_length
+    character_length chr concat concat_ws contains cos cosh cot current_date current_timestamp
+    date_bin date_format date_part date_trunc datepart datetrunc decode degrees digest empty encode
+    ends_with exp factorial find_in_set flatten floor from_unixtime gcd get_field greatest ifnull
+    initcap instr is_valid isnan iszero json_array_contains json_array_length json_exists
+    json_extract json_get json_get_bool json_get_float json_get_int json_get_string lcm least left
+    length levenshtein list_append list_concat list_contains list_distinct list_element list_except
+    list_has list_has_all list_has_any list_intersect list_join list_length list_max list_min
+    list_pop_back list_pop_front list_position list_positions list_prepend list_remove
+    list_remove_all list_remove_n list_replace list_replace_all list_replace_n list_reverse
+    list_slice list_sort list_to_string list_union ln log log10 log2 lower lpad ltrim make_date md5
+    mod nanvl now nvl nvl2 octet_length overlay pi position pow power radians regexp_count
+    regexp_instr regexp_match regexp_replace repeat replace reverse right round rpad rtrim sha224
+    sha256 sha384 sha512 sign signum sin sinh split_part sqrt starts_with string_to_array
+    string_to_list strpos substr substr_index substring substring_index tan tanh to_char to_date
+    to_hex to_timestamp to_timestamp_micros to_timestamp_millis to_timestamp_nanos
+    to_timestamp_seconds to_unixtime today translate trim trunc upper
 """
-"""Names and aliases of the functions of `lance_core_functions`."""
+"""Names and aliases of the functions of `lance_core_functions`; `scripts.sql_page` writes them."""
 
 KNOWN_PLUGINS = (
     KnownPlugin("azure", ("az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs")),

@@ -8,13 +8,19 @@ from lance_core.function_spec import PARAMETER_TYPES
 from lance_core.plugins.known_plugins import EXTRA_OF_FUNCTION
 from lance_core_functions import plugin
 from scripts import sql_constructs, sql_differences
-from scripts.sql_page import FUNCTIONS, PAGE, with_tables
+from scripts.sql_page import FILLED, FUNCTIONS, KNOWN_PLUGINS, with_names
 
 
-def test_the_tables_of_the_sql_page_are_those_of_the_lists() -> None:
+def test_the_written_files_are_up_to_date() -> None:
     """`python -m scripts.sql_page` writes them."""
-    text = PAGE.read_text("utf-8")
-    assert with_tables(text) == text
+    for path, fill in FILLED.items():
+        text = path.read_text("utf-8")
+        assert fill(text) == text, path
+
+
+def test_the_script_adds_a_name_that_the_core_does_not_know() -> None:
+    text = KNOWN_PLUGINS.read_text("utf-8")
+    assert with_names(text.replace(" acosh ", " ", 1)) == text
 
 
 def test_no_name_of_a_function_is_listed_twice() -> None:
