@@ -18,14 +18,6 @@ from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, WIDTHS
 from lance_core.encodings.page import EncodedPage
 from lance_core.encodings.v2_1.codecs.arrow_values import values_of
 from lance_core.encodings.v2_1.codecs.values import as_fixed, as_variable
-from lance_core.encodings.v2_1.fast.column_selection import (
-    CODECS,
-    ColumnValues,
-    column_dictionaries,
-    levels_have_runs,
-    number_codecs,
-    texts_are_short,
-)
 from lance_core.encodings.v2_1.fast.group_pages import (
     GroupValues,
     flat_values,
@@ -33,6 +25,14 @@ from lance_core.encodings.v2_1.fast.group_pages import (
     number_values,
     stored_dictionaries,
     text_values,
+)
+from lance_core.encodings.v2_1.fast.small_column_selection import (
+    CODECS,
+    ColumnValues,
+    column_dictionaries,
+    levels_have_runs,
+    number_codecs,
+    texts_are_short,
 )
 from lance_core.encodings.v2_1.levels.repdef import ItemLayer, ravel
 from lance_core.encodings.v2_1.pages.constant.writer import (
@@ -46,7 +46,7 @@ from lance_core.encodings.version import FileVersion
 
 if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
-    from lance_core.encodings.v2_1.fast.column_selection import Rows
+    from lance_core.encodings.v2_1.fast.small_column_selection import Rows
     from lance_core.encodings.v2_1.pages.encoded_page import LayoutPage
     from lance_core.encodings.v2_1.pages.mini_block.writer import StoredDictionary
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.context import EncodeContext
     from lance_core.encodings.decoding import Int64Array
     from lance_core.encodings.kernels import Kernels
-    from lance_core.encodings.v2_1.fast.column_selection import ColumnItems, ColumnValues
+    from lance_core.encodings.v2_1.fast.small_column_selection import ColumnItems, ColumnValues
 
 _Block = tuple[CompressiveEncoding, pa.Buffer]
 """An encoded dictionary."""
