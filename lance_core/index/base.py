@@ -135,6 +135,10 @@ class OpenIndex(ABC):
 class IndexType(ABC):
     """A type of index. One object serves all indices of the type; it has no state."""
 
+    can_extend: bool = True
+    """False if indices cannot be merged or get further rows: an optimization leaves them as they
+    are, with a warning."""
+
     @abstractmethod
     def accepts(self, kind: pa.DataType) -> bool:
         """True if columns of this type can have such an index."""

@@ -39,6 +39,7 @@ class CheckedIndexType(IndexType):
 
     def __init__(self, inner: IndexType, plugin: str) -> None:
         self.inner = inner
+        self.can_extend = bool(inner.can_extend)
         self._plugin = plugin
         self._call = _calls(plugin, PluginError)
 

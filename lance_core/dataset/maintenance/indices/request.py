@@ -111,10 +111,10 @@ def spec_named(kind: str) -> IndexTypeSpec:
     try:
         return get_manager().index_type(kind)
     except PluginNotFoundError as error:
+        if plain_index_type(kind) in _UNSUPPORTED:  # also with the plugin that reads such indices
+            raise UnsupportedFeatureError(f"indices of type {kind} are not built yet") from None
         if plain_index_type(kind) in EXTRA_OF_INDEX_TYPE:
             raise
-        if plain_index_type(kind) in _UNSUPPORTED:
-            raise UnsupportedFeatureError(f"indices of type {kind} are not supported yet") from None
         raise UnsupportedFeatureError(str(error)) from error
 
 

@@ -267,7 +267,7 @@ def test_a_misspelt_and_an_unknown_type_are_unsupported(uri: str, without: None)
     with pytest.raises(UnsupportedFeatureError, match="nearest name is 'btree'") as raised:
         dataset.create_scalar_index("i", "BTREEE")
     assert PIP in str(raised.value)
-    with pytest.raises(UnsupportedFeatureError, match="not supported yet"):
+    with pytest.raises(UnsupportedFeatureError, match="not built yet"):
         dataset.create_scalar_index("s", "INVERTED")
 
 
@@ -298,5 +298,6 @@ def test_the_names_and_details_of_types_are_those_of_the_plugin(without: None) -
     assert sorted(spec.name.replace("_", "") for spec in SCALAR_TYPES) == sorted(known.index_types)
     manager = managers.get_manager()
     assert {manager.missing_index_type(spec.details_url) for spec in SCALAR_TYPES} == {PIP}
-    assert manager.missing_index_type("/lance.table.VectorIndexDetails") is None
+    of_vectors = manager.missing_index_type("/lance.index.pb.VectorIndexDetails")
+    assert of_vectors == PIP.replace("indices", "vector")
     assert manager.missing_index_type("/of.Nobody") is None
