@@ -105,6 +105,45 @@ def test_rows_that_change_are_found_where_they_are_and_no_longer_where_they_were
     assert dataset.to_table(["id"], nearest=query) == exact
 
 
+@each_case("kind, parameters", KINDS)
+def test_new_rows_join_the_index_and_segments_of_one_training_are_merged(
+    tmp_path: Path, kind: str, parameters: dict[str, Any]
+) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix[:4_000])
+    dataset.create_index("v", kind, num_partitions=6, **parameters)
+    more = pa.table({"id": range(4_000, ROWS), "v": column(matrix[4_000:])})
+    dataset = lance.write_dataset(more, dataset, mode="append")
+    dataset.delete("id % 4 = 3")
+    dataset.optimize.optimize_indices()
+    (index,) = dataset.describe_indices()
+    assert len(index.segments) == 1
+    assert sorted(index.segments[0].fragment_ids) == [0, 1, 2]
+    (segment,) = dataset.stats.index_stats("v_idx")["indices"]
+    # Rows that were deleted before stay in the files, and are masked.
+    assert sum(one["size"] for one in segment["partitions"]) == 4_000 + 1_500
+    share = recall(dataset, matrix[4_000:6_000:200], nprobes=6, refine_factor=10)
+    assert share >= (0.9 if kind == "IVF_PQ" else 0.99)
+
+
+def test_new_rows_become_a_segment_of_their_own_if_nothing_is_to_be_merged(tmp_path: Path) -> None:
+    matrix = clustered()
+    dataset = table_of(tmp_path, matrix[:4_000])
+    dataset.create_index("v", "IVF_SQ", num_partitions=6)
+    more = pa.table({"id": range(4_000, ROWS), "v": column(matrix[4_000:])})
+    dataset = lance.write_dataset(more, dataset, mode="append")
+    dataset.optimize.optimize_indices(num_indices_to_merge=0)
+    (index,) = dataset.describe_indices()
+    assert [sorted(one.fragment_ids) for one in index.segments] == [[0, 1], [2]]
+    assert recall(dataset, matrix[4_000:6_000:200], nprobes=6, refine_factor=5) >= 0.99
+    with pytest.warns(lance.errors.IndexWarning, match="other partitions or codes are not merged"):
+        dataset.optimize.optimize_indices(num_indices_to_merge=2)
+    dataset.optimize.optimize_indices(retrain=True)
+    (index,) = dataset.describe_indices()
+    assert [sorted(one.fragment_ids) for one in index.segments] == [[0, 1, 2]]
+    assert recall(dataset, matrix[:2_000:200], nprobes=6, refine_factor=5) >= 0.99
+
+
 def test_vectors_without_a_direction_or_with_nan_are_left_out(tmp_path: Path) -> None:
     matrix = clustered(1_000)
     matrix[::10] = 0

@@ -236,8 +236,8 @@ def test_a_graph_moves_with_all_of_its_rows(tmp_path: Path) -> None:
     check_exact(uri, query)
 
 
-@pytest.mark.parametrize("kind", ["flat", "pq8", "hnsw-sq"])
-def test_an_optimization_leaves_indices_as_they_are_with_a_warning(
+@pytest.mark.parametrize("kind", ["rq5", "hnsw-sq"])
+def test_an_optimization_leaves_kinds_that_are_not_built_with_a_warning(
     tmp_path: Path, kind: str
 ) -> None:
     vectors = clusters()
@@ -248,6 +248,18 @@ def test_an_optimization_leaves_indices_as_they_are_with_a_warning(
         with pytest.warns(UserWarning, match="is not optimized"):
             lance_core.dataset(uri).optimize.optimize_indices(**options)
     assert lance_core.dataset(uri).version == version
+    check_exact(uri, queries(vectors, 1)[0])
+
+
+@pytest.mark.parametrize("kind", ["flat", "pq8", "sq"])
+def test_new_rows_join_an_index_of_pylance(tmp_path: Path, kind: str) -> None:
+    vectors = clusters()
+    uri = create(tmp_path / "t", vectors, kind)
+    lance.write_dataset(table(clusters(100, 9), ROWS), uri, mode="append")
+    lance_core.dataset(uri).optimize.optimize_indices()
+    assert lance.dataset(uri).stats.index_stats("v_idx")["num_unindexed_rows"] == 0
+    for query in queries(vectors):
+        check_same(uri, query, kind, **all_rows(kind))
     check_exact(uri, queries(vectors, 1)[0])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.searches import (
@@ -21,6 +22,7 @@ from lance_core.hookspecs.searches import (
 from lance_core_vector.partitions.index_files import ROW_ID
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
+from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.query import VectorQuery
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ _NO_HITS = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
 class IvfIndex(RankedIndex):
     """An index of partitions and codes; a graph, if there is one, is not used.
 
-    ``metric``: the distance of the index.
+    ``metric``: the distance of the index. ``vector``: the type of one vector of the column.
     """
 
     def __init__(
@@ -54,12 +56,14 @@ class IvfIndex(RankedIndex):
         quantizer: Quantizer,
         metric: Metric,
         details: bytes,
+        vector: pa.DataType,
     ) -> None:
         self.files = files
         self.model = model
         self.quantizer = quantizer
         self.metric = metric
         self.details = details
+        self.vector = vector
         self._partitions = PartitionCache(files.codes, model, quantizer)
         centroids = model.centroids
         self._squares = None
@@ -69,6 +73,14 @@ class IvfIndex(RankedIndex):
     @property
     def nbytes(self) -> int:
         return self.model.nbytes + self._partitions.nbytes
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        found: dict[str, Any] = {"kind": self.files.kind, "metric": self.metric.name}
+        if isinstance(self.quantizer, ProductQuantizer):
+            found["num_bits"] = self.quantizer.bits
+            found["num_sub_vectors"] = len(self.quantizer.codebook)
+        return found
 
     def prewarm(self) -> None:
         self._partitions.load_all()

@@ -22,6 +22,7 @@ from lance_core.hookspecs.indices import (
 )
 from lance_core_vector.distances import METRICS
 from lance_core_vector.kinds.ivf_index import IvfIndex
+from lance_core_vector.kinds.merge import merge
 from lance_core_vector.kinds.move import move
 from lance_core_vector.partitions.index_files import INDEX_KEY, ROW_ID, IndexFiles, IvfModel
 from lance_core_vector.quantizers.base import Quantizer, check_columns
@@ -120,7 +121,7 @@ class VectorIndex(IndexType):
         quantizer = _quantizer(files, model, vector[0])
         stored = files.codes.schema
         check_columns({ROW_ID: pa.uint64(), **quantizer.columns}, stored, files.codes.path)
-        return IvfIndex(files, model, quantizer, metric, details)
+        return IvfIndex(files, model, quantizer, metric, details, vector[0])
 
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
@@ -128,10 +129,7 @@ class VectorIndex(IndexType):
         source = parts[0].source
         assert isinstance(source, IvfIndex)
         if len(parts) > 1 or rows is not None:
-            raise UnsupportedFeatureError(
-                f"rows are not added to indices of type {source.files.kind} yet, and their "
-                "segments are not merged"
-            )
+            return merge(parts, rows, source.vector, output)
         return move(source, parts[0].map, output)
 
 

@@ -89,17 +89,17 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
     encoder = _encoder(sample, centroids, vector, parameters, random)
     partitioned = PartitionedRows(len(centroids), output.scratch)
     done = 0
-    for numbers, vectors in _vectors(rows, parameters):
-        owners = _owners(vectors, centroids, parameters)
+    for numbers, vectors in vectors_of(rows, parameters):
+        owners = owners_of(vectors, centroids, parameters)
         partitioned.add(owners, numbers, encoder.encode(vectors, centroids[owners]))
         done += len(numbers)
         output.progress("encode", done, total)
-    _write_codes(partitioned, encoder, parameters, output)
-    _write_index(centroids, loss, vector.value_type, parameters, output)
+    write_codes(partitioned, encoder, parameters, output)
+    write_index(centroids, loss, vector.value_type, parameters, output)
     return details_of(parameters)
 
 
-def _vectors(
+def vectors_of(
     rows: IndexRows, parameters: BuildParameters
 ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]]:
     """The row numbers and vectors of each batch that an index has: without NaN and infinite ones.
@@ -130,7 +130,7 @@ def _sample(
     chosen: list[npt.NDArray[Any]] = []
     keys: list[npt.NDArray[np.float64]] = []  # the vectors with the lowest keys are the sample
     limit, total = 1.0, 0
-    for _, vectors in _vectors(rows, parameters):
+    for _, vectors in vectors_of(rows, parameters):
         own = random.random(len(vectors))
         total += len(vectors)
         is_near = own < limit
@@ -154,7 +154,7 @@ def _floats(vectors: npt.NDArray[Any]) -> Floats:
     return vectors.astype(np.float32, copy=False)
 
 
-def _owners(
+def owners_of(
     vectors: npt.NDArray[Any], centroids: Floats, parameters: BuildParameters
 ) -> npt.NDArray[np.int64]:
     """The partition of each vector."""
@@ -205,17 +205,18 @@ def _encoder(
     if not len(sample):
         raise InvalidInputError(f"an index of type {parameters.kind} of no vectors")
     if parameters.kind == "IVF_SQ":
-        return ScalarEncoder(sample)
-    centers = centroids[_owners(sample, centroids, parameters)]
-    return ProductEncoder(sample, centers, parameters, random)
+        return ScalarEncoder.trained(sample)
+    centers = centroids[owners_of(sample, centroids, parameters)]
+    return ProductEncoder.trained(sample, centers, parameters, random)
 
 
-def _write_codes(
+def write_codes(
     partitioned: PartitionedRows,
     encoder: Encoder,
     parameters: BuildParameters,
     output: IndexOutput,
 ) -> None:
+    """Write the file of row numbers and codes."""
     fields = [pa.field(ROW_ID, pa.uint64()), pa.field(encoder.column, encoder.type, nullable=False)]
     schema = pa.schema(fields)
     metadata = encoder.metadata()
@@ -242,13 +243,14 @@ def _write_codes(
         writer.add_metadata(IVF_KEY, str(position))
 
 
-def _write_index(
-    centroids: Floats,
+def write_index(
+    centroids: npt.NDArray[Any],
     loss: float | None,
     item: pa.DataType,
     parameters: BuildParameters,
     output: IndexOutput,
 ) -> None:
+    """Write the file of the centroids, whose numbers have the type ``item``."""
     stored = centroids.astype(_NUMBERS.get(item, np.float32))
     count = len(stored)
     tensor = Tensor(data_type=_TENSORS[item], shape=stored.shape, data=stored.tobytes())

@@ -83,11 +83,16 @@ class ScalarEncoder(Encoder):
 
     column = scalar.COLUMN
 
-    def __init__(self, sample: Floats) -> None:
-        self._width = sample.shape[1]
-        self._low, self._high = float(sample.min()), float(sample.max())
+    def __init__(self, width: int, low: float, high: float) -> None:
+        self._width = width
+        self._low, self._high = low, high
         self._quantizer = ScalarQuantizer(self._width, self._low, self._high, "l2", "")
         self.type = fixed_bytes(self._width)
+
+    @classmethod
+    def trained(cls, sample: Floats) -> ScalarEncoder:
+        """The range of a sample."""
+        return cls(sample.shape[1], float(sample.min()), float(sample.max()))
 
     def encode(self, vectors: npt.NDArray[Any], centers: Floats) -> npt.NDArray[Any]:
         return self._quantizer.encode(vectors)
@@ -105,51 +110,55 @@ class ProductEncoder(Encoder):
 
     column = product.COLUMN
 
-    def __init__(
-        self,
+    def __init__(self, codebook: Floats, bits: int, *, is_residual: bool) -> None:
+        self.codebook = codebook
+        self._bits = bits
+        self._parts = len(codebook)
+        self._width = self._parts * codebook.shape[2]
+        self._residual = is_residual
+        self.type = fixed_bytes(self._parts * bits // 8)
+
+    @classmethod
+    def trained(
+        cls,
         sample: Floats,
         centers: Floats,
         parameters: BuildParameters,
         random: np.random.Generator,
-    ) -> None:
-        self._parts, self._bits = parameters.num_parts or 1, parameters.bits
-        self._width = sample.shape[1]
-        if self._width % self._parts:
+    ) -> ProductEncoder:
+        """The codewords of a sample; ``centers``: the centroid of each of its vectors."""
+        parts, count, width = parameters.num_parts or 1, 1 << parameters.bits, sample.shape[1]
+        if width % parts:
             raise InvalidInputError(
-                f"dimension ({self._width}) must be divisible by num_sub_vectors ({self._parts})"
+                f"dimension ({width}) must be divisible by num_sub_vectors ({parts})"
             )
-        self._residual = parameters.metric.name != "dot"
-        self.type = fixed_bytes(self._parts * self._bits // 8)
-        shape = self._parts, 1 << self._bits, self._width // self._parts
+        is_residual = parameters.metric.name != "dot"
+        shape = parts, count, width // parts
         if parameters.codebook is not None:
             if parameters.codebook.size != np.prod(shape):
                 raise InvalidInputError(
                     f"pq_codebook has the shape {parameters.codebook.shape}, not {shape}"
                 )
-            self.codebook = parameters.codebook.reshape(shape)
-            return
-        count = 1 << self._bits
+            codebook = parameters.codebook.reshape(shape)
+            return cls(codebook, parameters.bits, is_residual=is_residual)
         if len(sample) < count:
             raise InvalidInputError(
                 f"Not enough rows to train PQ: {count} rows with a vector are needed, and there "
                 f"are {len(sample)}"
             )
-        vectors = self._split(sample[: PQ_ROWS * count], centers[: PQ_ROWS * count])
+        some = slice(PQ_ROWS * count)
+        vectors = _split(sample[some], centers[some] if is_residual else None, parts)
         iterations = min(PQ_ITERATIONS, parameters.iterations)
-        self.codebook = np.stack(
+        codebook = np.stack(
             [kmeans.train(part, count, iterations=iterations, random=random)[0] for part in vectors]
         )
-
-    def _split(self, vectors: npt.NDArray[Any], centers: Floats) -> Floats:
-        """The parts of vectors, of the shape (parts, vectors, numbers of a part)."""
-        found = vectors - centers if self._residual else vectors
-        split = found.astype(np.float32).reshape(len(found), self._parts, -1)
-        return np.ascontiguousarray(split.transpose(1, 0, 2))
+        return cls(codebook, parameters.bits, is_residual=is_residual)
 
     def encode(self, vectors: npt.NDArray[Any], centers: Floats) -> npt.NDArray[Any]:
         assert self.codebook is not None
         codes: npt.NDArray[Any] = np.empty((len(vectors), self._parts), np.uint8)
-        for number, part in enumerate(self._split(vectors, centers)):
+        split = _split(vectors, centers if self._residual else None, self._parts)
+        for number, part in enumerate(split):
             codes[:, number] = kmeans.nearest(part, self.codebook[number])
         if self._bits == 4:
             codes = codes[:, 0::2] | codes[:, 1::2] << 4
@@ -169,3 +178,10 @@ class ProductEncoder(Encoder):
 
     def describe(self, details: VectorIndexDetails) -> None:
         details.pq.num_bits, details.pq.num_sub_vectors = self._bits, self._parts
+
+
+def _split(vectors: npt.NDArray[Any], centers: Floats | None, parts: int) -> Floats:
+    """The parts of vectors less their centers, of the shape (parts, vectors, numbers of a part)."""
+    found = vectors if centers is None else vectors - centers
+    split = found.astype(np.float32).reshape(len(found), parts, -1)
+    return np.ascontiguousarray(split.transpose(1, 0, 2))
