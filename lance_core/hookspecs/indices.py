@@ -7,6 +7,7 @@ hashes and filters, details for the manifest.
 
 from lance_core.index.base import (
     IndexBatch,
+    IndexNotWrittenError,
     IndexPart,
     IndexRows,
     IndexType,
@@ -90,6 +91,7 @@ __all__ = [
     "IndexFileReader",
     "IndexFileWriter",
     "IndexFolder",
+    "IndexNotWrittenError",
     "IndexOutput",
     "IndexPart",
     "IndexQuery",

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -98,6 +99,13 @@ class SearchResult:
     num_pages: int = 0
 
 
+class IndexNotWrittenError(UnsupportedFeatureError):
+    """A type does not build such an index, or cannot merge these parts or add rows to them.
+
+    An optimization then leaves the index as it is, with a warning.
+    """
+
+
 class UnansweredQueryError(Exception):
     """An index cannot answer a query, which only its files show: the scan tests all rows."""
 
@@ -134,10 +142,6 @@ class OpenIndex(ABC):
 
 class IndexType(ABC):
     """A type of index. One object serves all indices of the type; it has no state."""
-
-    can_extend: bool = True
-    """False if indices cannot be merged or get further rows: an optimization leaves them as they
-    are, with a warning."""
 
     @abstractmethod
     def accepts(self, kind: pa.DataType) -> bool:
@@ -195,5 +199,6 @@ class IndexType(ABC):
 
         Returns the serialized details. Parameters are those of the first part; there is at least
         one. With one part and no rows, this moves an index to where a compaction has written its
-        rows. No row is in two parts or in a part and in ``rows``.
+        rows. No row is in two parts or in a part and in ``rows``. Raises `IndexNotWrittenError` if
+        these parts cannot be merged.
         """

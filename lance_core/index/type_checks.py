@@ -23,11 +23,13 @@ from lance_core.index.base import (
     SearchResult,
     UnansweredQueryError,
 )
+from lance_core.index.ranking import Hits, RankedIndex
 from lance_core.table.indices.row_set import RowSet
 
 if TYPE_CHECKING:
     from lance_core.index.files import IndexFolder, IndexOutput
     from lance_core.index.queries import IndexQuery
+    from lance_core.index.ranking import AllowedRows, RankedQuery
 
 
 def _calls(plugin: str, kind: Callable[[str], LanceError]) -> CheckedCalls:
@@ -39,7 +41,6 @@ class CheckedIndexType(IndexType):
 
     def __init__(self, inner: IndexType, plugin: str) -> None:
         self.inner = inner
-        self.can_extend = bool(inner.can_extend)
         self._plugin = plugin
         self._call = _calls(plugin, PluginError)
 
@@ -83,7 +84,8 @@ class CheckedIndexType(IndexType):
     def open(self, folder: IndexFolder, details: bytes) -> OpenIndex:
         call = _calls(self._plugin, CorruptFileError)
         opened: OpenIndex = call("open", OpenIndex, lambda: self.inner.open(folder, details))
-        return CheckedIndex(opened, call)
+        checked = CheckedRankedIndex if isinstance(opened, RankedIndex) else CheckedIndex
+        return checked(opened, call)
 
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
@@ -125,6 +127,27 @@ class CheckedIndex(OpenIndex):
 
     def prewarm(self) -> None:
         self._call("prewarm", type(None), self.inner.prewarm)
+
+
+class CheckedRankedIndex(CheckedIndex, RankedIndex):
+    """The same for an index that ranks its rows."""
+
+    def top(self, query: RankedQuery, count: int, allowed: AllowedRows | None) -> Sequence[Hits]:
+        inner = self.inner
+        assert isinstance(inner, RankedIndex)
+        answers: Sequence[Any] = self._call(
+            "top", Sequence, lambda: inner.top(query, count, allowed)
+        )
+        if len(answers) != query.num_queries:
+            raise CorruptFileError(f"top has {len(answers)} answers to {query.num_queries} queries")
+        for hits in answers:
+            if not isinstance(hits, Hits):
+                raise CorruptFileError(f"an answer of top is {hits!r:.100}")
+            if not len(hits.rows) == len(hits.scores) <= count:
+                raise CorruptFileError(
+                    f"top has {len(hits.rows)} rows and {len(hits.scores)} scores, of {count}"
+                )
+        return answers
 
 
 def _unchecked(source: OpenIndex) -> OpenIndex:

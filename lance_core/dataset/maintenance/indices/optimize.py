@@ -46,6 +46,7 @@ from lance_core.errors import (
     RetryableCommitConflictError,
     warn_caller,
 )
+from lance_core.index.base import IndexNotWrittenError
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
@@ -130,10 +131,9 @@ class _Optimization:
         options = CommitOptions(age_of_files=environment.stopwatch())
         with discard_on_failure(snapshot.root) as files:
             writer = SegmentWriter(snapshot, files, environment)
-            new = [
-                NewSegment(change.write(writer), change.source, change.replaced, change.fragments)
-                for change in changes
-            ]
+            new = list(_written(changes, writer))
+            if not new:
+                return
             made = commit_valid_segments(snapshot, new, files, options, environment)
         self._snapshot = made.snapshot
         self._committed |= made.committed
@@ -236,6 +236,18 @@ class _Change:
             return index_type(self.spec).parameters_of(self.source.index_details.value)
 
 
+def _written(changes: Sequence[_Change], writer: SegmentWriter) -> Iterator[NewSegment]:
+    """The new segments; warns about the indices whose type cannot write them."""
+    for change in changes:
+        try:
+            index = change.write(writer)
+        except IndexNotWrittenError as error:
+            name = shortened(change.source.name)
+            warn_caller(f"index {name} is not optimized: {error}", IndexWarning)
+        else:
+            yield NewSegment(index, change.source, change.replaced, change.fragments)
+
+
 def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change]:
     named = by_name(snapshot)
     wanted = list(named) if options.index_names is None else list(options.index_names)
@@ -248,12 +260,6 @@ def _changes(snapshot: Snapshot, options: IndexOptimization) -> Iterator[_Change
             warn_caller(
                 f"index {shortened(name)} is not optimized: its type or version is not known"
                 f"{missing_plugins(named[name])}"
-            )
-            continue
-        if not index_type(spec).can_extend:
-            warn_caller(
-                f"index {shortened(name)} is not optimized: indices of its type cannot be extended",
-                IndexWarning,
             )
             continue
         change = _change(snapshot, spec, named[name], options)

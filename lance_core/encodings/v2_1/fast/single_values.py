@@ -78,7 +78,8 @@ def _value_at(leaf: LeafColumn, page: int, context: DecodeContext) -> ValueAt | 
     """The decoder of single values of a page, which the column keeps; None if it has none."""
     key = SingleValues, page
     if key not in leaf.memo:
-        leaf.memo[key] = _decoder_of(leaf.plan(page, context), leaf.type, context)
+        plan = leaf.plan(page, context)
+        leaf.memo[key] = leaf.placed(page, lambda: _decoder_of(plan, leaf.type, context))
     value_at: ValueAt | None = leaf.memo[key]
     return value_at
 

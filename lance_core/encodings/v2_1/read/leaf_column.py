@@ -29,7 +29,7 @@ from lance_core.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from lance_core.encodings.context import DecodeContext
     from lance_core.encodings.decoding import Decoding, Rows
@@ -132,6 +132,13 @@ class LeafColumn:
                 raise self._placed(error, number) from error
             self._plans[number] = plan
         return plan
+
+    def placed(self, page: int, work: Callable[[], T]) -> T:
+        """The result of ``work`` on a page; its errors are those of `located`."""
+        try:
+            return work()
+        except _PLACED as error:
+            raise self._placed(error, page) from error
 
     def located(self, page: int, decoding: Decoding[T]) -> Decoding[T]:
         """``decoding`` of a page; its errors get the field's path and the place of the page."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.hookspecs.indices import IndexNotWrittenError
 from lance_core_vector.partitions.index_files import ROW_ID
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
@@ -33,16 +33,16 @@ def merge(
 ) -> bytes:
     """Write the index; returns the details. ``vector``: the type of one vector.
 
-    Raises `UnsupportedFeatureError` for kinds that are not built here, and for parts whose codes
+    Raises `IndexNotWrittenError` for kinds that are not built here, and for parts whose codes
     have other partitions or codewords than those of the first.
     """
     first: IvfIndex = parts[0].source  # type: ignore[assignment]  # the type opens no others
     kind = first.files.kind
     if kind not in BUILT:
-        raise UnsupportedFeatureError(f"rows are not added to indices of type {kind} yet")
+        raise IndexNotWrittenError(f"rows are not added to indices of type {kind} yet")
     for part in parts[1:]:
         if not _has_same_codes(first, part.source):
-            raise UnsupportedFeatureError(
+            raise IndexNotWrittenError(
                 f"segments of type {kind} with other partitions or codes are not merged: build the "
                 "index again, or optimize with num_indices_to_merge=1"
             )

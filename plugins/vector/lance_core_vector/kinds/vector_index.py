@@ -47,8 +47,6 @@ _METRIC_NAMES = ("l2", "cosine", "dot", "hamming")
 class VectorIndex(IndexType):
     """IVF indices, with or without a graph; they rank rows and answer no filters."""
 
-    can_extend = False
-
     def accepts(self, kind: pa.DataType) -> bool:
         vector = vector_type(kind)
         if vector is None:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.hookspecs.indices import IndexNotWrittenError
 from lance_core.hookspecs.options import unknown_argument
 from lance_core_vector.distances import Metric
 from lance_core_vector.options import metric_named
@@ -66,12 +67,12 @@ class BuildParameters:
     def of(cls, given: Mapping[str, Any]) -> BuildParameters:
         """The parameters in ``given``.
 
-        Raises `UnsupportedFeatureError` for kinds that are not built, and `InvalidInputError` and
+        Raises `IndexNotWrittenError` for kinds that are not built, and `InvalidInputError` and
         ``TypeError`` for wrong values and names.
         """
         kind = str(given.get("kind", "")).upper()
         if kind not in BUILT:
-            raise UnsupportedFeatureError(
+            raise IndexNotWrittenError(
                 f"indices of type {kind or 'vector'} are not built yet: {', '.join(BUILT)} are"
             )
         for name in given:
