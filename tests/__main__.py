@@ -64,6 +64,9 @@ KEPT = ("sql",)
 """Paths whose parts keep the folders of tests that pass. Names of removed folders are used again,
 and an open database does not notice that its file was removed."""
 
+ONE_THREAD = "OPENBLAS_NUM_THREADS=1"
+"""Parts run at the same time: threads of matrix products would only wait for those of others."""
+
 FOLDERS = ("TMPDIR", "PYTEST_DEBUG_TEMPROOT")
 """Environment variables that say where tests write."""
 
@@ -99,7 +102,7 @@ def _command(part: Sequence[str], named: list[str], folder: Path | None) -> Comm
 def _pytest(arguments: Sequence[str], folder: Path | None) -> Command:
     """Run pytest. Its tests write to ``folder``, if there is one."""
     own = [] if folder is None else [f"{name}={folder}" for name in FOLDERS]
-    return ["env", *own, sys.executable, "-m", "pytest", *arguments]
+    return ["env", ONE_THREAD, *own, sys.executable, "-m", "pytest", *arguments]
 
 
 @contextmanager

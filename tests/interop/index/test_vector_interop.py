@@ -378,7 +378,7 @@ def test_damaged_files_are_noticed_or_change_codes_only(tmp_path: Path, kind: st
     random = np.random.default_rng(len(kind))
     exact, _ = nearest(lance_core, uri, query, use_index=False)
     num_noticed = num_refined = 0
-    for number in range(150):
+    for number in range(60):
         copy = tmp_path / f"{number}"
         shutil.copytree(uri, copy)
         damaged = copy / "_indices" / folder.name / ("index.idx" if number % 3 else "auxiliary.idx")
@@ -398,5 +398,5 @@ def test_damaged_files_are_noticed_or_change_codes_only(tmp_path: Path, kind: st
         num_noticed += any("cannot be used" in str(one.message) for one in caught)
         num_refined += rows == exact
         shutil.rmtree(copy)
-    assert num_noticed > 10
-    assert num_refined > 100
+    assert num_noticed
+    assert num_refined > 40
