@@ -1,7 +1,7 @@
 """All tests: ``python -m tests``, or those that pytest's arguments name.
 
-Each part is a run of pytest of its own; two more than there are processors run at the same time,
-because many tests wait for services and processes of their own. A process collects, imports and
+Each part is a run of pytest of its own; one more than there are processors run at the same time,
+because some tests wait for services. A process collects, imports and
 keeps only what its part needs, and the tests of a part share servers and a session of Spark.
 
 ``--beside COMMAND`` runs other commands together with all tests.
@@ -158,7 +158,7 @@ def main(arguments: list[str]) -> int:
             workers = ("-n", "2", "--dist", "loadgroup")
             return subprocess.call(_pytest([*workers, *of_pytest], folder))
         commands = [*map(shlex.split, known.beside), *parts(folder)]
-        return run_all(commands, at_once=(os.cpu_count() or 1) + 2)
+        return run_all(commands, at_once=(os.cpu_count() or 1) + 1)
 
 
 if __name__ == "__main__":
