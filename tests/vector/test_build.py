@@ -241,6 +241,16 @@ def test_codes_beyond_the_memory_wait_in_a_file(
         assert (own == codes[owners == number]).all()
 
 
+def test_a_training_goes_on_until_it_gains_little() -> None:
+    vectors = clustered()
+    losses = [
+        kmeans.train(vectors, 40, iterations=most, random=np.random.default_rng(1))[1]
+        for most in (1, 2, 4, 50)
+    ]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < 0.7 * losses[0]
+
+
 def test_centroids_of_separate_clusters_are_their_means() -> None:
     random = np.random.default_rng(0)
     centers = np.array([[0, 0], [50, 0], [0, 50]], np.float32)

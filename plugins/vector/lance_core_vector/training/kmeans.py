@@ -64,7 +64,7 @@ def train(
             centroids[empty] = _far_vectors(vectors, owners, centroids, len(empty))
         if by_angle:
             centroids = unit(centroids)
-        if not len(empty) and before - loss <= TOLERANCE * before:
+        if not len(empty) and np.isfinite(before) and before - loss <= TOLERANCE * before:
             break
         before = loss
     return centroids, max(loss, 0.0)
