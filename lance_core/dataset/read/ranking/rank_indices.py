@@ -11,14 +11,13 @@ import numpy as np
 from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices, warn_of_failure
 from lance_core.dataset.read.sources.pruning import field_at
-from lance_core.dataset.read.sources.row_places import live_places
+from lance_core.dataset.read.sources.row_places import addresses_at, live_places
 from lance_core.errors import CorruptFileError, LanceError
 from lance_core.index.base import RowNumbers
 from lance_core.index.ranking import AllowedRows, Hits, RankedIndex, merged
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.path import parse_path
 from lance_core.table.indices.row_set import RowSet
-from lance_core.table.row_ids.row_id_index import OFFSET_BITS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -113,11 +112,8 @@ class _Addressing:
         if not self._has_row_ids:
             return self._map.moved(rows)
         places = live_places(self._snapshot, rows)
-        ids = self._snapshot.manifest.fragments.counts.ids.astype(np.uint64)
         exist = places >= 0
-        safe = np.where(exist, places, 0)
-        high = ids[safe >> OFFSET_BITS] << np.uint64(OFFSET_BITS)
-        return high | (safe & 0xFFFFFFFF).astype(np.uint64), exist
+        return addresses_at(self._snapshot, np.where(exist, places, 0)), exist
 
 
 def _allowed(

@@ -6,7 +6,7 @@ all others are ranked by their values, and the columns of the best rows are read
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -74,25 +74,20 @@ class RankedScan:
         ]
         return pa.schema(fields, stored.metadata)
 
-    def table(self, snapshot: Snapshot, limit: int | None = None) -> pa.Table:
-        """The result; ``limit`` replaces that of the plan."""
-        limit = self.plan.limit if limit is None else limit
+    def table(self, snapshot: Snapshot) -> pa.Table:
+        """The result."""
+        offset, limit = self.plan.offset, self.plan.limit
         hits = self._hits(snapshot)
         addresses = np.concatenate([one.rows for one in hits])
         numbers = np.repeat(np.arange(len(hits), dtype=np.int32), [len(one.rows) for one in hits])
         scores = np.concatenate([one.scores for one in hits])
-        if self.plan.offset or limit is not None:
-            stop = None if limit is None else self.plan.offset + limit
-            some = slice(self.plan.offset, stop)
+        if offset or limit is not None:
+            some = slice(offset, None if limit is None else offset + limit)
             addresses, numbers, scores = addresses[some], numbers[some], scores[some]
         rows = take_addresses(snapshot, addresses.astype(np.int64), self.plan.projection)
         own = {self.query.score_name: from_numpy(scores), QUERY_INDEX: from_numpy(numbers)}
         columns = [own[name] if name in own else rows.column(name) for _, name in self.columns]
         return pa.Table.from_arrays(columns, schema=self.schema)
-
-    def batches(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-        """The result as batches."""
-        yield from self.table(snapshot).to_batches(max_chunksize=self.plan.batch_size)
 
     def count(self, snapshot: Snapshot) -> int:
         """The number of rows of the result."""

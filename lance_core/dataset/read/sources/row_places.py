@@ -46,6 +46,14 @@ def places_with(
     return places[positions >= 0]
 
 
+def addresses_at(snapshot: Snapshot, places: Int64Array) -> npt.NDArray[np.uint64]:
+    """The addresses of the rows at ``places``, none of which is negative."""
+    ids = snapshot.manifest.fragments.counts.ids.astype(np.uint64)
+    low = (places & 0xFFFFFFFF).astype(np.uint64)
+    found: npt.NDArray[np.uint64] = ids[places >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low
+    return found
+
+
 def live_places(snapshot: Snapshot, ids: npt.NDArray[np.uint64]) -> Int64Array:
     """The place (see `RowIdIndex`) of the live row with each of these stable ids, -1 for none."""
     wanted, order = np.unique(ids, return_inverse=True)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lance_core.dataset.read.sources.prefilter.conditions import Truth
 from lance_core.dataset.read.sources.prefilter.searches import Search, SearchTree
 from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices
-from lance_core.dataset.read.sources.row_places import Selector, places_with
+from lance_core.dataset.read.sources.row_places import Selector, addresses_at, places_with
 from lance_core.errors import CorruptFileError
 from lance_core.index.loads import Loads, counted_loads
 from lance_core.index.queries import InRange
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.row_set import EMPTY, RowSet
-from lance_core.table.row_ids.row_id_index import OFFSET_BITS
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -122,9 +119,7 @@ class _Run:
         if len(numbers) and numbers[-1] >= self._snapshot.manifest.next_row_id:
             raise CorruptFileError(f"the index has row id {numbers[-1]}, which no row has had")
         positions = places_with(self._snapshot, Selector.IDS, numbers)
-        ids = self._snapshot.manifest.fragments.counts.ids.astype(np.uint64)
-        low = (positions & 0xFFFFFFFF).astype(np.uint64)
-        return RowSet.of(ids[positions >> OFFSET_BITS] << np.uint64(OFFSET_BITS) | low)
+        return RowSet.of(addresses_at(self._snapshot, positions))
 
     def _complement(self, rows: RowSet, fragments: BitMap) -> RowSet:
         """The rows of ``fragments`` that are not in ``rows``."""
