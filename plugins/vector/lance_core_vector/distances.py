@@ -121,6 +121,9 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (L2(), Cosine(),
 """The metrics by name; ``euclidean`` is another name of l2."""
 METRICS["euclidean"] = METRICS["l2"]
 
+STORED_METRICS = ("l2", "cosine", "dot", "hamming")
+"""The metrics by their numbers in ``VectorIndexDetails``."""
+
 _BITS = np.array([bin(value).count("1") for value in range(256)], np.uint8)
 
 

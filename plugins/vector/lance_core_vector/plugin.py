@@ -7,6 +7,12 @@ from collections.abc import Iterable
 from lance_core.hookspecs import IndexTypeSpec, hookimpl
 from lance_core.hookspecs.searches import SearchSpec
 
+KINDS = (
+    *("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ"),
+    *("IVF_HNSW_FLAT", "IVF_HNSW_PQ", "IVF_HNSW_SQ"),
+)
+"""The kinds of indices of the format, as their files and users name them."""
+
 
 @hookimpl
 def lance_searches() -> Iterable[SearchSpec]:
@@ -24,9 +30,6 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
             details_url="/lance.index.pb.VectorIndexDetails",
             factory="lance_core_vector.kinds.vector_index:VectorIndex",
             version=2,
-            kinds=(
-                *("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ"),
-                *("IVF_HNSW_FLAT", "IVF_HNSW_PQ", "IVF_HNSW_SQ"),
-            ),
+            kinds=KINDS,
         ),
     )

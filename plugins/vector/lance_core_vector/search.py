@@ -13,9 +13,7 @@ from lance_core.hookspecs.searches import RankedQuery, RankedSearch
 from lance_core_vector.distances import METRICS, Metric
 from lance_core_vector.options import NearestOptions
 from lance_core_vector.query import VectorQuery
-from lance_core_vector.vectors import vector_type
-
-_NUMPY = {pa.float16(): np.float16, pa.float32(): np.float32, pa.float64(): np.float64}
+from lance_core_vector.vectors import NUMBERS, vector_type
 
 
 class VectorSearch(RankedSearch):
@@ -41,13 +39,13 @@ class VectorSearch(RankedSearch):
             queries = queries.astype(np.uint8)
         else:
             # As the vectors of the column are stored.
-            queries = queries.astype(_NUMPY[item.value_type]).astype(np.float64)
+            queries = queries.astype(NUMBERS[item.value_type]).astype(np.float64)
         return VectorQuery(options, queries, metric, is_multivector=is_multivector)
 
 
 def _metric(options: NearestOptions, item: pa.DataType) -> Metric:
     """The metric of a query against vectors of ``item``; raises `InvalidInputError`."""
-    if item != pa.uint8() and item not in _NUMPY:
+    if item not in NUMBERS:
         raise InvalidInputError(
             f"column {options.column!r} has vectors of {item}: float16, float32, float64 or uint8 "
             "are searched"

@@ -12,6 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+NUMBERS: dict[pa.DataType, np.dtype[Any]] = {
+    pa.float16(): np.dtype(np.float16),
+    pa.float32(): np.dtype(np.float32),
+    pa.float64(): np.dtype(np.float64),
+    pa.uint8(): np.dtype(np.uint8),
+}
+"""The numbers that vectors may have, as numpy has them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.indices import IndexNotWrittenError
-from lance_core_vector.partitions.index_files import ROW_ID
+from lance_core_vector.kinds.move import stored_partitions
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
 from lance_core_vector.training import build
@@ -26,6 +26,9 @@ from lance_core_vector.training.sorted_rows import PartitionedRows
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput, IndexPart, IndexRows
     from lance_core_vector.kinds.ivf_index import IvfIndex
+
+BATCH_BYTES = 64 << 20
+"""Bytes of the codes of partitions that are added at once."""
 
 
 def merge(
@@ -50,8 +53,7 @@ def merge(
     encoder = _encoder(first, vector)
     partitioned = PartitionedRows(len(first.model.lengths), output.scratch)
     for part in parts:
-        for number, moved, codes in _moved(part):
-            partitioned.add(np.full(len(moved), number), moved, codes)
+        _add(part, partitioned)
     done, total = 0, 0 if rows is None else rows.num_rows
     if rows is not None:
         centroids = first.model.centroids.astype(np.float32)
@@ -67,18 +69,30 @@ def merge(
     return first.details
 
 
-def _moved(
-    part: IndexPart,
-) -> Iterator[tuple[int, npt.NDArray[np.uint64], npt.NDArray[Any]]]:
-    """The rows of each partition that are kept, by their new numbers, and their codes."""
+def _add(part: IndexPart, partitioned: PartitionedRows) -> None:
+    """Add the rows of ``part`` that are kept, by their new numbers, with their codes.
+
+    Many partitions are added at once: each call costs time for all of them.
+    """
     source: IvfIndex = part.source  # type: ignore[assignment]  # see `merge`
-    columns = [ROW_ID, *source.quantizer.columns]
-    starts, lengths = source.model.offsets.tolist(), source.model.lengths.tolist()
-    for number, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-        if length:
-            first, stored = source.files.codes.arrays(columns, start, start + length)
-            moved, is_kept = part.map.moved(first.to_numpy())
-            yield number, moved[is_kept], source.quantizer.rows_of(stored)[is_kept]
+    waiting: list[tuple[npt.NDArray[Any], ...]] = []
+    size = 0
+
+    def flush() -> None:
+        if waiting:
+            owners, rows, codes = (np.concatenate(each) for each in zip(*waiting, strict=True))
+            partitioned.add(owners, rows, codes)
+            waiting.clear()
+
+    for number, numbers, (stored,) in stored_partitions(source):
+        moved, is_kept = part.map.moved(numbers)
+        codes = source.quantizer.rows_of(stored)[is_kept]
+        waiting.append((np.full(len(codes), number), moved[is_kept], codes))
+        size += codes.nbytes
+        if size >= BATCH_BYTES:
+            flush()
+            size = 0
+    flush()
 
 
 def _encoder(source: IvfIndex, vector: pa.DataType) -> Encoder:
@@ -87,8 +101,7 @@ def _encoder(source: IvfIndex, vector: pa.DataType) -> Encoder:
         is_residual = source.metric.name != "dot"
         return ProductEncoder(quantizer.codebook, quantizer.bits, is_residual=is_residual)
     if isinstance(quantizer, ScalarQuantizer):
-        high = quantizer.low + quantizer.step * 255
-        return ScalarEncoder(vector.list_size, quantizer.low, high)
+        return ScalarEncoder(vector.list_size, quantizer.low, quantizer.high)
     return FlatEncoder(vector.list_size, vector.value_type)
 
 
@@ -102,5 +115,5 @@ def _has_same_codes(first: IvfIndex, other: Any) -> bool:
     if isinstance(own, ProductQuantizer):
         return own.bits == theirs.bits and np.array_equal(own.codebook, theirs.codebook)
     if isinstance(own, ScalarQuantizer):
-        return bool(own.low == theirs.low and own.step == theirs.step)
+        return bool((own.low, own.high) == (theirs.low, theirs.high))
     return True

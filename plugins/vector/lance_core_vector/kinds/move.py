@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,24 +69,32 @@ def _write_codes(
     return lengths
 
 
+def stored_partitions(
+    source: IvfIndex,
+) -> Iterator[tuple[int, npt.NDArray[np.uint64], list[pa.Array]]]:
+    """The number of each partition that has rows, their numbers, and their columns of codes."""
+    columns = [ROW_ID, *source.quantizer.columns]
+    starts, lengths = source.model.offsets.tolist(), source.model.lengths.tolist()
+    for number, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+        if length:
+            rows, *codes = source.files.codes.arrays(columns, start, start + length)
+            yield number, rows.to_numpy(), codes
+
+
 def _partitions(
     source: IvfIndex, rows: RowMap, *, has_graph: bool
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of each partition that the new index has, by their new numbers."""
     reader, quantizer = source.files.codes, source.quantizer
-    columns = [ROW_ID, *quantizer.columns]
-    schema = pa.schema([reader.schema.field(name) for name in columns])
-    starts, lengths = source.model.offsets.tolist(), source.model.lengths.tolist()
-    for number, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-        if not length:
-            continue
-        first, *codes = reader.arrays(columns, start, start + length)
-        moved, is_kept = rows.moved(first.to_numpy())
+    schema = pa.schema([reader.schema.field(name) for name in (ROW_ID, *quantizer.columns)])
+    for number, numbers, stored in stored_partitions(source):
+        codes: Sequence[pa.Array] = stored
+        moved, is_kept = rows.moved(numbers)
         if not is_kept.all() or (not has_graph and (moved[1:] < moved[:-1]).any()):
             order = np.flatnonzero(is_kept)
             if not has_graph:  # whose nodes are positions
                 order = order[np.argsort(moved[order], kind="stable")]
-            moved, codes = moved[order], list(quantizer.without(codes, order))
+            moved, codes = moved[order], quantizer.without(codes, order)
         if len(moved):
             arrays = [pa.array(moved, pa.uint64()), *codes]
             arrays = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]

@@ -20,11 +20,12 @@ from lance_core.hookspecs.indices import (
     VectorIndexDetails,
     parse_details_message,
 )
-from lance_core_vector.distances import METRICS
+from lance_core_vector.distances import METRICS, STORED_METRICS
 from lance_core_vector.kinds.ivf_index import IvfIndex
 from lance_core_vector.kinds.merge import merge
 from lance_core_vector.kinds.move import move
 from lance_core_vector.partitions.index_files import INDEX_KEY, ROW_ID, IndexFiles, IvfModel
+from lance_core_vector.plugin import KINDS
 from lance_core_vector.quantizers.base import Quantizer, check_columns
 from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
@@ -33,15 +34,6 @@ from lance_core_vector.quantizers.scalar import ScalarQuantizer
 from lance_core_vector.training.build import build, details_of
 from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.vectors import vector_type
-
-_KINDS = frozenset(
-    {
-        *("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ"),
-        *("IVF_HNSW_FLAT", "IVF_HNSW_PQ", "IVF_HNSW_SQ"),
-    }
-)
-_METRIC_NAMES = ("l2", "cosine", "dot", "hamming")
-"""The metrics by their numbers in ``VectorIndexDetails``."""
 
 
 class VectorIndex(IndexType):
@@ -65,7 +57,7 @@ class VectorIndex(IndexType):
 
     def parameters_of(self, details: bytes) -> Mapping[str, Any]:
         message = parse_details_message(VectorIndexDetails, details)
-        found: dict[str, Any] = {"metric_type": _METRIC_NAMES[message.metric_type % 4].upper()}
+        found: dict[str, Any] = {"metric_type": STORED_METRICS[message.metric_type % 4].upper()}
         if message.HasField("hnsw_index_config"):
             graph = message.hnsw_index_config
             found["hnsw"] = {
@@ -98,7 +90,7 @@ class VectorIndex(IndexType):
         vector = vector_type(folder.kind)
         files = IndexFiles.of(folder)
         metric = METRICS.get(files.metric)
-        if files.kind not in _KINDS or metric is None:
+        if files.kind not in KINDS or metric is None:
             raise UnsupportedFeatureError(
                 f"index {files.index.path} of the type {files.kind!r} and the metric "
                 f"{files.metric!r}"

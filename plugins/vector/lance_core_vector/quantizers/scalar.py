@@ -46,7 +46,7 @@ class ScalarQuantizer(Quantizer):
     def __init__(self, width: int, low: float, high: float, metric: str, path: str) -> None:
         self.columns = {COLUMN: fixed_bytes(width)}
         self.bytes_per_row = width + 4
-        self.low = low
+        self.low, self.high = low, high
         self.step = (high - low) / STEPS
         self._metric = metric
         self._path = path

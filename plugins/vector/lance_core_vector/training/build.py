@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import IVF, Tensor, VectorIndexDetails
+from lance_core_vector.distances import STORED_METRICS
 from lance_core_vector.partitions.index_files import (
     CODES_FILE,
+    DTYPES,
     FLAT_KEY,
     INDEX_FILE,
     INDEX_KEY,
@@ -31,32 +33,25 @@ from lance_core_vector.training.encoders import (
 )
 from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.training.sorted_rows import PartitionedRows
-from lance_core_vector.vectors import Vectors, vector_type
+from lance_core_vector.vectors import NUMBERS, Vectors, vector_type
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput, IndexRows
-
-METRIC_NUMBERS: dict[str, Any] = {"l2": 0, "cosine": 1, "dot": 2, "hamming": 3}
 
 MAX_SAMPLE = 1 << 18
 """Vectors of a sample at most."""
 
 MIN_SAMPLE = 1 << 14
 
-_NUMBERS = {pa.float16(): np.float16, pa.float64(): np.float64, pa.uint8(): np.uint8}
-_TENSORS = {
-    pa.float16(): Tensor.FLOAT16,
-    pa.float32(): Tensor.FLOAT32,
-    pa.float64(): Tensor.FLOAT64,
-    pa.uint8(): Tensor.UINT8,
-}
+_TENSORS: dict[np.dtype[Any], Any] = {dtype: number for number, dtype in DTYPES.items()}
 
 Floats = npt.NDArray[np.float32]
 
 
 def details_of(parameters: BuildParameters) -> bytes:
     """The details that are known before an index is built."""
-    details = VectorIndexDetails(metric_type=METRIC_NUMBERS[parameters.metric.name])
+    number: Any = STORED_METRICS.index(parameters.metric.name)
+    details = VectorIndexDetails(metric_type=number)
     if parameters.kind == "IVF_PQ":
         details.pq.num_bits = parameters.bits
         details.pq.num_sub_vectors = parameters.num_parts or 0
@@ -251,9 +246,9 @@ def write_index(
     output: IndexOutput,
 ) -> None:
     """Write the file of the centroids, whose numbers have the type ``item``."""
-    stored = centroids.astype(_NUMBERS.get(item, np.float32))
+    stored = centroids.astype(NUMBERS[item])
     count = len(stored)
-    tensor = Tensor(data_type=_TENSORS[item], shape=stored.shape, data=stored.tobytes())
+    tensor = Tensor(data_type=_TENSORS[stored.dtype], shape=stored.shape, data=stored.tobytes())
     ivf = IVF(offsets=[0] * count, lengths=[0] * count, centroids_tensor=tensor)
     if loss is not None:
         ivf.loss = loss

@@ -10,23 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
-from lance_core.hookspecs.indices import VectorIndexDetails
 from lance_core_vector.quantizers import flat, product, scalar
 from lance_core_vector.quantizers.base import fixed_bytes
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
 from lance_core_vector.training import kmeans
 from lance_core_vector.training.parameters import BuildParameters
+from lance_core_vector.vectors import NUMBERS
 
 PQ_ROWS = 64
 PQ_ITERATIONS = 25
 """Rows of the sample for each codeword, and iterations: more of both change recalls by less than a
 hundredth (measured on 152,286 SIFT descriptors and 100,000 text embeddings)."""
-
-_NUMBERS: dict[pa.DataType, Any] = {
-    pa.float16(): np.float16,
-    pa.float64(): np.float64,
-    pa.uint8(): np.uint8,
-}
 
 Floats = npt.NDArray[np.float32]
 
@@ -46,10 +40,6 @@ class Encoder(ABC):
     def metadata(self) -> dict[str, Any]:
         """The metadata of the codes, without the number of the buffer of a codebook."""
 
-    @abstractmethod
-    def describe(self, details: VectorIndexDetails) -> None:
-        """Write the kind into the details of the index."""
-
     def stored(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The numbers of a partition as they are stored."""
         return codes
@@ -65,7 +55,7 @@ class FlatEncoder(Encoder):
 
     def __init__(self, width: int, item: pa.DataType) -> None:
         self._width = width
-        self._dtype = np.dtype(_NUMBERS.get(item, np.float32))
+        self._dtype = NUMBERS[item]
         self.type = pa.list_(item, width)
 
     def encode(self, vectors: npt.NDArray[Any], centers: Floats) -> npt.NDArray[Any]:
@@ -73,9 +63,6 @@ class FlatEncoder(Encoder):
 
     def metadata(self) -> dict[str, Any]:
         return {"dim": self._width}
-
-    def describe(self, details: VectorIndexDetails) -> None:
-        details.flat.SetInParent()
 
 
 class ScalarEncoder(Encoder):
@@ -100,9 +87,6 @@ class ScalarEncoder(Encoder):
     def metadata(self) -> dict[str, Any]:
         bounds = {"start": self._low, "end": self._high}
         return {"dim": self._width, "num_bits": 8, "bounds": bounds}
-
-    def describe(self, details: VectorIndexDetails) -> None:
-        details.sq.num_bits = 8
 
 
 class ProductEncoder(Encoder):
@@ -175,9 +159,6 @@ class ProductEncoder(Encoder):
             "codebook_tensor": [],
             "transposed": True,
         }
-
-    def describe(self, details: VectorIndexDetails) -> None:
-        details.pq.num_bits, details.pq.num_sub_vectors = self._bits, self._parts
 
 
 def _split(vectors: npt.NDArray[Any], centers: Floats | None, parts: int) -> Floats:
