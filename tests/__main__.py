@@ -38,6 +38,7 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ("conformance",),
     ("cloud/s3",),
     ("cloud/dynamodb", "cloud/azure"),
+    (),
     (*LARGE_TABLES, "interop/index"),
     (
         *("packaging", "cloud/spark/test_cluster.py"),
@@ -46,7 +47,6 @@ PARTS: tuple[tuple[str, ...], ...] = (
     ),
     ("unit/dataset",),
     ("unit",),
-    (),
     ("histories", "unit/dataset/write"),
     ("properties", "sql"),
 )
