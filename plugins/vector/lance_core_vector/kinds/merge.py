@@ -59,7 +59,7 @@ def merge(
         centroids = first.model.centroids.astype(np.float32)
         for numbers, vectors in build.vectors_of(rows, parameters):
             owners = build.owners_of(vectors, centroids, parameters)
-            partitioned.add(owners, numbers, encoder.encode(vectors, centroids[owners]))
+            partitioned.add(owners, numbers, encoder.encode(vectors, centroids, owners))
             done += len(numbers)
             output.progress("encode", done, total)
     build.write_codes(partitioned, encoder, parameters, output)
@@ -84,7 +84,7 @@ def _add(part: IndexPart, partitioned: PartitionedRows) -> None:
             partitioned.add(owners, rows, codes)
             waiting.clear()
 
-    for number, numbers, (stored,) in stored_partitions(source):
+    for number, numbers, stored in stored_partitions(source):
         moved, is_kept = part.map.moved(numbers)
         codes = source.quantizer.rows_of(stored)[is_kept]
         waiting.append((np.full(len(codes), number), moved[is_kept], codes))

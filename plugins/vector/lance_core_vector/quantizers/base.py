@@ -55,9 +55,9 @@ class Quantizer(ABC):
     def scorer(self, query: Vector) -> Scorer:
         """``query``, prepared; it has the length one if the metric is cosine."""
 
-    def rows_of(self, array: pa.Array) -> npt.NDArray[Any]:
-        """The codes of a partition, one row for each vector, from its only column."""
-        return matrix(array, "")
+    def rows_of(self, arrays: Sequence[pa.Array]) -> npt.NDArray[Any]:
+        """The codes of a partition as an `Encoder` returns them, from its part of the `columns`."""
+        return matrix(arrays[0], "")
 
     def without(
         self, arrays: Sequence[pa.Array], order: npt.NDArray[np.intp]

@@ -145,8 +145,8 @@ class ProductQuantizer(Quantizer):
         """What distances are above the sums of the tables."""
         return 1.0 if self._metric == "dot" else 0.0
 
-    def rows_of(self, array: pa.Array) -> npt.NDArray[Any]:
-        return self._by_part(matrix(array, self._path)).T
+    def rows_of(self, arrays: Sequence[pa.Array]) -> npt.NDArray[Any]:
+        return self._by_part(matrix(arrays[0], self._path)).T
 
     def without(
         self, arrays: Sequence[pa.Array], order: npt.NDArray[np.intp]

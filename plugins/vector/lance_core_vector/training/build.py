@@ -86,7 +86,7 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
     done = 0
     for numbers, vectors in vectors_of(rows, parameters):
         owners = owners_of(vectors, centroids, parameters)
-        partitioned.add(owners, numbers, encoder.encode(vectors, centroids[owners]))
+        partitioned.add(owners, numbers, encoder.encode(vectors, centroids, owners))
         done += len(numbers)
         output.progress("encode", done, total)
     write_codes(partitioned, encoder, parameters, output)
@@ -212,16 +212,14 @@ def write_codes(
     output: IndexOutput,
 ) -> None:
     """Write the file of row numbers and codes."""
-    fields = [pa.field(ROW_ID, pa.uint64()), pa.field(encoder.column, encoder.type, nullable=False)]
-    schema = pa.schema(fields)
+    fields = [pa.field(name, kind, nullable=False) for name, kind in encoder.columns.items()]
+    schema = pa.schema([pa.field(ROW_ID, pa.uint64()), *fields])
     metadata = encoder.metadata()
     lengths = partitioned.lengths
     with output.create(CODES_FILE, schema) as writer:
         for number in np.flatnonzero(lengths).tolist():
             rows, codes = partitioned.partition(number)
-            flat = pa.array(np.ascontiguousarray(encoder.stored(codes)).reshape(-1))
-            column = pa.FixedSizeListArray.from_arrays(flat, encoder.type.list_size)
-            arrays = [pa.array(rows), column.cast(encoder.type)]
+            arrays = [pa.array(rows), *encoder.arrays(codes)]
             writer.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
         ivf = IVF(offsets=(np.cumsum(lengths) - lengths).tolist(), lengths=lengths.tolist())
         position = writer.add_global_buffer(ivf.SerializeToString())

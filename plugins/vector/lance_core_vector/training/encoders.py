@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,39 +27,45 @@ Floats = npt.NDArray[np.float32]
 
 
 class Encoder(ABC):
-    """The codes of one new index."""
+    """The codes of one new index.
 
-    column: str
-    type: pa.DataType
-    """The column of codes, and its type."""
+    Codes are an array with an item, or a row, for each vector: numbers, or records of several
+    fields.
+    """
+
+    columns: Mapping[str, pa.DataType]
+    """The columns with the codes, and the type of each."""
+
+    codebook: Floats | None = None
+    """Of the shape (parts, codewords, numbers of a part)."""
 
     @abstractmethod
-    def encode(self, vectors: npt.NDArray[Any], centers: Floats) -> npt.NDArray[Any]:
-        """The codes of vectors, one a row; ``centers``: the centroid of each."""
+    def encode(
+        self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]
+    ) -> npt.NDArray[Any]:
+        """The codes of vectors; vector i is in the partition of ``centroids[owners[i]]``."""
 
     @abstractmethod
     def metadata(self) -> dict[str, Any]:
         """The metadata of the codes, without the number of the buffer of a codebook."""
 
-    def stored(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The numbers of a partition as they are stored."""
-        return codes
-
-    codebook: Floats | None = None
-    """Of the shape (parts, codewords, numbers of a part)."""
+    def arrays(self, codes: npt.NDArray[Any]) -> Sequence[pa.Array]:
+        """The `columns` of a partition with these codes."""
+        (kind,) = self.columns.values()
+        return [fixed_size_lists(codes, kind)]
 
 
 class FlatEncoder(Encoder):
     """Vectors as they are."""
 
-    column = flat.COLUMN
-
     def __init__(self, width: int, item: pa.DataType) -> None:
         self._width = width
         self._dtype = NUMBERS[item]
-        self.type = pa.list_(item, width)
+        self.columns = {flat.COLUMN: pa.list_(item, width)}
 
-    def encode(self, vectors: npt.NDArray[Any], centers: Floats) -> npt.NDArray[Any]:
+    def encode(
+        self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]
+    ) -> npt.NDArray[Any]:
         return vectors.astype(self._dtype)
 
     def metadata(self) -> dict[str, Any]:
@@ -68,20 +75,20 @@ class FlatEncoder(Encoder):
 class ScalarEncoder(Encoder):
     """One byte a number; the range is that of the sample."""
 
-    column = scalar.COLUMN
-
     def __init__(self, width: int, low: float, high: float) -> None:
         self._width = width
         self._low, self._high = low, high
         self._quantizer = ScalarQuantizer(self._width, self._low, self._high, "l2", "")
-        self.type = fixed_bytes(self._width)
+        self.columns = {scalar.COLUMN: fixed_bytes(self._width)}
 
     @classmethod
     def trained(cls, sample: Floats) -> ScalarEncoder:
         """The range of a sample."""
         return cls(sample.shape[1], float(sample.min()), float(sample.max()))
 
-    def encode(self, vectors: npt.NDArray[Any], centers: Floats) -> npt.NDArray[Any]:
+    def encode(
+        self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]
+    ) -> npt.NDArray[Any]:
         return self._quantizer.encode(vectors)
 
     def metadata(self) -> dict[str, Any]:
@@ -92,15 +99,13 @@ class ScalarEncoder(Encoder):
 class ProductEncoder(Encoder):
     """A codeword for each part of a vector, or of its difference from the centroid."""
 
-    column = product.COLUMN
-
     def __init__(self, codebook: Floats, bits: int, *, is_residual: bool) -> None:
         self.codebook = codebook
         self._bits = bits
         self._parts = len(codebook)
         self._width = self._parts * codebook.shape[2]
         self._residual = is_residual
-        self.type = fixed_bytes(self._parts * bits // 8)
+        self.columns = {product.COLUMN: fixed_bytes(self._parts * bits // 8)}
 
     @classmethod
     def trained(
@@ -138,18 +143,20 @@ class ProductEncoder(Encoder):
         )
         return cls(codebook, parameters.bits, is_residual=is_residual)
 
-    def encode(self, vectors: npt.NDArray[Any], centers: Floats) -> npt.NDArray[Any]:
+    def encode(
+        self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]
+    ) -> npt.NDArray[Any]:
         assert self.codebook is not None
         codes: npt.NDArray[Any] = np.empty((len(vectors), self._parts), np.uint8)
-        split = _split(vectors, centers if self._residual else None, self._parts)
+        split = _split(vectors, centroids[owners] if self._residual else None, self._parts)
         for number, part in enumerate(split):
             codes[:, number] = kmeans.nearest(part, self.codebook[number])
         if self._bits == 4:
             codes = codes[:, 0::2] | codes[:, 1::2] << 4
         return codes
 
-    def stored(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.ascontiguousarray(codes.T).reshape(codes.shape)
+    def arrays(self, codes: npt.NDArray[Any]) -> Sequence[pa.Array]:
+        return super().arrays(np.ascontiguousarray(codes.T).reshape(codes.shape))
 
     def metadata(self) -> dict[str, Any]:
         return {
@@ -159,6 +166,12 @@ class ProductEncoder(Encoder):
             "codebook_tensor": [],
             "transposed": True,
         }
+
+
+def fixed_size_lists(rows: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """A matrix as an array of the type ``kind``, one row a list."""
+    flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, kind.list_size).cast(kind)
 
 
 def _split(vectors: npt.NDArray[Any], centers: Floats | None, parts: int) -> Floats:
