@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pyarrow as pa
 
 from lance_core.dataset.arrow_class import ArrowInstance
-from lance_core.dataset.expressions.zero_column_tables import sliced, zero_column_table
-from lance_core.dataset.read import blob_frames, scan
+from lance_core.dataset.expressions.zero_column_tables import zero_column_table
+from lance_core.dataset.read import blob_frames
+from lance_core.dataset.read.planned_scan import planned_scan
 from lance_core.dataset.read.scan_metrics import ScanMetrics
-from lance_core.dataset.read.scan_options import (
-    BLOBS_AS_BYTES,
-    ScanOptions,
-    not_negative,
-    plan_scan,
-)
+from lance_core.dataset.read.scan_options import BLOBS_AS_BYTES, ScanOptions, not_negative
 from lance_core.dataset.read.sources.row_positions import Indices, as_indices
 from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -32,15 +28,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lance_core.dataset.read import plan_text
-    from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.plan_text import PlanText
-    from lance_core.dataset.read.ranking import plan_ranking as rankings
-    from lance_core.dataset.read.sources import scan_splits
+    from lance_core.dataset.read.planned_scan import PlannedScan
     from lance_core.dataset.read.sources.scan_splits import ScanSplit
 else:
     plan_text = lazy_module("lance_core.dataset.read.plan_text")
-    rankings = lazy_module("lance_core.dataset.read.ranking.plan_ranking")
-    scan_splits = lazy_module("lance_core.dataset.read.sources.scan_splits")
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +60,7 @@ class LanceScanner(ArrowInstance):
         self._snapshot = snapshot
         self._fragment_of = fragment_of
         self._options = options
-        self._ranked = None if options.search is None else rankings.plan_ranked(snapshot, options)
-        self._plan = plan_scan(snapshot, options) if self._ranked is None else self._ranked.plan
+        self._scan = planned_scan(snapshot, options)
 
     def __repr__(self) -> str:
         try:
@@ -81,7 +72,7 @@ class LanceScanner(ArrowInstance):
     @property
     def projected_schema(self) -> pa.Schema:
         """Schema of the result."""
-        return self._plan.projection.schema if self._ranked is None else self._ranked.schema
+        return self._scan.schema
 
     @property
     def dataset_schema(self) -> pa.Schema:
@@ -90,42 +81,38 @@ class LanceScanner(ArrowInstance):
 
     def to_table(self) -> pa.Table:
         """The whole result."""
-        return self._table(self._plan)
+        return self._table(self._scan)
 
-    def _table(self, plan: ScanPlan) -> pa.Table:
-        plan = self._measured(plan)
-        if self._ranked is None:
-            found = scan.scan_table(self._snapshot, plan)
-        else:
-            found = replace(self._ranked, plan=plan).table(self._snapshot)
-        self._report(plan)
-        return found
+    def _table(self, planned: PlannedScan) -> pa.Table:
+        planned = self._measured(planned)
+        table = planned.table()
+        self._report(planned)
+        return table
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The result as record batches; memory does not depend on the size of the table."""
-        if self._ranked is not None:
-            return iter(self._table(self._plan).to_batches(max_chunksize=self._plan.batch_size))
         if self._options.scan_stats_callback is None:
-            return scan.scan_batches(self._snapshot, self._plan)
+            return self._scan.batches()
         return self._reported_batches()
 
     def _reported_batches(self) -> Iterator[pa.RecordBatch]:
-        plan = self._measured(self._plan)
-        yield from scan.scan_batches(self._snapshot, plan)
-        self._report(plan)
+        planned = self._measured(self._scan)
+        yield from planned.batches()
+        self._report(planned)
 
-    def _measured(self, plan: ScanPlan) -> ScanPlan:
-        """``plan`` with new metrics if the caller wants statistics."""
-        wanted = self._options.scan_stats_callback is not None
-        return replace(plan, metrics=ScanMetrics()) if wanted else plan
+    def _measured(self, planned: PlannedScan) -> PlannedScan:
+        """``planned`` with new metrics if the caller wants statistics."""
+        if self._options.scan_stats_callback is None:
+            return planned
+        return planned.with_plan(replace(planned.plan, metrics=ScanMetrics()))
 
-    def _report(self, plan: ScanPlan) -> None:
+    def _report(self, planned: PlannedScan) -> None:
         """Call the caller's callback, if any; log its errors."""
-        callback = self._options.scan_stats_callback
-        if callback is None or plan.metrics is None:
+        callback, metrics = self._options.scan_stats_callback, planned.plan.metrics
+        if callback is None or metrics is None:
             return
         try:
-            callback(plan.metrics.statistics())
+            callback(metrics.statistics())
         except Exception:
             _log.exception("scan_stats_callback failed")
 
@@ -139,23 +126,15 @@ class LanceScanner(ArrowInstance):
 
     def scan_batches(self) -> Iterator[TaggedRecordBatch]:
         """Same as `to_batches`, each batch with the fragment of its rows."""
-        plan, skip, left = self._plan, self._plan.offset, self._plan.limit
-        if plan.order or self._ranked is not None:
+        of_fragments = self._scan.fragment_batches()
+        if of_fragments is None:
             yield from (TaggedRecordBatch(batch, None) for batch in self.to_batches())
             return
-        for span in plan.spans:
-            if left == 0:
-                return
-            most = None if left is None else left + skip
-            part = replace(plan.of_spans((span,)), offset=0, limit=most)
-            fragment = self._fragment_of and self._fragment_of(span.fragment.id)
-            for batch in scan.scan_batches(self._snapshot, part):
-                kept = sliced(pa.Table.from_batches([batch]), skip) if skip else batch
-                skip = max(0, skip - batch.num_rows)
-                if left is not None:
-                    left -= kept.num_rows
-                for one in kept.to_batches() if isinstance(kept, pa.Table) else [kept]:
-                    yield TaggedRecordBatch(one, fragment)
+        last_id, fragment = None, None
+        for fragment_id, batch in of_fragments:
+            if fragment_id != last_id:
+                last_id, fragment = fragment_id, self._fragment_of and self._fragment_of(fragment_id)
+            yield TaggedRecordBatch(batch, fragment)
 
     def to_pandas(self, *, blob_mode: str = blob_frames.LAZY, **kwargs: Any) -> pd.DataFrame:
         """The whole result as a data frame; ``kwargs`` are those of `pyarrow.Table.to_pandas`.
@@ -170,13 +149,11 @@ class LanceScanner(ArrowInstance):
         if blob_mode == blob_frames.BYTES:
             options = replace(self._options, blob_handling=BLOBS_AS_BYTES)
             return LanceScanner(self._snapshot, options).to_table().to_pandas(**kwargs)
-        return blob_frames.with_files(self._snapshot, self._plan, kwargs)
+        return blob_frames.with_files(self._snapshot, self._scan, kwargs)
 
     def count_rows(self) -> int:
         """The number of rows of the result; reads only the columns that the filter needs."""
-        if self._ranked is not None:
-            return self._ranked.count(self._snapshot)
-        return scan.count(self._snapshot, self._plan)
+        return self._scan.count()
 
     def splits(self) -> list[ScanSplit]:
         """The rows to read, by fragment, for processes that each scan some of them.
@@ -186,15 +163,14 @@ class LanceScanner(ArrowInstance):
         the same version and the same filter, and searches no index. Limit, offset and order are
         ignored here. Raises `UnsupportedFeatureError` for a search.
         """
-        if self._ranked is not None:
-            raise UnsupportedFeatureError("the rows of a search have no splits")
-        return list(scan_splits.splits_of(self._plan.rows))
+        return self._scan.splits()
 
     def head(self, num_rows: int) -> pa.Table:
         """The first rows of the result."""
-        wanted = not_negative(num_rows, "Limit") or 0
-        limit = wanted if self._plan.limit is None else min(wanted, self._plan.limit)
-        return self._table(replace(self._plan, limit=limit))
+        limit, plan = not_negative(num_rows, "Limit") or 0, self._scan.plan
+        if plan.limit is not None:
+            limit = min(limit, plan.limit)
+        return self._table(self._scan.with_plan(replace(plan, limit=limit)))
 
     def take(self, indices: Indices) -> pa.Table:
         """Rows of the result by position."""
@@ -215,7 +191,7 @@ class LanceScanner(ArrowInstance):
         ``verbose``: also read the statistics of files and state how many stored batches they
         exclude.
         """
-        return plan_text.PlanText.of(self._steps(self._plan, verbose))
+        return plan_text.PlanText.of(self._scan.steps(is_verbose=verbose, is_count=False))
 
     def analyze_plan(self, count_rows: bool = False) -> PlanText:
         """Run the scan, discard its result, and return the plan with metrics.
@@ -223,24 +199,12 @@ class LanceScanner(ArrowInstance):
         Each step has its rows, bytes, requests and processing time, the sum over all threads.
         ``count_rows``: measure `count_rows` instead.
         """
-        plan = replace(self._plan, metrics=ScanMetrics())
+        planned = self._scan.with_plan(replace(self._scan.plan, metrics=ScanMetrics()))
         start = time.perf_counter()
-        if self._ranked is not None:
-            replace(self._ranked, plan=plan).table(self._snapshot)
-        elif count_rows:
-            scan.count(self._snapshot, plan)
-        else:
-            for _ in scan.scan_batches(self._snapshot, plan):
-                pass
+        planned.run(is_count=count_rows)
         seconds = time.perf_counter() - start
-        return plan_text.analyzed(self._steps(plan, count_rows=count_rows), plan, seconds)
-
-    def _steps(
-        self, plan: ScanPlan, verbose: bool = False, count_rows: bool = False
-    ) -> list[plan_text.PlanStep]:
-        if self._ranked is not None:
-            return plan_text.ranked_steps(self._snapshot, self._ranked, self._options, verbose)
-        return plan_text.plan_steps(self._snapshot, plan, self._options, verbose, count_rows)
+        steps = planned.steps(is_verbose=False, is_count=count_rows)
+        return plan_text.analyzed(steps, planned.plan, seconds)
 
     @staticmethod
     def from_dataset(*args: Any, **kwargs: Any) -> NoReturn:

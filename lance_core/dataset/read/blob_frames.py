@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lance_core.dataset.blobs.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile
-from lance_core.dataset.read import scan
-from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Output, Projection, select
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Output
 from lance_core.dataset.read.given_rows.take_blobs import BlobSelection, take_blobs
 from lance_core.dataset.read.sources.row_places import Selector
 from lance_core.errors import InvalidInputError
@@ -19,7 +17,7 @@ from lance_core.schema import BLOB_KEY, format_path
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.read.planned_scan import PlannedScan
     from lance_core.dataset.snapshot.snapshot import Snapshot
 
 LAZY, BYTES, DESCRIPTIONS = "lazy", "bytes", "descriptions"
@@ -36,30 +34,26 @@ def has_described_blobs(schema: pa.Schema) -> bool:
     return any(True for field in schema for _ in _blob_paths(field))
 
 
-def with_files(snapshot: Snapshot, plan: ScanPlan, arguments: dict[str, Any]) -> pd.DataFrame:
-    """The result of a scan with a `BlobFile` for each blob, None for null.
+def with_files(snapshot: Snapshot, scan: PlannedScan, arguments: dict[str, Any]) -> pd.DataFrame:
+    """The result of ``scan`` with a `BlobFile` for each blob, None for null.
 
     ``arguments`` are those of `pyarrow.Table.to_pandas`.
     """
-    projection = plan.projection
-    extra = () if ROW_ADDRESS in projection.schema.names else (ROW_ADDRESS,)
-    outputs = [*projection.outputs, *select(plan.schema, extra).outputs]
-    wider = replace(plan, projection=Projection.of(plan.schema, outputs))
-    table = scan.scan_table(snapshot, wider)
+    names = scan.schema.names
+    table = scan.with_addresses().table()
     addresses = table.column(ROW_ADDRESS).combine_chunks()
     files: dict[tuple[str, ...], list[BlobFile | None]] = {}
-    for output in projection.outputs:
+    for output in scan.plan.projection.outputs:
         for inner in _blob_paths(output.field):
             column = _source(output, inner)
             selection = BlobSelection(Selector.ADDRESSES, addresses)
-            found = take_blobs(snapshot, column, selection, DEFAULT_BLOB_BUFFER_SIZE)
-            files[output.field.name, *inner] = found
+            blobs = take_blobs(snapshot, column, selection, DEFAULT_BLOB_BUFFER_SIZE)
+            files[output.field.name, *inner] = blobs
     whole = [path[0] for path in files if len(path) == 1]
-    rest = table.drop_columns([*whole, *extra])
-    frame = _frame(rest, arguments)
-    for place, name in enumerate(projection.schema.names):
+    frame = _frame(table.select([name for name in names if name not in whole]), arguments)
+    for number, name in enumerate(names):
         if name in whole:
-            frame.insert(place, name, files[name,])
+            frame.insert(number, name, files[name,])
     for path, values in files.items():
         if len(path) > 1:
             pairs = zip(frame[path[0]].tolist(), values, strict=True)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lance_core.dataset.read.columns.projection import required
+from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Projection, required, select
 from lance_core.dataset.read.sources.fragment_spans import cut_spans
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lance_core.dataset.expressions.filters import Filter
     from lance_core.dataset.read.columns.ordering import ColumnOrdering
-    from lance_core.dataset.read.columns.projection import Output, Projection
+    from lance_core.dataset.read.columns.projection import Output
     from lance_core.dataset.read.fragments.span import Span
     from lance_core.dataset.read.scan_metrics import ScanMetrics
     from lance_core.dataset.read.sources.row_masks import RowMask
@@ -88,6 +88,13 @@ class ScanPlan:
     def of_spans(self, spans: Sequence[Span]) -> ScanPlan:
         """The same plan for other spans of the table."""
         return replace(self, rows=self.rows.of_spans(spans))
+
+    def with_addresses(self) -> ScanPlan:
+        """The same plan with the addresses of rows as a last column, unless it has them."""
+        if ROW_ADDRESS in self.projection.schema.names:
+            return self
+        outputs = [*self.projection.outputs, *select(self.schema, (ROW_ADDRESS,)).outputs]
+        return replace(self, projection=Projection.of(self.schema, outputs))
 
     def sections(self) -> list[ScanPlan]:
         """The plans that together return the rows of this one, without its limit and offset.
