@@ -121,6 +121,7 @@ def _check_lines(options: argparse.Namespace) -> Iterator[str]:
             *plugin.manifest_stores,
             *plugin.index_types,
             *plugin.searches,
+            *plugin.analyzers,
         ]
         for spec in specs:
             problem = problem_of(spec)
@@ -160,6 +161,8 @@ def _offer_lines(plugin: Contribution) -> Iterator[str]:
         yield f"  SQL functions: {', '.join(sorted(spec.name for spec in plugin.sql_functions))}"
     for search in plugin.searches:
         yield f"  search {search.name}"
+    if plugin.analyzers:
+        yield f"  analyzers: {', '.join(sorted(spec.name for spec in plugin.analyzers))}"
     if plugin.file_versions:
         yield f"  file versions: {', '.join(spec.version.value for spec in plugin.file_versions)}"
     if plugin.encodings:

@@ -24,8 +24,8 @@ PAGE = ROOT / "docs/reference/plugin-surface.md"
 TABLE = re.compile(r"(<!-- surface: (?P<module>[\w.]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 KINDS = (
-    *("stores", "commits", "encodings", "indices", "searches", "file_versions", "functions"),
-    *("kernels", "options", "concurrency", "arrays", "json_values"),
+    *("stores", "commits", "encodings", "indices", "searches", "analyzers", "file_versions"),
+    *("functions", "kernels", "options", "concurrency", "arrays", "json_values"),
 )
 """The modules of `lance_core.hookspecs`."""
 

@@ -3,9 +3,9 @@
 A plugin imports nothing else of lance-core but `lance_core` and its public modules, such as
 `lance_core.errors`. The hooks, descriptors and most used names are here. Each kind of plugin has a
 module with everything that its author needs: `stores`, `commits`, `encodings`, `indices`,
-`file_versions`, `kernels` and `functions`. All kinds share `options`, `concurrency`, `arrays` and
-`json_values`.
-A name is imported at its first use, and a module of the package imports what it has.
+`searches`, `analyzers`, `file_versions`, `kernels` and `functions`. All kinds share `options`,
+`concurrency`, `arrays` and `json_values`. A name is imported at its first use,
+and a module of the package imports what it has.
 
 A plugin is a module (or any object) with functions that have the names below and the decorator
 `hookimpl`. A distribution registers its plugin with an entry point::
@@ -32,6 +32,7 @@ from lance_core.hookspecs.hooks import (
     PROJECT,
     hookimpl,
     hookspec,
+    lance_analyzers,
     lance_commit_handlers,
     lance_encodings,
     lance_file_versions,
@@ -122,6 +123,7 @@ __all__ = [
     "hookimpl",
     "hookspec",
     "joined",
+    "lance_analyzers",
     "lance_commit_handlers",
     "lance_encodings",
     "lance_file_versions",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lance_core.encodings.registry import EncodingSpec
     from lance_core.encodings.version import FileVersionSpec
     from lance_core.function_spec import SqlFunctionSpec
-    from lance_core.index.spec import IndexTypeSpec, SearchSpec
+    from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
     from lance_core.store.spec import ObjectStoreSpec
 
 PROJECT = "lance_core"
@@ -120,5 +120,15 @@ def lance_searches() -> Iterable[SearchSpec]:
 
     The factory returns a `lance_core.index.ranking.RankedSearch`, which makes queries. Index types
     whose open indices are a `lance_core.index.ranking.RankedIndex` answer them.
+    """
+    return ()
+
+
+@hookspec
+def lance_analyzers() -> Iterable[AnalyzerSpec]:
+    """Analyzers of texts, by the name that indices store as ``base_tokenizer``.
+
+    The factory returns a `lance_core.index.analysis.Analyzer`, which splits texts into words. Texts
+    of an index whose analyzer is missing are searched without the index.
     """
     return ()

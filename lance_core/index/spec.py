@@ -1,4 +1,4 @@
-"""The descriptors of index types and of searches, which plugins return."""
+"""The descriptors of index types, searches and analyzers, which plugins return."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from lance_core.index.analysis import Analyzer
     from lance_core.index.base import IndexType
     from lance_core.index.ranking import RankedSearch
 
 IndexTypeFactory: TypeAlias = "Callable[[], IndexType]"
 SearchFactory: TypeAlias = "Callable[[], RankedSearch]"
+AnalyzerFactory: TypeAlias = "Callable[[], Analyzer]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,18 @@ class SearchSpec:
 
     name: str
     factory: SearchFactory | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyzerSpec:
+    """Describes an analyzer of texts, which a plugin returns from ``lance_analyzers``.
+
+    ``name``: the ``base_tokenizer`` of indices, such as ``simple``. ``factory``: returns the
+    `Analyzer`, or its import path ``"module:attribute"``, imported on first use.
+    """
+
+    name: str
+    factory: AnalyzerFactory | str
 
 
 def plain_index_type(name: str) -> str:

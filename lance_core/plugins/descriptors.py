@@ -16,7 +16,7 @@ from lance_core.error_texts.suggestions import hint
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.file_version import FileVersion, StorableTypes, VersionFacts
 from lance_core.function_spec import PARAMETER_TYPES, SqlFunctionSpec, malformed_parameter
-from lance_core.index.spec import IndexTypeSpec, SearchSpec
+from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.store.base import StoreCapabilities
 from lance_core.store.spec import ObjectStoreSpec
 from lance_core.table.indices.index_metadata import details_key
@@ -101,6 +101,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
         "infers_nullable": _BOOL,
     },
     SearchSpec: {},
+    AnalyzerSpec: {},
 }
 
 
@@ -261,6 +262,14 @@ def _check_search(spec: SearchSpec) -> None:
     _check_factory(spec.factory, spec.name)
 
 
+def _check_analyzer(spec: AnalyzerSpec) -> None:
+    if not isinstance(spec.name, str) or not re.fullmatch(r"[a-z][a-z0-9_/-]*", spec.name):
+        raise PluginLoadError(
+            f"name of an analyzer is {spec.name!r}: lower-case letters, digits, '_', '-' and '/'"
+        )
+    _check_factory(spec.factory, spec.name)
+
+
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9._-]*", name):
         raise PluginLoadError(f"{what} is {name!r}: lower-case letters, digits, '.', '_' and '-'")
@@ -286,4 +295,5 @@ _CHECKS: dict[type, Callable[[Any], None]] = {
     IndexTypeSpec: _check_index_type,
     SqlFunctionSpec: _check_function,
     SearchSpec: _check_search,
+    AnalyzerSpec: _check_analyzer,
 }

@@ -12,7 +12,7 @@ from lance_core.commits.base import CommitHandlerSpec, ManifestStoreSpec
 from lance_core.errors import LanceError, PluginLoadError, StoreError
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.on_demand import lazy_module
-from lance_core.index.spec import IndexTypeSpec, SearchSpec
+from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.store.base import ObjectStore
 from lance_core.store.secret import Secret, without_frames, wrap_secrets
 from lance_core.store.secret_detection import redacted
@@ -72,6 +72,7 @@ Spec: TypeAlias = (
     | ManifestStoreSpec
     | IndexTypeSpec
     | SearchSpec
+    | AnalyzerSpec
     | SqlFunctionSpec
 )
 """A descriptor with a factory or, of a function, a planner."""
@@ -104,7 +105,8 @@ def _numbers_of_arguments(spec: Spec) -> tuple[int, ...]:
     if isinstance(spec, SqlFunctionSpec):
         least, most, _ = spec.shape
         return (least, least + 1 if most is None else most)
-    return ({CommitHandlerSpec: 4, IndexTypeSpec: 0, SearchSpec: 0}.get(type(spec), 2),)
+    counts = {CommitHandlerSpec: 4, IndexTypeSpec: 0, SearchSpec: 0, AnalyzerSpec: 0}
+    return (counts.get(type(spec), 2),)
 
 
 def _shown(error: Exception, secrets: Iterable[str]) -> str:

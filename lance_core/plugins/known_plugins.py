@@ -18,7 +18,7 @@ class KnownPlugin:
     the file versions that it reads and writes. ``index_types``: names of its index types, without
     underscores; the `details_key` of each is ``<name>indexdetails``. ``functions``: names and
     aliases of its SQL functions, in lower case. ``searches``: the arguments of scans that ask for
-    its searches.
+    its searches. ``analyzers``: names of its analyzers of texts.
     """
 
     extra: str
@@ -28,6 +28,7 @@ class KnownPlugin:
     index_types: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
+    analyzers: tuple[str, ...] = ()
 
 
 _SQL_FUNCTIONS = """
@@ -78,6 +79,7 @@ KNOWN_PLUGINS = (
     KnownPlugin("s3", ("s3", "s3a", "s3n")),
     KnownPlugin("spark"),
     KnownPlugin("sql", handlers=("sql",)),
+    KnownPlugin("text", analyzers=("ngram", "raw", "simple", "whitespace")),
     KnownPlugin(
         "vector",
         index_types=(
@@ -116,6 +118,9 @@ EXTRA_OF_FUNCTION = {name: known.extra for known in KNOWN_PLUGINS for name in kn
 
 EXTRA_OF_SEARCH = {name: known.extra for known in KNOWN_PLUGINS for name in known.searches}
 """The extra that installs a search, by the argument of scans that asks for it."""
+
+EXTRA_OF_ANALYZER = {name: known.extra for known in KNOWN_PLUGINS for name in known.analyzers}
+"""The extra that installs an analyzer of texts, by its name."""
 
 
 def extra_of_details(key: str | None) -> str | None:

@@ -15,7 +15,7 @@ from lance_core.error_texts.plugin_calls import type_of
 from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import InvalidInputError, PluginLoadError
 from lance_core.function_spec import SqlFunctionSpec
-from lance_core.index.spec import IndexTypeSpec, SearchSpec
+from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.descriptors import check_descriptor
 from lance_core.plugins.known_plugins import KNOWN_PLUGINS
@@ -81,6 +81,7 @@ class Contribution:
     index_types: tuple[IndexTypeSpec, ...]
     sql_functions: tuple[SqlFunctionSpec, ...]
     searches: tuple[SearchSpec, ...]
+    analyzers: tuple[AnalyzerSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,7 @@ def _collect(source: PluginSource, plugin: object) -> Contribution:
         tuple(_checked(hook.lance_index_types, IndexTypeSpec)),
         tuple(_checked(hook.lance_sql_functions, SqlFunctionSpec)),
         tuple(_checked(hook.lance_searches, SearchSpec)),
+        tuple(_checked(hook.lance_analyzers, AnalyzerSpec)),
     )
 
 

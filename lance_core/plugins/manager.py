@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lance_core._version import __version__
 from lance_core.commits.base import CommitHandlerSpec
@@ -20,6 +20,7 @@ from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.checked_results import is_of_this_project
 from lance_core.plugins.known_plugins import (
+    EXTRA_OF_ANALYZER,
     EXTRA_OF_FILE_VERSION,
     EXTRA_OF_HANDLER,
     EXTRA_OF_INDEX_TYPE,
@@ -43,8 +44,11 @@ from lance_core.plugins.missing_plugin import (
     remedy,
 )
 from lance_core.plugins.offers import AllOffers, Descriptor, all_offers, only
-from lance_core.store.spec import ObjectStoreSpec
+from lance_core.store.spec import ObjectStoreSpec, resolve_factory
 from lance_core.table.indices.index_metadata import details_key
+
+if TYPE_CHECKING:
+    from lance_core.index.analysis import Analyzer
 
 BUILTIN = "lance_core.plugins.builtin"
 """The module of the built-in plugin; it is imported by name, like other plugins."""
@@ -211,6 +215,19 @@ class PluginManager:
             look = PluginLookup(what, argument, dict.fromkeys(every.searches), EXTRA_OF_SEARCH)
             raise not_found(look, _left_out(every))
         return only(what, argument, every.searches[argument])
+
+    def analyzer(self, name: str) -> Analyzer:
+        """The analyzer of texts ``name``.
+
+        Raises `PluginNotFoundError` or `PluginConflictError`.
+        """
+        every, what = self._all(), "the analyzer"
+        if name not in every.analyzers:
+            look = PluginLookup(what, name, dict.fromkeys(every.analyzers), EXTRA_OF_ANALYZER)
+            raise not_found(look, _left_out(every))
+        spec = only(what, name, every.analyzers[name])
+        made: Analyzer = resolve_factory(spec.factory, f"{what} {name!r}")()
+        return made
 
     def missing_index_type(self, type_url: str) -> str | None:
         """What a use of indices takes whose details have the type ``type_url``, as a text.

@@ -12,7 +12,7 @@ from lance_core.encodings.version import FileVersion, FileVersionSpec
 from lance_core.errors import PluginConflictError
 from lance_core.function_spec import SqlFunctionSpec
 from lance_core.imports.on_demand import import_module
-from lance_core.index.spec import IndexTypeSpec, SearchSpec, plain_index_type
+from lance_core.index.spec import AnalyzerSpec, IndexTypeSpec, SearchSpec, plain_index_type
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins.checked_results import encodings_of, kernels_of
 from lance_core.plugins.loading import Contribution, PluginLoadFailure, PluginSource
@@ -46,6 +46,7 @@ class AllOffers:
     index_details: Offers[IndexTypeSpec]
     sql_functions: Offers[SqlFunctionSpec]
     searches: Offers[SearchSpec]
+    analyzers: Offers[AnalyzerSpec]
 
     def source_of(self, spec: Descriptor) -> PluginSource | None:
         """The plugin that provides ``spec``, None if none does."""
@@ -109,6 +110,7 @@ def all_offers(
             for name in spec.names
         ),
         searches=_by_key((c.source, s, s.name) for c in contributions for s in c.searches),
+        analyzers=_by_key((c.source, s, s.name) for c in contributions for s in c.analyzers),
     )
 
 

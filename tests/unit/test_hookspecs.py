@@ -9,6 +9,7 @@ import sys
 
 from lance_core import hookspecs
 from lance_core.hookspecs import (
+    analyzers,
     arrays,
     commits,
     concurrency,
@@ -38,6 +39,7 @@ PARTS = {
     json_values: {"schema", "file_version"},
     kernels: {"encodings", "store", "file_version"},
     options: {"store"},
+    analyzers: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     searches: {"index", "datafile", "table", "encodings", "schema", "store", "file_version"},
     stores: {"store"},
 }

@@ -19,6 +19,7 @@ from lance_core.hookspecs import (
     SqlFunctionSpec,
     hookimpl,
 )
+from lance_core.hookspecs.analyzers import AnalyzerSpec
 from lance_core.hookspecs.searches import SearchSpec
 from lance_core.plugins.loading import Contribution, PluginLoadFailure, PluginSource, load
 from tests.each_case import each_case
@@ -54,6 +55,7 @@ MAKERS: dict[str, tuple[type, dict[str, Any]]] = {
         IndexTypeSpec,
         {"name": "v", "label": "V", "details_url": "/example.V", "factory": nothing},
     ),
+    "lance_analyzers": (AnalyzerSpec, {"name": "by_length", "factory": nothing}),
     "lance_searches": (SearchSpec, {"name": "by_size", "factory": nothing}),
     "lance_sql_functions": (
         SqlFunctionSpec,
@@ -133,6 +135,7 @@ WRONG_FIELDS: dict[str, dict[str, list[Any]]] = {
         "version": [None, "1", -1, True],
         "stable_row_id_version": ["1", -1],
     },
+    "lance_analyzers": {"name": [None, 3, "By Size"], "factory": [None, "module"]},
     "lance_searches": {"name": [None, 3, "by size"], "factory": [None, "module"]},
     "lance_sql_functions": {
         "name": [None, 3, "", "Upper", "with space", "a.b", "||"],

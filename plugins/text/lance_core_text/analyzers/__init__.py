@@ -1,0 +1,1 @@
+"""From texts to terms: analyzers split texts into words, filters make terms of the words."""

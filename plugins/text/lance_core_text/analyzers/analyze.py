@@ -1,0 +1,69 @@
+"""From a column of texts to its terms; `analyze` shows those of one text."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lance_core.errors import InvalidTypeError
+from lance_core.hookspecs.analyzers import Integers
+from lance_core_text.analyzers.filters import terms_of
+from lance_core_text.analyzers.lookup import analyzer_named
+from lance_core_text.analyzers.parameters import TextParameters
+
+
+class Token(NamedTuple):
+    """A term of a text: its position among the words, and its bytes of UTF-8 in the text."""
+
+    term: str
+    position: int
+    start: int
+    stop: int
+
+
+class AnalyzedTexts(NamedTuple):
+    """The terms of some texts, in the order of the texts, without the words that are dropped.
+
+    ``terms``: distinct large strings. ``codes``: for each term of a text, its index in ``terms``;
+    the other arrays are those of `Words`. Positions count dropped words as well.
+    """
+
+    terms: pa.Array
+    codes: Integers
+    texts: Integers
+    positions: Integers
+    starts: Integers
+    stops: Integers
+
+
+def analyze_texts(texts: pa.Array, parameters: TextParameters) -> AnalyzedTexts:
+    """The terms of large strings. Raises `PluginNotFoundError` if the analyzer is missing."""
+    analyzer = analyzer_named(parameters.base_tokenizer)
+    words = analyzer.words(texts, parameters.as_mapping())
+    distinct = words.words.dictionary_encode()
+    made = terms_of(distinct.dictionary, parameters).dictionary_encode()
+    # Several words may have one term; -1 for those that are dropped.
+    of_word = made.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = of_word[distinct.indices.to_numpy()] if len(words.texts) else np.empty(0, np.int64)
+    kept = codes >= 0
+    if kept.all():
+        return AnalyzedTexts(made.dictionary, codes, *words[1:])
+    return AnalyzedTexts(made.dictionary, codes[kept], *(each[kept] for each in words[1:]))
+
+
+def analyze(text: str, parameters: TextParameters | None = None, **given: Any) -> list[Token]:
+    """The terms of ``text``, as an index with these parameters has them.
+
+    ``given``: the parameters of a new index by name, such as ``language="French"``. Raises
+    `InvalidInputError`, ``TypeError``, and `PluginNotFoundError` if no plugin has the analyzer.
+    """
+    if not isinstance(text, str):
+        raise InvalidTypeError(f"text must be a string, got {text!r}")
+    if parameters is None:
+        parameters = TextParameters.of(given)
+    found = analyze_texts(pa.array([text], pa.large_string()), parameters)
+    terms = found.terms.take(pa.array(found.codes)).to_pylist()
+    numbers = (found.positions.tolist(), found.starts.tolist(), found.stops.tolist())
+    return [Token(*each) for each in zip(terms, *numbers, strict=True)]
