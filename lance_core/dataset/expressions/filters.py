@@ -7,7 +7,7 @@ keeps Arrow's own.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -215,3 +215,26 @@ def _is_arrow(expression: object) -> bool:
     import pyarrow.compute as pc
 
     return isinstance(expression, pc.Expression)
+
+
+def split_filter(condition: Filter, names: Collection[str]) -> tuple[Filter | None, Filter | None]:
+    """Two conditions whose AND is ``condition``: only the second one needs the columns ``names``.
+
+    None for one that is empty. Only the operands of an AND of SQL are taken apart.
+    """
+    if not any(path[0] in names for path in condition.columns):
+        return condition, None
+    load(Part.SQL)
+    from lance_core.dataset.expressions.sql.expression import SqlExpression
+    from lance_core.dataset.expressions.sql.nodes.evaluate import paths
+    from lance_core.dataset.expressions.sql.nodes.node import And, operands_of
+    from lance_core.dataset.expressions.sql.operators.logic import all_of
+
+    if not isinstance(condition.condition, SqlExpression):
+        return None, condition
+    parts: tuple[list[Node], list[Node]] = [], []
+    for operand in operands_of(condition.condition.node, And):
+        parts[any(path[0] in names for path in paths([operand]))].append(operand)
+    ands = [SqlExpression("", all_of(nodes)) if nodes else None for nodes in parts]
+    first, second = [None if one is None else Filter(one.columns, one) for one in ands]
+    return first, second

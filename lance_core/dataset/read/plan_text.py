@@ -91,18 +91,23 @@ def ranked_steps(
     query, plan = ranked.query, ranked.plan
     found = ranked.index(snapshot)
     order = "ASC" if query.ascending else "DESC"
-    names = ", ".join(name for name, _ in ranked.columns)
+    names = (
+        f"{source.text} as {name}" if isinstance(source, Value) else name
+        for name, source in ranked.columns
+    )
     steps = [
-        PlanStep("ProjectionExec", f"expr=[{names}]"),
+        PlanStep("ProjectionExec", f"expr=[{', '.join(names)}]"),
         PlanStep(
             "LanceRead",
             f"uri={snapshot.root.redacted_uri}, projection=[{_field_names(plan)}], "
             "source=stream(_rowaddr)",
         ),
     ]
-    if ranked.filters_last and plan.filter is not None:
+    if ranked.order:
+        keys = ", ".join(_ordering(by) for by, _ in ranked.order)
+        steps.append(PlanStep("SortExec", f"expr=[{keys}]"))
+    if ranked.condition is not None:
         steps.append(PlanStep("FilterExec", str(options.filter)))
-        plan = replace(plan, rows=SpanRows(plan.spans))
     steps.append(
         PlanStep(
             "SortExec",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lance_core.dataset.expressions.filters import as_filter
+from lance_core.dataset.expressions.filters import Filter, as_filter
 from lance_core.dataset.read.columns.ordering import ColumnOrdering, as_orderings, check_sortable
 from lance_core.dataset.read.columns.projection import (
     ROW_ADDRESS,
@@ -34,7 +34,6 @@ from lance_core.schema import Schema
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-    from lance_core.dataset.expressions.filters import Filter
     from lance_core.dataset.read.scan_metrics import StatisticsCallback
     from lance_core.dataset.read.sources import row_masks, scan_splits
     from lance_core.dataset.read.sources.prefilter import prefilter as prefilters
@@ -58,7 +57,8 @@ class HasFragmentId(Protocol):
 class ScanOptions:
     """The arguments of `LanceDataset.scanner` that have an effect.
 
-    ``filter``: SQL, a pyarrow expression, or a dictionary with one of them as ``expr_filter``.
+    ``filter``: SQL, a pyarrow expression, a `Filter`, or a dictionary with one of the first two as
+    ``expr_filter``.
     ``limit`` and ``offset`` count rows that satisfy it. ``fragments``: scan only these, in this
     order. ``row_ranges``: scan only these physical rows, as (fragment id, first offset, end
     offset), in this order. ``splits``: scan only these parts of a scan with the same filter, in
@@ -80,7 +80,7 @@ class ScanOptions:
     """
 
     columns: Columns = None
-    filter: str | pc.Expression | Mapping[str, Any] | None = None
+    filter: str | pc.Expression | Mapping[str, Any] | Filter | None = None
     limit: int | None = None
     offset: int | None = None
     batch_size: int | None = None
@@ -191,7 +191,7 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
     """The plan of a scan of ``snapshot``; raises `InvalidInputError` for invalid options."""
     load(Part.FILES)
-    schema = _schema_with_blobs(snapshot, options.blob_handling)
+    schema = schema_with_blobs(snapshot, options.blob_handling)
     extra = [ROW_ID] if options.with_row_id else []
     extra += [ROW_ADDRESS] if options.with_row_address else []
     projection = select(schema, options.columns, extra)
@@ -220,8 +220,10 @@ def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:
 
 def _rows(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> RowSource:
     """Where the rows come from: fragments or parts of them, splits, or the search of indices."""
-    condition, with_deleted = _condition(options.filter), bool(options.include_deleted_rows)
-    filter_ = None if condition is None else as_filter(condition, queryable(schema))
+    condition, with_deleted = condition_of(options.filter), bool(options.include_deleted_rows)
+    filter_ = condition
+    if condition is not None and not isinstance(condition, Filter):
+        filter_ = as_filter(condition, queryable(schema))
     if options.splits is not None:
         if with_deleted or options.fragments is not None or options.row_ranges is not None:
             raise InvalidInputError(
@@ -251,7 +253,7 @@ def _rows_of_splits(
     return SpanRows(tuple(spans), condition, any(one.chosen is not None for one in splits))
 
 
-def _schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:
+def schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:
     """The schema with blobs as ``blob_handling`` asks for them."""
     if handling == BLOBS_AS_BYTES:
         return snapshot.schema_with_bytes
@@ -263,7 +265,7 @@ def _schema_with_blobs(snapshot: Snapshot, handling: str | None) -> Schema:
     )
 
 
-def _condition(filter: Any) -> Any:
+def condition_of(filter: Any) -> Any:
     """The condition in the option ``filter``, which may be a dictionary."""
     if not isinstance(filter, Mapping):
         return filter

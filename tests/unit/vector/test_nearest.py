@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
+from lance_core.dataset import ColumnOrdering
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 
 ROWS, WIDTH = 3_000, 24
@@ -241,5 +242,68 @@ def test_wrong_queries_are_named(
 def test_options_that_exclude_a_search_are_named(
     table: lance.LanceDataset, vectors: npt.NDArray[np.float32]
 ) -> None:
-    with pytest.raises(InvalidInputError, match="order_by and nearest cannot both be given"):
-        table.scanner(nearest={"column": "v", "q": vectors[8]}, order_by=["id"])
+    nearest = {"column": "v", "q": vectors[8]}
+    with pytest.raises(InvalidInputError, match="include_deleted_rows and nearest cannot both"):
+        table.scanner(nearest=nearest, include_deleted_rows=True, with_row_id=True)
+    with pytest.raises(InvalidInputError, match="_distance"):
+        table.scanner(nearest=nearest, filter="_distance < 3", prefilter=True)
+    with pytest.raises(InvalidInputError, match="No field named h"):
+        table.scanner(nearest=nearest, order_by=["h"])
+
+
+def test_ranked_rows_are_sorted_by_columns_and_by_the_score(
+    table: lance.LanceDataset, vectors: npt.NDArray[np.float32]
+) -> None:
+    nearest = {"column": "v", "q": vectors[8], "k": 12}
+    ranked = table.to_table(["id", "g"], nearest=nearest)
+    by_group = table.scanner(["id"], nearest=nearest, order_by=["g"], limit=9, offset=2)
+    rows = ranked.to_pylist()
+    expected = sorted(range(12), key=lambda at: (rows[at]["g"], at))[2:11]
+    assert by_group.to_table()["id"].to_pylist() == [rows[at]["id"] for at in expected]
+    assert "SortExec: expr=[g ASC NULLS LAST]" in by_group.explain_plan()
+    assert by_group.count_rows() == 9
+    farthest = ColumnOrdering("_distance", ascending=False)
+    turned = table.to_table(["id"], nearest=nearest, order_by=[farthest], limit=3)
+    assert turned["id"].to_pylist() == ranked["id"].to_pylist()[:-4:-1]
+    both = {"column": "v", "q": vectors[8:10], "k": 12}
+    queries = table.to_table(["id"], nearest=both, order_by=["id", "query_index"])
+    assert queries.num_rows == 24
+    assert queries["id"].to_pylist() == sorted(queries["id"].to_pylist())
+
+
+def test_expressions_compute_with_the_score(
+    table: lance.LanceDataset, vectors: npt.NDArray[np.float32]
+) -> None:
+    nearest = {"column": "v", "q": vectors[8], "k": 5}
+    ranked = table.to_table(["id"], nearest=nearest)
+    columns = {"similarity": "1 - _distance", "id": "id", "sum": "id + _distance", "id2": "id * 2"}
+    found = table.to_table(columns, nearest=nearest)
+    assert found.column_names == [*columns, "_distance"]
+    distances = ranked["_distance"].to_numpy()
+    assert np.allclose(found["similarity"], 1 - distances)
+    assert np.allclose(found["sum"], ranked["id"].to_numpy() + distances)
+    assert found["id2"].to_pylist() == [2 * id_ for id_ in ranked["id"].to_pylist()]
+    scanner = table.scanner(columns, nearest=nearest)
+    assert scanner.projected_schema == found.schema
+    assert "1 - _distance as similarity" in scanner.explain_plan()
+
+
+def test_conditions_on_the_score_are_tested_for_ranked_rows(
+    table: lance.LanceDataset, vectors: npt.NDArray[np.float32]
+) -> None:
+    nearest = {"column": "v", "q": vectors[8], "k": 9}
+    odd = table.to_table(["id"], "g = 'b'", nearest=nearest)
+    limit = odd["_distance"][5].as_py()
+    found = table.scanner(["id"], f"g = 'b' AND _distance < {limit!r}", nearest=nearest)
+    assert found.to_table().equals(odd.slice(0, 5))
+    assert found.count_rows() == 5
+    field = pa.compute.field
+    as_arrow = (field("g") == "b") & (field("_distance") < limit)
+    after = table.to_table(["id"], as_arrow, nearest=nearest)["id"].to_pylist()
+    every = table.to_table(["id", "g"], nearest=nearest)
+    assert after == [
+        row["id"] for row in every.to_pylist() if row["g"] == "b" and row["_distance"] < limit
+    ]
+    both = {"column": "v", "q": vectors[8:10], "k": 9}
+    second = table.to_table(["id"], "query_index = 1", nearest=both)
+    assert second["query_index"].to_pylist() == [1] * 9

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lance_core.dataset.read.columns.projection import Columns, stored_column
-from lance_core.dataset.read.ranking.ranked_scan import QUERY_INDEX, RankedScan
-from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
+from lance_core.dataset.expressions.filters import Value, as_filter, as_value, split_filter
+from lance_core.dataset.read.columns.ordering import as_orderings, check_sortable
+from lance_core.dataset.read.columns.projection import Columns, Output, stored_column
+from lance_core.dataset.read.ranking.ranked_scan import RankedScan
+from lance_core.dataset.read.ranking.scored_rows import (
+    QUERY_INDEX,
+    Order,
+    own_fields,
+    queryable_with,
+)
+from lance_core.dataset.read.scan_options import (
+    ScanOptions,
+    condition_of,
+    plan_scan,
+    schema_with_blobs,
+)
 from lance_core.errors import InvalidInputError
 from lance_core.plugins import get_manager
 from lance_core.store.spec import resolve_factory
@@ -16,10 +29,15 @@ from lance_core.store.spec import resolve_factory
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lance_core.dataset.expressions.filters import Filter
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.ranking import RankedQuery, RankedSearch
+    from lance_core.schema import Schema
 
-_EXCLUDED = ("order_by", "include_deleted_rows", "splits")
+OwnFields: TypeAlias = "Mapping[str, pa.Field]"
+"""The columns that a search adds, by name."""
+
+_EXCLUDED = ("include_deleted_rows", "splits")
 
 
 def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
@@ -33,20 +51,26 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
         if getattr(options, name):
             raise InvalidInputError(f"{name} and {argument} cannot both be given")
     query = _query(snapshot, argument, value)
-    own = (QUERY_INDEX, query.score_name) if query.is_batch else (query.score_name,)
+    own = own_fields(query)
+    schema = schema_with_blobs(snapshot, options.blob_handling)
     sources = _sources(options.columns)
+    computed = _computed(schema, options.columns, own)
     columns: Columns = None
     if sources is not None:
-        kept = [name for name, source in sources.items() if source not in own]
-        columns = {name: sources[name] for name in kept}
-        columns = columns if isinstance(options.columns, Mapping) else kept
-    plan = plan_scan(snapshot, replace(options, columns=columns, nearest=None))
+        names = [name for name, text in sources.items() if text not in own and name not in computed]
+        columns = {name: sources[name] for name in names}
+        columns = columns if isinstance(options.columns, Mapping) else names
+    before, after = _conditions(schema, options, own)
+    stored = replace(options, columns=columns, filter=before, order_by=None, nearest=None)
+    plan = plan_scan(snapshot, stored)
     names = plan.projection.schema.names
     num_extra = len(names) - len(columns) if columns is not None else _num_extra(options)
     extra = names[len(names) - num_extra :]
     if sources is None:
         sources = {name: name for name in names[: len(names) - num_extra]}
-    listed = [(name, source if source in own else name) for name, source in sources.items()]
+    listed: list[tuple[str, str | Value]] = [
+        (name, computed.get(name, text if text in own else name)) for name, text in sources.items()
+    ]
     if query.is_batch and QUERY_INDEX not in sources.values():
         listed.insert(0, (QUERY_INDEX, QUERY_INDEX))
     if query.score_name not in sources and not options.disable_scoring_autoprojection:
@@ -55,9 +79,47 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
         query,
         plan,
         (*listed, *((name, name) for name in extra)),
-        filters_last=options.prefilter is False,
+        condition=after,
+        order=_order(schema, options, own),
         skips_others=bool(options.fast_search),
     )
+
+
+def _computed(schema: Schema, columns: Columns, own: OwnFields) -> dict[str, Value]:
+    """The expressions among ``columns`` that name columns of the search, by the name of each."""
+    found = {}
+    for name, text in columns.items() if isinstance(columns, Mapping) else ():
+        if str(text).strip() not in own and any(one in str(text) for one in own):
+            value = as_value(text, queryable_with(schema, own.values()))
+            if any(path[0] in own for path in value.columns):
+                found[name] = value
+    return found
+
+
+def _conditions(schema: Schema, options: ScanOptions, own: OwnFields) -> tuple[Any, Filter | None]:
+    """The condition that rows satisfy before they are ranked, and that of ranked rows.
+
+    What a condition says of the score can only be tested for ranked rows.
+    """
+    condition = condition_of(options.filter)
+    if condition is None or options.prefilter:
+        return condition, None
+    is_last = options.prefilter is False
+    if not is_last and not any(name in str(condition) for name in own):
+        return condition, None
+    whole = as_filter(condition, queryable_with(schema, own.values()))
+    return (None, whole) if is_last else split_filter(whole, own)
+
+
+def _order(schema: Schema, options: ScanOptions, own: OwnFields) -> Order:
+    """The order of the result by stored columns and those of the search."""
+    of_search = {name: Output(field, (name,)) for name, field in own.items()}
+    found = []
+    for by in as_orderings(options.order_by or ()):
+        output = of_search.get(by.column_name) or stored_column(schema, by.column_name)
+        check_sortable(output.field.type, by.column_name)
+        found.append((by, output))
+    return tuple(found)
 
 
 def _sources(columns: Columns) -> dict[str, str] | None:

@@ -6,13 +6,13 @@ all others are ranked by their values, and the columns of the best rows are read
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from lance_core.dataset.expressions.filters import Value
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
 from lance_core.dataset.read.given_rows.take import take_addresses
@@ -23,23 +23,21 @@ from lance_core.dataset.read.ranking.rank_indices import (
     ranking_index,
 )
 from lance_core.dataset.read.ranking.rank_values import rank_again, rank_spans
+from lance_core.dataset.read.ranking.scored_rows import ScoredRows, own_fields
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
-from lance_core.dataset.read.sources.row_source import SpanRows
-from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.errors import LanceError
 from lance_core.index.ranking import Hits, merged
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.row_set import RowSet
 
 if TYPE_CHECKING:
+    from lance_core.dataset.expressions.filters import Filter
     from lance_core.dataset.read.fragments.span import Span
     from lance_core.dataset.read.plan import ScanPlan
+    from lance_core.dataset.read.ranking.scored_rows import Order
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.ranking import RankedQuery
-
-QUERY_INDEX = "query_index"
-"""The column with the number of the query, from 0, in an answer to several queries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,51 +46,63 @@ class RankedScan:
 
     ``plan`` has the rows that may be returned and the columns, without those that the search adds;
     ``columns``: the name of each column of the result, in order, and the column of the plan, or of
-    the search, that it is. The limit and offset of the plan count ranked rows. ``filters_last``:
-    True ranks all rows and filters the best ones afterwards, so that fewer rows than exist may be
-    returned. ``skips_others``: rows that an index does not cover are not returned if an index is
-    used.
+    the search, that it is, or the expression that computes it. ``condition``: which of the ranked
+    rows are returned; the filter of the plan decides which rows are ranked. ``order``: the columns
+    to sort the ranked rows by; the limit and offset of the plan count rows in this order.
+    ``skips_others``: rows that an index does not cover are not returned if an index is used.
     """
 
     query: RankedQuery
     plan: ScanPlan
-    columns: tuple[tuple[str, str], ...]
-    filters_last: bool = False
+    columns: tuple[tuple[str, str | Value], ...]
+    condition: Filter | None = None
+    order: Order = ()
     skips_others: bool = False
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of the result."""
-        stored = self.plan.projection.schema
-        own = {
-            self.query.score_name: pa.field(self.query.score_name, pa.float32()),
-            QUERY_INDEX: pa.field(QUERY_INDEX, pa.int32(), nullable=False),
-        }
-        fields = [
-            (own[source] if source in own else stored.field(source)).with_name(name)
-            for name, source in self.columns
-        ]
+        stored, own = self.plan.projection.schema, own_fields(self.query)
+        fields = []
+        for name, source in self.columns:
+            if isinstance(source, Value):
+                fields.append(source.field(name))
+            else:
+                fields.append((own.get(source) or stored.field(source)).with_name(name))
         return pa.schema(fields, stored.metadata)
 
     def table(self, snapshot: Snapshot) -> pa.Table:
         """The result."""
-        offset, limit = self.plan.offset, self.plan.limit
-        hits = self._hits(snapshot)
-        addresses = np.concatenate([one.rows for one in hits])
-        numbers = np.repeat(np.arange(len(hits), dtype=np.int32), [len(one.rows) for one in hits])
-        scores = np.concatenate([one.scores for one in hits])
-        if offset or limit is not None:
-            some = slice(offset, None if limit is None else offset + limit)
-            addresses, numbers, scores = addresses[some], numbers[some], scores[some]
-        rows = take_addresses(snapshot, addresses.astype(np.int64), self.plan.projection)
-        own = {self.query.score_name: from_numpy(scores), QUERY_INDEX: from_numpy(numbers)}
-        columns = [own[name] if name in own else rows.column(name) for _, name in self.columns]
-        return pa.Table.from_arrays(columns, schema=self.schema)
+        plan, rows = self.plan, self._rows(snapshot)
+        if self.order:
+            rows = rows.ordered(snapshot, plan.schema, self.order)
+        if plan.offset or plan.limit is not None:
+            rows = rows.at(slice(plan.offset, plan.up_to(len(rows.scores))))
+        stored = take_addresses(snapshot, rows.addresses, plan.projection)
+        columns = rows.own()
+        computed = [source for _, source in self.columns if isinstance(source, Value)]
+        if computed:
+            data = rows.data(snapshot, plan.schema, [p for one in computed for p in one.columns])
+        found = []
+        for _, source in self.columns:
+            if isinstance(source, Value):
+                found.append(source.evaluate(data))
+            else:
+                found.append(columns[source] if source in columns else stored.column(source))
+        return pa.Table.from_arrays(found, schema=self.schema)
 
     def count(self, snapshot: Snapshot) -> int:
         """The number of rows of the result."""
-        found = sum(len(hits.rows) for hits in self._hits(snapshot))
+        found = len(self._rows(snapshot).scores)
         return len(range(found)[self.plan.offset :][: self.plan.limit])
+
+    def _rows(self, snapshot: Snapshot) -> ScoredRows:
+        """The ranked rows that satisfy the condition, best first."""
+        rows = ScoredRows.of(self._hits(snapshot), self.query)
+        if self.condition is None:
+            return rows
+        data = rows.data(snapshot, self.plan.schema, self.condition.columns)
+        return rows.at(self.condition.mask(data))
 
     def index(self, snapshot: Snapshot) -> RankingIndex | None:
         """The index that is searched, if there is one."""
@@ -101,23 +111,21 @@ class RankedScan:
     def _hits(self, snapshot: Snapshot) -> list[Hits]:
         """The best rows for each query, by address, with the scores of the result."""
         query, plan = self.query, self.plan
-        searched = replace(plan, rows=SpanRows(plan.spans)) if self.filters_last else plan
         index = self.index(snapshot)
         hits = None
         if index is not None:
             query = index.query
             try:
-                hits = self._indexed(snapshot, searched, index)
+                hits = self._indexed(snapshot, plan, index)
             except (LanceError, OSError) as error:
                 warn_of_failure(snapshot, index.name, error)
         if hits is None:
-            hits = rank_spans(snapshot, searched, query, query.k)
+            hits = rank_spans(snapshot, plan, query, query.k)
         accepted = [query.accepts(one.scores) for one in hits]
-        hits = [
+        return [
             Hits(one.rows[mask][: query.k], one.scores[mask][: query.k])
             for one, mask in zip(hits, accepted, strict=True)
         ]
-        return self._filtered(snapshot, hits) if self.filters_last else hits
 
     def _indexed(self, snapshot: Snapshot, plan: ScanPlan, index: RankingIndex) -> list[Hits]:
         """The best rows by ``index``, and of the rows that it does not cover."""
@@ -148,14 +156,6 @@ class RankedScan:
             pairs = zip(hits, unindexed, strict=True)
             hits = [merged(pair, count, ascending=query.ascending) for pair in pairs]
         return hits
-
-    def _filtered(self, snapshot: Snapshot, hits: Sequence[Hits]) -> list[Hits]:
-        """The hits that satisfy the filter."""
-        if self.plan.filter is None and self.plan.mask is None:
-            return list(hits)
-        rows = _matching(snapshot, self.plan, is_whole=False)
-        kept = [rows.contains(one.rows) for one in hits]
-        return [Hits(one.rows[m], one.scores[m]) for one, m in zip(hits, kept, strict=True)]
 
 
 def _matching(snapshot: Snapshot, plan: ScanPlan, *, is_whole: bool) -> RowSet:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -435,3 +435,14 @@ def with_metadata(node: Node, metadata: Metadata) -> Node:
 def with_condition(node: Node, condition: Node) -> Node:
     """The node with a `CallNode.condition`."""
     return replace(node, condition=condition) if isinstance(node, CallNode) else node
+
+
+def operands_of(node: Node, operator: type[And | Or]) -> Iterator[Node]:
+    """The operands of nested calls of ``operator``, which may be deeper than Python's stack."""
+    waiting = [node]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, CallNode) and isinstance(inner.operator, operator):
+            waiting.extend(reversed(inner.arguments))
+        else:
+            yield inner

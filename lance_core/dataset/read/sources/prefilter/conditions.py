@@ -40,6 +40,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     RegexMatch,
     TruthTest,
     json_key,
+    operands_of,
 )
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.encodings.arrow.numpy_values import from_numpy
@@ -154,7 +155,7 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
     """
     translation = _Translation()
     groups: dict[object, list[tuple[Node, Condition]]] = {}
-    for operand in _operands(node, And):
+    for operand in operands_of(node, And):
         lookup = translation.of(operand, Truth.TRUE)
         key: object = id(operand)
         if _asks(lookup, Truth.TRUE, InRange) or _asks(lookup, Truth.FALSE, IsIn):
@@ -165,17 +166,6 @@ def conjuncts_of(node: Node) -> list[Conjunct]:
         whole = all_of([condition for _, condition in group])
         parts.append(Conjunct(tuple(operand for operand, _ in group), _in_total_order(whole)))
     return parts
-
-
-def _operands(node: Node, operator: type[And | Or]) -> Iterator[Node]:
-    """The operands of nested calls of ``operator``, which may be deeper than Python's stack."""
-    waiting = [node]
-    while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, CallNode) and isinstance(inner.operator, operator):
-            waiting.extend(reversed(inner.arguments))
-        else:
-            yield inner
 
 
 class _Translation:
@@ -195,7 +185,7 @@ class _Translation:
         assert isinstance(node, CallNode)
         operator = node.operator
         if isinstance(operator, And | Or):
-            parts = [self.of(operand, truth) for operand in _operands(node, type(operator))]
+            parts = [self.of(operand, truth) for operand in operands_of(node, type(operator))]
             needs_all = isinstance(operator, And) == truth.needs_all
             return all_of(parts) if needs_all else any_of(parts)
         if not node.arguments:
