@@ -1,7 +1,9 @@
-"""Compile the kernels with the C compiler that Python or the variable ``CC`` names.
+"""Compile the inner loops of a plugin with the C compiler that Python or the variable ``CC`` names.
 
-Without a compiler, the wheel is built without the library, and lance-core uses the numpy kernels.
-The wheel then contains the reason, which `lance-core plugins` shows.
+Without a compiler, the wheel is built without the library, and numpy does what the loops would. The
+wheel then contains the reason, which `lance-core plugins` shows.
+
+All plugins with inner loops share this file, and the headers beside the sources of the kernels.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LIBRARY = "lance_core_kernels/_native.abi3.so"
-REASON = "lance_core_kernels/not_compiled.txt"
-SIGNATURES = "lance_core_kernels/_native.pyi"
+LIBRARY = "_native.abi3.so"
+REASON = "not_compiled.txt"
+SIGNATURES = "_native.pyi"
+"""Files of the package."""
+
+SHARED_HEADERS = Path(__file__).parent / "src"
 
 
 class CompileHook(BuildHookInterface[Any]):
@@ -28,8 +33,9 @@ class CompileHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the library; the build backend calls this before it assembles a wheel."""
         root = Path(self.root)
+        package = package_of(root)
         if version == "editable":
-            target, reason = root / LIBRARY, root / REASON
+            target, reason = package / LIBRARY, package / REASON
         else:
             self._folder = tempfile.TemporaryDirectory()
             target = Path(self._folder.name) / "native.so"
@@ -39,17 +45,23 @@ class CompileHook(BuildHookInterface[Any]):
             compile_library(root, target)
         except (OSError, subprocess.SubprocessError) as error:
             said = getattr(error, "stderr", None) or error
-            self.app.display_warning(f"the kernels are not compiled, numpy is used: {said}")
+            self.app.display_warning(f"{package.name} is not compiled, numpy is used: {said}")
             target.unlink(missing_ok=True)
             reason.write_text(_summary(error), "utf-8")
             if version != "editable":
-                build_data["force_include"][str(reason)] = REASON
+                build_data["force_include"][str(reason)] = f"{package.name}/{REASON}"
             return
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{platform}"
         if version != "editable":
-            build_data["force_include"][str(target)] = LIBRARY
+            build_data["force_include"][str(target)] = f"{package.name}/{LIBRARY}"
+
+
+def package_of(root: Path) -> Path:
+    """The package of a plugin in the folder ``root``: the one with signatures of a library."""
+    (signatures,) = root.glob(f"*/{SIGNATURES}")
+    return signatures.parent
 
 
 def compile_library(root: Path, target: Path) -> None:
@@ -58,7 +70,7 @@ def compile_library(root: Path, target: Path) -> None:
     The library contains a checksum of the signatures in its sources. Python code compares it at
     import, because a library of older sources may remain in a checkout.
     """
-    interface = zlib.crc32((root / SIGNATURES).read_bytes())
+    interface = zlib.crc32((package_of(root) / SIGNATURES).read_bytes())
     settings = sysconfig.get_config_vars()
     command = _linker(settings)
     partial = target.with_name(f"{target.name}.{os.getpid()}")
@@ -67,6 +79,7 @@ def compile_library(root: Path, target: Path) -> None:
         *("-std=c11", "-O3", "-DNDEBUG", "-Wall", "-Wextra", "-fvisibility=hidden"),
         f"-DINTERFACE={interface}L",
         f"-I{sysconfig.get_path('include')}",
+        f"-I{SHARED_HEADERS}",
         *shlex.split(os.environ.get("CFLAGS", "")),
         *sorted(map(str, (root / "src").glob("*.c"))),
         *shlex.split(os.environ.get("LDFLAGS", "")),

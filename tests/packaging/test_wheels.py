@@ -20,9 +20,11 @@ PROGRAM = """
 import importlib.metadata, json, os
 import lance_core as lance, pyarrow as pa
 from lance_core.plugins import get_manager
+from lance_core_vector.loops.library import is_compiled
 
 lance.write_dataset(pa.table({"x": ["text"] * 9}), "compiled.lance")
 told = {"kernels": get_manager().encodings.kernels.fsst_decode.__module__}
+told["vector"] = is_compiled()
 written = lance.write_dataset(pa.table({"x": range(1000)}), "table.lance")
 told["table"] = written.version, lance.dataset("table.lance").count_rows("x >= 10")
 uri = "file+sql://" + os.path.abspath("decided.lance")
@@ -70,10 +72,13 @@ def test_every_plugin_has_an_extra_of_the_same_release(told: dict[str, Any]) -> 
     assert settings(ROOT)["name"] == "lance-core"
 
 
-def test_the_kernels_are_compiled_and_in_use(told: dict[str, Any], wheels: Path) -> None:
-    (wheel,) = wheels.glob("lance_core_kernels-*")
-    assert "-cp311-abi3-" in wheel.name
+def test_the_inner_loops_are_compiled_and_in_use(told: dict[str, Any], wheels: Path) -> None:
+    for package in ("lance_core_kernels", "lance_core_vector"):
+        (wheel,) = wheels.glob(f"{package}-*")
+        assert "-cp311-abi3-" in wheel.name
+        assert held(wheel).count(f"{package}/_native.abi3.so") == 1
     assert told["kernels"] == "lance_core_kernels.strings"
+    assert told["vector"]
 
 
 def test_entry_points_are_found_and_every_plugin_loads(

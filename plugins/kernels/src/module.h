@@ -1,4 +1,4 @@
-/* What the inner loops share, and how Python calls them. It uses the stable ABI of Python 3.11.
+/* What the inner loops share.
  *
  * Each file has loops in plain C, which know no Python, and behind them what makes functions of the
  * module `_native` of them. A loop checks every length, offset and code that it is given before it
@@ -12,36 +12,11 @@
 #ifndef LANCE_CORE_MODULE_H
 #define LANCE_CORE_MODULE_H
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030B0000
-#include <Python.h>
-
-#include <stddef.h>
-#include <stdint.h>
-
-#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "only little-endian machines are supported"
-#endif
+#include "buffers.h"
 
 #define CHUNK 1024  /* values that are packed together */
 #define ESCAPE 255  /* the FSST code before a byte that is meant literally */
 #define ROOM 128    /* bytes that decoding FSST needs beyond what it returns */
-
-/* For loops that are compiled twice: for any processor, and for those with AVX2. */
-#define INLINE static inline __attribute__((always_inline))
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(PLAIN_C)
-#include <immintrin.h>
-#define WITH_AVX2 __attribute__((target("avx2")))
-
-static inline int has_avx2(void) {
-    return __builtin_cpu_supports("avx2");
-}
-#else
-static inline int has_avx2(void) {
-    return 0;
-}
-#endif
 
 /* Results of more bytes are written past the caches ("streamed"), where they do not fit: that takes
  * half the time, and nobody reads them from there afterwards. */
@@ -53,16 +28,6 @@ static inline void end_streaming(void) {
     _mm_sfence();
 #endif
 }
-
-typedef struct {
-    const uint8_t *at;
-    int64_t size;
-} bytes_t;
-
-typedef struct {
-    uint8_t *at;
-    int64_t size;
-} room_t;
 
 /* Symbols of 8 bytes each, padded with zeros, and the length of each. */
 typedef struct {
@@ -161,46 +126,8 @@ const char *spans_total(spans_t spans, int64_t *total);
 
 const char *check_symbols(symbols_t symbols);
 
-#define MISMATCH "buffers do not belong together"
-
-/* Sets `error`, which must be declared, to what a kernel says. */
-#define WITHOUT_GIL(call)                                                                         \
-    Py_BEGIN_ALLOW_THREADS                                                                        \
-    error = (call);                                                                               \
-    Py_END_ALLOW_THREADS
-
-static inline void release(Py_buffer *buffers, int count) {
-    for (int i = 0; i < count; i++)
-        if (buffers[i].obj)
-            PyBuffer_Release(&buffers[i]);
-}
-
-/* The result, or the error if there is one; the buffers are not needed any more. */
-static inline PyObject *done(Py_buffer *buffers, int count, const char *error, int64_t result) {
-    release(buffers, count);
-    if (error) {
-        PyErr_SetString(PyExc_ValueError, error);
-        return NULL;
-    }
-    return PyLong_FromLongLong(result);
-}
-
-static inline bytes_t bytes_of(const Py_buffer *buffer) {
-    return (bytes_t){buffer->buf, buffer->len};
-}
-
-static inline room_t room_of(const Py_buffer *buffer) {
-    return (room_t){buffer->buf, buffer->len};
-}
-
 static inline symbols_t symbols_of(const Py_buffer *texts, const Py_buffer *lengths) {
     return (symbols_t){bytes_of(texts), bytes_of(lengths)};
-}
-
-/* Whether a buffer holds just `count` aligned elements of `width` bytes. */
-static inline int holds(const Py_buffer *buffer, int64_t count, int64_t width) {
-    return count >= 0 && buffer->len % width == 0 && buffer->len / width == count &&
-           (buffer->len == 0 || (uintptr_t)buffer->buf % (uintptr_t)width == 0);
 }
 
 /* Data, starts, sizes and counts of chunks; 0 if they do not belong together. */

@@ -63,6 +63,19 @@ assert table.count_rows("upper(text) = 'ROW 11' AND length(kind) = 6") == 1
 """
 """What is asserted after a program of the functions."""
 
+VECTOR = """
+import os, lance_core as lance, numpy as np, pyarrow as pa
+from lance_core_vector.loops.library import is_compiled
+assert is_compiled()
+vectors = np.random.default_rng(0).random((600, 16), np.float32)
+column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 16)
+table = lance.write_dataset(pa.table({"vector": column}), os.path.abspath("vectors.lance"))
+table.create_index("vector", "IVF_PQ", num_partitions=2, num_sub_vectors=4)
+nearest = {"column": "vector", "q": vectors[7], "k": 1, "nprobes": 2, "refine_factor": 9}
+assert table.to_table(nearest=nearest)["vector"][0].as_py() == vectors[7].tolist()
+"""
+"""What is asserted after a program of the search for vectors."""
+
 REMOTE = """
 import importlib, pkgutil, lance_core_remote
 names = [module.name for module in pkgutil.iter_modules(lance_core_remote.__path__)]
@@ -130,7 +143,7 @@ def use(name: str, made: Environment) -> str:
         python = [made.folder / "bin" / "python", "-I"]
         told = run(*python, program, uri.format(made.folder), json.dumps(options), cwd=made.folder)
     every = {"kernels": KERNELS, "fsspec": FSSPEC, "indices": INDICES, "remote": REMOTE}
-    every["functions"] = FUNCTIONS
+    every |= {"functions": FUNCTIONS, "vector": VECTOR}
     checks = {**every, "legacy": LEGACY}.get(name)
     return told + (made.python(checks) if checks else "")
 

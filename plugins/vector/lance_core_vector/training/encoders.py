@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
+from lance_core_vector.loops.codewords import Codebook, nearest_codewords
 from lance_core_vector.quantizers import flat, product, scalar
 from lance_core_vector.quantizers.base import fixed_bytes
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
@@ -101,6 +102,7 @@ class ProductEncoder(Encoder):
 
     def __init__(self, codebook: Floats, bits: int, *, is_residual: bool) -> None:
         self.codebook = codebook
+        self._words = Codebook(codebook)
         self._bits = bits
         self._parts = len(codebook)
         self._width = self._parts * codebook.shape[2]
@@ -146,11 +148,8 @@ class ProductEncoder(Encoder):
     def encode(
         self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]
     ) -> npt.NDArray[Any]:
-        assert self.codebook is not None
-        codes: npt.NDArray[Any] = np.empty((len(vectors), self._parts), np.uint8)
-        split = _split(vectors, centroids[owners] if self._residual else None, self._parts)
-        for number, part in enumerate(split):
-            codes[:, number] = kmeans.nearest(part, self.codebook[number])
+        residuals = vectors - centroids[owners] if self._residual else vectors
+        codes: npt.NDArray[Any] = nearest_codewords(residuals.astype(np.float32), self._words)
         if self._bits == 4:
             codes = codes[:, 0::2] | codes[:, 1::2] << 4
         return codes

@@ -1,0 +1,21 @@
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Buffer: TypeAlias = np.ndarray[Any, Any]
+
+INTERFACE: int
+
+def nearest_codewords(
+    vectors: Buffer,
+    parts: int,
+    size: int,
+    turned: Buffer,
+    halves: Buffer,
+    first: int,
+    stop: int,
+    codes: Buffer,
+    sums: Buffer,
+    counts: Buffer,
+    /,
+) -> int: ...

@@ -1,0 +1,45 @@
+/* What the inner loops of vector search share.
+ *
+ * Each file has loops in plain C, which know no Python, and behind them what makes functions of the
+ * module `_native` of them: contiguous buffers in, buffers filled, without the GIL. They check that
+ * buffers have as many aligned elements as belong together; what is wrong is a ValueError. The
+ * Python functions of `lance_core_vector.loops` document what loops compute, and have a twin of each
+ * in numpy. Loops over whole numbers equal their twins bit for bit.
+ */
+#ifndef LANCE_CORE_VECTOR_MODULE_H
+#define LANCE_CORE_VECTOR_MODULE_H
+
+#include "buffers.h"
+
+/* For loops over floats that are compiled twice: for any processor, and for those with AVX2. */
+#ifdef WITH_AVX2
+#define WITH_FMA __attribute__((target("avx2,fma")))
+
+static inline int has_fma(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#else
+static inline int has_fma(void) {
+    return 0;
+}
+#endif
+
+#define LANES 8
+
+typedef float floats_t __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints_t __attribute__((vector_size(4 * LANES)));
+
+/* Vectors that need not be aligned. */
+INLINE floats_t load_floats(const float *from) {
+    floats_t found;
+    __builtin_memcpy(&found, from, sizeof found);
+    return found;
+}
+
+INLINE floats_t same_floats(float value) {
+    return (floats_t){value, value, value, value, value, value, value, value};
+}
+
+extern PyMethodDef codewords_methods[];
+
+#endif
