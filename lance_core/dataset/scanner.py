@@ -133,7 +133,8 @@ class LanceScanner(ArrowInstance):
         last_id, fragment = None, None
         for fragment_id, batch in of_fragments:
             if fragment_id != last_id:
-                last_id, fragment = fragment_id, self._fragment_of and self._fragment_of(fragment_id)
+                last_id = fragment_id
+                fragment = self._fragment_of and self._fragment_of(fragment_id)
             yield TaggedRecordBatch(batch, fragment)
 
     def to_pandas(self, *, blob_mode: str = blob_frames.LAZY, **kwargs: Any) -> pd.DataFrame:
