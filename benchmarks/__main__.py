@@ -37,6 +37,8 @@ from benchmarks.machine import describe
 from benchmarks.report import Report
 from benchmarks.subjects import Ours, Parquet, Pylance, Subject, Vortex
 from benchmarks.tables import TableBenchmark
+from benchmarks.vectors import group as vectors
+from benchmarks.vectors.vector_sets import FOLDER_VARIABLE
 from benchmarks.workloads import WORKLOADS
 from scripts.drawings import __main__ as draw
 from scripts.drawings.how_fast import FIGURES
@@ -47,6 +49,7 @@ GROUPS = {
     "deletes": deletes.deletes,
     "columns": columns.columns,
     "versions": versions.versions,
+    "vectors": vectors.vectors,
 }
 """Groups that choose the file versions themselves."""
 
@@ -72,7 +75,7 @@ PARTS = {
     "many": ("small-files", "columns-wide", "versions"),
     "processes": ("memory", "startup", "cores"),
 }
-"""Groups that run together by one name; with `compaction` and `indices`, they are all groups."""
+"""Groups that run together by one name; `compaction`, `indices` and `vectors` are the others."""
 
 NAMES = (*PARTS, *WORKLOAD_NAMES, *BY_VERSION, *GROUPS, "startup")
 
@@ -88,12 +91,15 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="add all figures to this file")
     parser.add_argument("--chart", action="store_true", help="add them to docs/how-fast.json, draw")
     parser.add_argument("--folder", type=Path, help="where the tables go")
+    parser.add_argument("--vectors", type=Path, help="files of vectors, instead of our own sets")
     arguments = parser.parse_args()
     if arguments.quick and arguments.chart:
         parser.error("--chart draws figures of whole tables, not those of --quick")
     os.environ["LANCE_CORE_DURABILITY"] = "fast"
     if arguments.no_kernels:
         os.environ["LANCE_CORE_DISABLE_PLUGINS"] = "kernels"
+    if arguments.vectors:
+        os.environ[FOLDER_VARIABLE] = str(arguments.vectors)
     description = describe("benchmarks", _said(sys.argv[1:]))
     report, start = Report(), time.monotonic()
     try:
@@ -115,6 +121,7 @@ def _said(arguments: list[str]) -> list[str]:
     places = argparse.ArgumentParser(add_help=False)
     places.add_argument("--folder")
     places.add_argument("--json")
+    places.add_argument("--vectors")
     return places.parse_known_args(arguments)[1]
 
 

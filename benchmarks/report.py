@@ -33,8 +33,14 @@ class Report:
         timings: Mapping[str, Timing],
         bar: float | None = None,
         against: str = PEER,
+        *,
+        remark: str = "",
+        **values: object,
     ) -> None:
-        """Add a comparison; ``bar``: the minimum ratio to ``against``."""
+        """Add a comparison; ``bar``: the minimum ratio to ``against``.
+
+        ``remark`` is printed, and ``values`` are recorded.
+        """
         medians = {subject: timing.median for subject, timing in timings.items()}
         both = against in medians and OURS in medians
         ratio = medians[against] / medians[OURS] if both else None
@@ -44,7 +50,8 @@ class Report:
             cells.append(f"cpu {_processor_ratio(timings, against)}")
             cells.append(self._verdict(name, ratio, bar))
         used = {name: min(timing.processor) for name, timing in timings.items() if timing.processor}
-        self.say(name, "  ".join(cells), medians=medians, processor=used, ratio=ratio, bar=bar)
+        figures = {"medians": medians, "processor": used, "ratio": ratio, "bar": bar}
+        self.say(name, "  ".join(cells) + remark, **figures, **values)
 
     def note(self, name: str, value: float, unit: str, most: float | None = None) -> None:
         """Add a single figure; ``most``: its maximum."""

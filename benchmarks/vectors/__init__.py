@@ -1,0 +1,1 @@
+"""Vector search: builds, queries, recall and sizes of each kind of index."""

@@ -1,0 +1,247 @@
+"""Vector search by this library, with and without compiled loops, and by pylance.
+
+Each has the same table and makes an index of its own, with the same parameters. Queries are
+answered in turn, each library in a process of its own. Recall is the share of the ten nearest rows
+that are among the ten returned ones; rows that are as near as the tenth count as well.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.measure import Timing
+from benchmarks.report import OURS, PEER, Report
+from benchmarks.vectors.kinds import (
+    BATCH,
+    FLAT,
+    GRAPH_SWEEP,
+    KINDS,
+    MAX_RECALL_LOSS,
+    SWEEP,
+    Bars,
+    Kind,
+    Query,
+)
+from benchmarks.vectors.recall import ExactRows
+from benchmarks.vectors.summary import Summary
+from benchmarks.vectors.vector_sets import Floats, VectorSet, vector_sets
+from benchmarks.vectors.worker import COLUMN, Answers, Build, K, Worker
+
+NUMPY = "numpy"
+"""The name of this library without compiled code."""
+
+_NUMPY_VARIABLES = {"LANCE_CORE_VECTOR_LOOPS": "numpy", "LANCE_CORE_DISABLE_PLUGINS": "kernels"}
+
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""The libraries may use their own threads; that of matrix products would distort ratios."""
+
+FILE_ROWS = 50_000
+MAX_BUILD_ROUNDS = 3
+SHORT_BUILD = 5.0
+"""Seconds up to which a build is repeated."""
+
+
+def vectors(report: Report, folder: Path, quick: bool) -> None:
+    """Measure each set of vectors; at the end, print a table of all ratios."""
+    summary = Summary()
+    for vector_set in vector_sets(quick=quick):
+        path = folder / f"vectors-{vector_set.name}"
+        with _workers(vector_set, path) as workers:
+            _SetBenchmark(report, summary, vector_set, workers, quick).run()
+        shutil.rmtree(path)
+    summary.print()
+
+
+@contextmanager
+def _workers(vector_set: VectorSet, path: Path) -> Iterator[dict[str, Worker]]:
+    """A process for each subject, with links to the files of one table that pylance wrote."""
+    made = {PEER: ("lance", {}), OURS: ("lance_core", {})}
+    if importlib.util.find_spec("lance_core_vector._native") is not None:
+        made[NUMPY] = ("lance_core", _NUMPY_VARIABLES)
+    vectors = vector_set.vectors
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+    table = pa.table({"id": np.arange(len(vectors)), "place": _places(vector_set), COLUMN: column})
+    lance.write_dataset(table, str(path / PEER), max_rows_per_file=FILE_ROWS)
+    workers = {}
+    with ExitStack() as stack:
+        for name, (module, environment) in made.items():
+            if name != PEER:
+                shutil.copytree(path / PEER, path / name, copy_function=os.link)
+            workers[name] = Worker(module, path / name, _ONE_THREAD | environment)
+            stack.callback(workers[name].close)
+        yield workers
+
+
+def _places(vector_set: VectorSet) -> npt.NDArray[np.int64]:
+    """A random order of the rows, by which filters keep a share of them."""
+    return np.random.default_rng(1).permutation(len(vector_set.vectors))
+
+
+class _SetBenchmark:
+    """The benchmark of one set of vectors."""
+
+    def __init__(
+        self,
+        report: Report,
+        summary: Summary,
+        vector_set: VectorSet,
+        workers: Mapping[str, Worker],
+        quick: bool,
+    ) -> None:
+        self._report, self._summary, self._set = report, summary, vector_set
+        self._workers, self._quick = workers, quick
+        self._exact = ExactRows(vector_set, _places(vector_set), BATCH)
+        self._bar = 0 if vector_set.metric == "l2" else 1
+        self._sizes: dict[str, float] = {}
+
+    def run(self) -> None:
+        """Measure searches without an index, and then each kind of index."""
+        shape = self._set.vectors.shape
+        self._report.note(f"vectors {self._set.name}: rows", shape[0], f"of {shape[1]} numbers")
+        for query in FLAT:
+            self._compare("flat", query)
+        for kind in KINDS:
+            self._build(kind)
+            for query in kind.queries:
+                self._compare(kind.name, query)
+            for options in GRAPH_SWEEP if "HNSW" in kind.type else SWEEP:
+                self._point(kind, options)
+
+    def _build(self, kind: Kind) -> None:
+        """Time builds. A library that cannot build the kind gets the index of pylance."""
+        arguments = kind.arguments(self._set.parts)
+        builds: dict[str, list[Build]] = {}
+        for name, worker in self._workers.items():
+            made = worker.build(kind.type, self._set.metric, arguments)
+            if made is not None:
+                builds[name] = [made]
+            else:
+                self._copy_index(name)
+        rounds = 1 if self._quick else MAX_BUILD_ROUNDS
+        if max(done[0].seconds for done in builds.values()) > SHORT_BUILD:
+            rounds = 1
+        for _ in range(rounds - 1):
+            for name, done in builds.items():
+                again = self._workers[name].build(kind.type, self._set.metric, arguments)
+                assert again is not None
+                done.append(again)
+        timings = {
+            name: Timing(tuple(one.seconds for one in done), tuple(one.processor for one in done))
+            for name, done in builds.items()
+        }
+        self._sizes = {name: done[0].index_bytes / 1e6 for name, done in builds.items()}
+        memory = {name: max(one.memory for one in done) / 1e6 for name, done in builds.items()}
+        remark = _cells("MB of files", self._sizes, ".1f") + _cells("MB of memory", memory, ".0f")
+        label = f"vectors {self._set.name} {kind.name}: build"
+        values = {"megabytes": self._sizes, "memory": memory}
+        bars = kind.build_bars, kind.numpy_build_bars
+        self._add(label, timings, bars, remark, values, by_processor=kind.by_processor)
+
+    def _copy_index(self, name: str) -> None:
+        """Replace the files of a table by links to those of pylance's, with its index."""
+        own = self._workers[name].path
+        shutil.rmtree(own)
+        shutil.copytree(self._workers[PEER].path, own, copy_function=os.link)
+        self._workers[name].forget()
+
+    def _compare(self, kind: str, query: Query) -> None:
+        """Time queries by all libraries; this library must find as many of the nearest rows."""
+        queries = self._set.queries[:BATCH]
+        condition, limit = None, len(self._set.vectors)
+        if query.share is not None:
+            limit = max(K, round(query.share * limit))
+            condition = f"place < {limit}"
+        answers = self._answers(queries, query.options, condition, is_batch=query.is_batch)
+        recalls = self._recalls(answers, limit)
+        label = f"vectors {self._set.name} {kind}: {query.name}"
+        timings = {name: Timing(one.seconds, (one.processor,)) for name, one in answers.items()}
+        remark = _cells("recall", recalls, ".3f")
+        bars = query.bars, query.numpy_bars
+        self._add(label, timings, bars, remark, {"recall": recalls})
+        if OURS in recalls and recalls[OURS] < recalls[PEER] - MAX_RECALL_LOSS:
+            text = f"recall {recalls[OURS]:.3f}, {recalls[PEER]:.3f} of {PEER}"
+            self._report.missed.append(f"{label}: {text}")
+
+    def _answers(
+        self,
+        queries: Floats,
+        options: Mapping[str, Any],
+        condition: str | None = None,
+        *,
+        is_batch: bool = False,
+    ) -> dict[str, Answers]:
+        """The answers of each library in turn, several times; the shortest times count."""
+        found: dict[str, Answers] = {}
+        options = {"metric": self._set.metric, **options}
+        for _ in range(1 if self._quick else 3):
+            for name, worker in self._workers.items():
+                new = worker.answers(queries, options, condition, is_batch=is_batch)
+                old = found.get(name)
+                if old is None or np.median(new.seconds) < np.median(old.seconds):
+                    found[name] = new
+        return found
+
+    def _recalls(self, answers: Mapping[str, Answers], limit: int) -> dict[str, float]:
+        return {name: self._exact.recall(one.rows, limit) for name, one in answers.items()}
+
+    def _point(self, kind: Kind, options: Mapping[str, Any]) -> None:
+        """Recall and time of one choice of options, for charts."""
+        queries = self._set.queries[:BATCH]
+        given = {"metric": self._set.metric, **options}
+        worker = self._workers[OURS]
+        answers = worker.answers(queries, given)
+        recall = self._exact.recall(answers.rows, len(self._set.vectors))
+        median = float(np.median(answers.seconds))
+        chosen = ", ".join(f"{name} {value}" for name, value in options.items())
+        self._report.say(
+            f"vectors {self._set.name} {kind.name}: {chosen}",
+            f"{OURS} {1000 * median:9.3f} ms  recall {recall:.3f}",
+            point={"kind": kind.name, "set": self._set.name, **options},
+            medians={OURS: median},
+            recall={OURS: recall},
+        )
+
+    def _add(
+        self,
+        label: str,
+        timings: Mapping[str, Timing],
+        bars: tuple[Bars | None, Bars | None],
+        remark: str,
+        values: Mapping[str, object],
+        *,
+        by_processor: bool = False,
+    ) -> None:
+        """Report a comparison, and its ratios with their bars."""
+        with_loops, with_numpy = (
+            None if bar is None or self._quick else bar[self._bar] for bar in bars
+        )
+        self._report.add(
+            label, timings, None if by_processor else with_loops, remark=remark, **values
+        )
+        ratios = {name: _ratios(timings, name) for name in timings.keys() - {PEER}}
+        if by_processor and OURS in ratios:
+            self._report.ratio(f"{label}, processor time", ratios[OURS][1], with_loops)
+        if NUMPY in ratios:
+            self._report.ratio(f"{label}, {NUMPY}", ratios[NUMPY][by_processor], with_numpy)
+        self._summary.add(self._set.name, label.partition(f"{self._set.name} ")[2], ratios, remark)
+
+
+def _ratios(timings: Mapping[str, Timing], name: str) -> tuple[float, float]:
+    """The ratios of pylance's time to that of ``name``: elapsed, and of the processor."""
+    own, peer = timings[name], timings[PEER]
+    return peer.median / own.median, min(peer.processor) / min(own.processor)
+
+
+def _cells(title: str, values: Mapping[str, float], form: str) -> str:
+    return f"  {title}: " + " / ".join(format(value, form) for value in values.values())

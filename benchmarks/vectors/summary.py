@@ -1,0 +1,38 @@
+"""The table at the end: ratios to pylance for each set of vectors, with recall and sizes.
+
+A second ratio is that of processor time, which other programs on the machine disturb less.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from benchmarks.report import OURS
+
+
+class Summary:
+    """Collects a line for each set and measure."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[str, str, str, str]] = []
+
+    def add(
+        self,
+        set_name: str,
+        measure: str,
+        ratios: Mapping[str, tuple[float, float]],
+        remark: str,
+    ) -> None:
+        """``ratios`` of elapsed and processor time by subject: with and without compiled loops."""
+        cells = {name: f"{elapsed:.2f} {used:.2f}" for name, (elapsed, used) in ratios.items()}
+        loops = cells.pop(OURS, "-")
+        numpy = "".join(cells.values()) or "-"
+        self._lines.append((f"{set_name} {measure}", loops, numpy, remark.strip()))
+
+    def print(self) -> None:
+        """Write the table to the standard output."""
+        heads = ("ratios to pylance", "loops", "numpy", "pylance / lance_core / numpy")
+        for measure, loops, numpy, remark in (heads, *self._lines):
+            sys.stdout.write(f"{measure:42} {loops:>12} {numpy:>12}  {remark}\n")
+        sys.stdout.flush()
