@@ -22,6 +22,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("IVF_SQ", {}),
     ("IVF_PQ", {"num_sub_vectors": 8}),
     ("IVF_PQ", {"num_sub_vectors": 16, "num_bits": 4}),
+    ("IVF_RQ", {}),
 ]
 
 
@@ -200,7 +201,7 @@ def test_given_centroids_and_codebooks_are_used(tmp_path: Path) -> None:
         ("IVF_SQ", {"seed": "x"}, InvalidTypeError, "seed must be a whole number"),
         ("IVF_FLAT", {"ivf_centroids": np.zeros((2, 3))}, InvalidInputError, "of 16 numbers"),
         ("IVF_HNSW_SQ", {}, UnsupportedFeatureError, "IVF_HNSW_SQ are not built yet"),
-        ("IVF_RQ", {}, UnsupportedFeatureError, "IVF_RQ are not built yet"),
+        ("IVF_RQ", {"num_bits": 10}, InvalidInputError, "is 1 to 9, got 10"),
     ],
 )
 def test_wrong_parameters_are_named(
@@ -218,6 +219,9 @@ def test_an_index_of_few_or_no_rows_is_built_or_refused(tmp_path: Path) -> None:
     dataset = table_of(tmp_path, clustered(3))
     dataset.create_index("v", "IVF_FLAT", num_partitions=100)
     assert recall(dataset, clustered(3)[:1] * 1, nprobes=3) == 0.3
+    odd = lance.write_dataset({"v": column(np.ones((9, 12), np.float32))}, tmp_path / "odd")
+    with pytest.raises(InvalidInputError, match="dimension \\(12\\) must be divisible by 8"):
+        odd.create_index("v", "IVF_RQ")
     with pytest.raises(InvalidInputError, match="Not enough rows to train PQ: 256"):
         dataset.create_index("v", "IVF_PQ", num_sub_vectors=4, name="other")
 

@@ -12,6 +12,7 @@ import pytest
 
 from lance_core.errors import CorruptFileError
 from lance_core_vector.distances import METRICS
+from lance_core_vector.loops.rabit import hadamard
 from lance_core_vector.partitions.index_files import IvfModel
 from lance_core_vector.partitions.partition_cache import Partition
 from lance_core_vector.quantizers.base import check_columns, integer_products, matrix, numbers
@@ -20,11 +21,12 @@ from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.quantizers.rabit_layout import (
     extra_width,
+    pack_extra,
     pack_signs,
     unpack_extra,
     unpack_signs,
 )
-from lance_core_vector.quantizers.rotation import hadamard, num_sign_bytes, rotate
+from lance_core_vector.quantizers.rotation import FastRotation, num_sign_bytes, rotate
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
 
 WIDTH = 24
@@ -134,7 +136,7 @@ def test_rabit_codes_estimate_products_with_the_rotated_query(
     signs = random.integers(0, 256, num_sign_bytes(width)).tolist()
     for metric in ("l2", "dot"):
         quantizer = RabitQuantizer(
-            width, bits, signs, metric=metric, model=model(centroids), path="x"
+            width, bits, FastRotation(signs), metric=metric, model=model(centroids), path="x"
         )
         whole = random.integers(0, 1 << bits, (count, width))
         sign_rows = np.packbits(whole >> (bits - 1), axis=1, bitorder="little")
@@ -196,6 +198,7 @@ def packed_extra(codes: Numbers, bits: int) -> Numbers:
 def test_extra_bits_are_unpacked(random: np.random.Generator, bits: int) -> None:
     codes = random.integers(0, 1 << bits, (5, 136)).astype(np.uint8)
     assert (unpack_extra(packed_extra(codes, bits), bits, 136) == codes).all()
+    assert (pack_extra(codes, bits) == packed_extra(codes, bits)).all()
 
 
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 100])

@@ -19,3 +19,14 @@ def nearest_codewords(
     counts: Buffer,
     /,
 ) -> int: ...
+def rotate_vectors(vectors: Buffer, width: int, signs: Buffer, /) -> int: ...
+def rabit_codes(
+    rotated: Buffer,
+    width: int,
+    bits: int,
+    centroids: Buffer,
+    owners: Buffer,
+    codes: Buffer,
+    sums: Buffer,
+    /,
+) -> int: ...

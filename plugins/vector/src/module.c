@@ -6,7 +6,7 @@
 #endif
 
 static int add_all(PyObject *module) {
-    PyMethodDef *groups[] = {codewords_methods};
+    PyMethodDef *groups[] = {codewords_methods, rabit_methods};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)
             return -1;

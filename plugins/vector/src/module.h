@@ -41,5 +41,6 @@ INLINE floats_t same_floats(float value) {
 }
 
 extern PyMethodDef codewords_methods[];
+extern PyMethodDef rabit_methods[];
 
 #endif

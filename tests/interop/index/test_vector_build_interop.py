@@ -9,8 +9,13 @@ import lance
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pytest
 
 import lance_core
+from lance_core_vector.loops.rabit import RabitSums
+from lance_core_vector.quantizers.rotation import MatrixRotation
+from lance_core_vector.training import build
+from lance_core_vector.training.rabit_encoder import RabitEncoder
 from tests.each_case import each_case
 from tests.vector.test_build import KINDS, ROWS, clustered, column
 
@@ -47,7 +52,67 @@ def test_both_libraries_find_the_same_rows_by_an_index_of_ours(
     for number in range(0, 600, 100):
         query = matrix[number]
         for options in ({"nprobes": 6}, {"nprobes": 2}, {"nprobes": 6, "refine_factor": 5}, {}):
-            assert ids(ours, query, **options) == ids(theirs, query, **options)
+            found, expected = ids(ours, query, **options), ids(theirs, query, **options)
+            if kind == "IVF_RQ" and "refine_factor" not in options:
+                # pylance compares the signs first, by which it may lose rows.
+                assert len({*found} & {*expected}) >= 6
+            else:
+                assert found == expected
+
+
+class OldEncoder(RabitEncoder):
+    """Writes codes of one bit as older releases do: a rotation by a matrix, no raw queries."""
+
+    @classmethod
+    def random(
+        cls, width: int, bits: int, metric: str, random: np.random.Generator
+    ) -> RabitEncoder:
+        matrix = np.linalg.qr(random.normal(size=(width, width)))[0].astype(np.float32)
+        encoder = cls(width, bits, MatrixRotation(matrix), metric)  # type: ignore[arg-type]
+        encoder.codebook = matrix[None]
+        return encoder
+
+    def _factors(self, sums: RabitSums, own: Any, of_centroid: Any) -> Any:
+        ratio = sums.square / own * np.sqrt(self._width) / 2
+        if self._metric == "dot":
+            return 1 - sums.with_centroid, -ratio
+        return sums.square, -2 * ratio
+
+    def metadata(self) -> dict[str, Any]:
+        return {"rotate_mat_position": 2, "num_bits": 1, "packed": True}
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
+def test_rabit_codes_of_older_releases_are_read_as_pylance_reads_them(
+    tmp_path: Path, metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "RabitEncoder", OldEncoder)
+    matrix = clustered(1_500)
+    uri = str(tmp_path / "t.lance")
+    rows = pa.table({"id": range(1_500), "v": column(matrix)})
+    ours = lance_core.write_dataset(rows, uri, max_rows_per_file=500)
+    ours.create_index("v", "IVF_RQ", metric=metric, num_partitions=3, num_bits=1)
+    nearest = {"column": "v", "k": 1_400, "nprobes": 3, "approx_mode": "accurate"}
+    for compacted in (False, True):
+        if compacted:
+            ours.delete("id % 5 = 1")
+            ours.optimize.compact_files()
+        for query in matrix[:40:10] + np.float32(0.1):
+            tables = [
+                dataset.to_table(columns=["id", "_distance"], nearest=nearest | {"q": query})
+                for dataset in (ours, lance.dataset(uri))
+            ]
+            found, expected = (table.sort_by("id") for table in tables)
+            by_id = dict(zip(*expected.to_pydict().values(), strict=True))
+            pairs = np.array(
+                [
+                    (at, by_id[row])
+                    for row, at in zip(*found.to_pydict().values(), strict=True)
+                    if row in by_id
+                ]
+            )
+            assert len(pairs) > 1_000
+            np.testing.assert_allclose(pairs[:, 0], pairs[:, 1], rtol=2e-3, atol=2e-3)
 
 
 @each_case("kind, parameters", KINDS)

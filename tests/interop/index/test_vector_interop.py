@@ -239,7 +239,7 @@ def test_a_graph_moves_with_all_of_its_rows(tmp_path: Path) -> None:
     check_exact(uri, query)
 
 
-@pytest.mark.parametrize("kind", ["rq5", "hnsw-sq"])
+@pytest.mark.parametrize("kind", ["hnsw-sq"])
 def test_an_optimization_leaves_kinds_that_are_not_built_with_a_warning(
     tmp_path: Path, kind: str
 ) -> None:
@@ -254,7 +254,7 @@ def test_an_optimization_leaves_kinds_that_are_not_built_with_a_warning(
     check_exact(uri, queries(vectors, 1)[0])
 
 
-@pytest.mark.parametrize("kind", ["flat", "pq8", "sq"])
+@pytest.mark.parametrize("kind", ["flat", "pq8", "sq", "rq1", "rq5"])
 def test_new_rows_join_an_index_of_pylance(tmp_path: Path, kind: str) -> None:
     vectors = clusters()
     uri = create(tmp_path / "t", vectors, kind)

@@ -23,6 +23,7 @@ from lance_core_vector.partitions.index_files import ROW_ID
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
 from lance_core_vector.quantizers.product import ProductQuantizer
+from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.query import VectorQuery
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class IvfIndex(RankedIndex):
         if isinstance(self.quantizer, ProductQuantizer):
             found["num_bits"] = self.quantizer.bits
             found["num_sub_vectors"] = len(self.quantizer.codebook)
+        if isinstance(self.quantizer, RabitQuantizer):
+            found["num_bits"] = self.quantizer.bits
         return found
 
     def prewarm(self) -> None:

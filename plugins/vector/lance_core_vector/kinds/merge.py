@@ -12,6 +12,8 @@ import pyarrow as pa
 from lance_core.hookspecs.indices import IndexNotWrittenError
 from lance_core_vector.kinds.move import stored_partitions
 from lance_core_vector.quantizers.product import ProductQuantizer
+from lance_core_vector.quantizers.rabit import RabitQuantizer, ResidualRabitQuantizer
+from lance_core_vector.quantizers.rotation import FastRotation
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
 from lance_core_vector.training import build
 from lance_core_vector.training.encoders import (
@@ -21,6 +23,7 @@ from lance_core_vector.training.encoders import (
     ScalarEncoder,
 )
 from lance_core_vector.training.parameters import BUILT, BuildParameters
+from lance_core_vector.training.rabit_encoder import RabitEncoder
 from lance_core_vector.training.sorted_rows import PartitionedRows
 
 if TYPE_CHECKING:
@@ -102,6 +105,12 @@ def _encoder(source: IvfIndex, vector: pa.DataType) -> Encoder:
         return ProductEncoder(quantizer.codebook, quantizer.bits, is_residual=is_residual)
     if isinstance(quantizer, ScalarQuantizer):
         return ScalarEncoder(vector.list_size, quantizer.low, quantizer.high)
+    if isinstance(quantizer, RabitQuantizer):
+        rotation = quantizer.rotation
+        is_old = isinstance(quantizer, ResidualRabitQuantizer)
+        if is_old or not isinstance(rotation, FastRotation):
+            raise IndexNotWrittenError("rows are not added to IVF_RQ indices of older releases")
+        return RabitEncoder(vector.list_size, quantizer.bits, rotation, source.metric.name)
     return FlatEncoder(vector.list_size, vector.value_type)
 
 
@@ -116,4 +125,6 @@ def _has_same_codes(first: IvfIndex, other: Any) -> bool:
         return own.bits == theirs.bits and np.array_equal(own.codebook, theirs.codebook)
     if isinstance(own, ScalarQuantizer):
         return bool((own.low, own.high) == (theirs.low, theirs.high))
+    if isinstance(own, RabitQuantizer):
+        return own.bits == theirs.bits and own.rotation.is_same(theirs.rotation)
     return True

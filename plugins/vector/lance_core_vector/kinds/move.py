@@ -64,8 +64,9 @@ def _write_codes(
         del ivf.offsets[:], ivf.lengths[:]
         ivf.offsets.extend((np.cumsum(lengths) - lengths).tolist())
         ivf.lengths.extend(lengths.tolist())
-        codebook = source.files.quantizer.get("codebook_position")
-        _copy_metadata(reader, writer, ivf.SerializeToString(), codebook)
+        stored = source.files.quantizer
+        buffer = stored.get("codebook_position") or stored.get("rotate_mat_position")
+        _copy_metadata(reader, writer, ivf.SerializeToString(), buffer)
     return lengths
 
 
@@ -114,14 +115,15 @@ def _stored_ivf(reader: IndexFileReader) -> Any:
 
 
 def _copy_metadata(
-    reader: IndexFileReader, writer: IndexFileWriter, ivf: bytes, codebook: int | None
+    reader: IndexFileReader, writer: IndexFileWriter, ivf: bytes, buffer: int | None
 ) -> None:
     """Copy the metadata and the buffers that it names, which keep their numbers.
 
-    ``ivf`` replaces the buffer of the partitions; ``codebook`` is the number of another one.
+    ``ivf`` replaces the buffer of the partitions; ``buffer`` is the number of another one, with a
+    codebook or a rotation.
     """
     own = int(reader.metadata[IVF_KEY])
-    for number in range(1, max(own, codebook or 0) + 1):
+    for number in range(1, max(own, buffer or 0) + 1):
         data = ivf if number == own else reader.global_buffer(number).to_pybytes()
         if writer.add_global_buffer(data) != number:
             raise CorruptFileError(

@@ -14,6 +14,8 @@ from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     IndexFiles,
     IvfModel,
+    buffer_tensor,
+    tensor,
     whole,
 )
 from lance_core_vector.quantizers.base import (
@@ -28,19 +30,25 @@ from lance_core_vector.quantizers.base import (
     numbers,
 )
 from lance_core_vector.quantizers.rabit_layout import (
+    EXTRA,
+    EXTRA_FACTORS,
+    FACTORS,
+    SIGNS,
     extra_width,
     pack_signs,
+    record_type,
     unpack_extra,
     unpack_signs,
 )
-from lance_core_vector.quantizers.rotation import num_sign_bytes, rotate
+from lance_core_vector.quantizers.rotation import (
+    FastRotation,
+    MatrixRotation,
+    Rotation,
+    num_sign_bytes,
+)
 
 if TYPE_CHECKING:
     from lance_core_vector.partitions.partition_cache import Partition
-
-SIGNS, EXTRA = "_rabit_codes", "__blocked_ex_codes"
-FACTORS = ("__add_factors", "__scale_factors", "__error_factors")
-EXTRA_FACTORS = ("__add_factors_ex", "__scale_factors_ex")
 
 MAX_BITS = 9
 
@@ -55,19 +63,16 @@ class RabitQuantizer(Quantizer):
         self,
         width: int,
         bits: int,
-        signs: Sequence[int],
+        rotation: Rotation,
         *,
         metric: str,
         model: IvfModel,
         path: str,
     ) -> None:
         self.bits = bits
-        self.columns = {SIGNS: fixed_bytes(width // 8), **dict.fromkeys(FACTORS, pa.float32())}
-        if bits > 1:
-            self.columns[EXTRA] = fixed_bytes(extra_width(width, bits - 1))
-            self.columns |= dict.fromkeys(EXTRA_FACTORS, pa.float32())
+        self.columns = columns_of(width, bits)
         self.bytes_per_row = width * (1 if bits < MAX_BITS else 2) + 8
-        self.signs = np.array(signs, np.uint8)
+        self.rotation = rotation
         self.metric = metric
         self.model = model
         self._width = width
@@ -77,33 +82,24 @@ class RabitQuantizer(Quantizer):
     def of(cls, files: IndexFiles, model: IvfModel) -> RabitQuantizer:
         """The quantizer of stored codes.
 
-        Raises `CorruptFileError`, and `UnsupportedFeatureError` for what older releases write: a
-        rotation by a matrix, codes that are not packed, other estimates.
+        Raises `CorruptFileError`, and `UnsupportedFeatureError` for codes that are not packed, and
+        for other estimates.
         """
         stored, path = files.quantizer, files.codes.path
         width, bits = model.centroids.shape[1], whole(stored, "num_bits", path)
-        for name, known in (
-            ("rotation_type", "fast"),
-            ("packed", True),
-            ("query_estimator", "raw_query"),
-        ):
-            if stored.get(name) != known:
-                raise UnsupportedFeatureError(
-                    f"codes of {path} with {name} {stored.get(name)!r} instead of {known!r}"
-                )
-        signs = stored.get("fast_rotation_signs")
-        if (
-            whole(stored, "code_dim", path) != width
-            or width % 8
-            or bits > MAX_BITS
-            or not isinstance(signs, list)
-            or len(signs) != num_sign_bytes(width)
-            or not all(type(one) is int and 0 <= one < 256 for one in signs)
-        ):
-            raise CorruptFileError(
-                "wrong dimension, bits or signs of the rotation", path, field=QUANTIZER_KEY
+        # Older releases wrote no estimate, and compared signs with differences of queries.
+        estimate = stored.get("query_estimator", "residual_query")
+        of_residuals = estimate == "residual_query" and bits == 1
+        if stored.get("packed") is not True or not (of_residuals or estimate == "raw_query"):
+            raise UnsupportedFeatureError(
+                f"codes of {path} with {bits} bits and the query_estimator {estimate!r}, "
+                f"packed: {stored.get('packed')!r}"
             )
-        return cls(width, bits, signs, metric=files.metric, model=model, path=path)
+        rotation = _rotation(files, width)
+        if stored.get("code_dim", width) not in (0, width) or width % 8 or bits > MAX_BITS:
+            raise CorruptFileError("wrong dimension or bits", path, field=QUANTIZER_KEY)
+        kind = ResidualRabitQuantizer if of_residuals else cls
+        return kind(width, bits, rotation, metric=files.metric, model=model, path=path)
 
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
         """The codes around zero without the half that all of them are above, and two factors."""
@@ -125,6 +121,15 @@ class RabitQuantizer(Quantizer):
     def scorer(self, query: Vector) -> Scorer:
         return _Scorer(self, query)
 
+    def rows_of(self, arrays: Sequence[pa.Array]) -> npt.NDArray[Any]:
+        count = len(arrays[0])
+        records = np.empty(count, record_type(self._width, self.bits))
+        for name, array in zip(self.columns, arrays, strict=True):
+            is_list = pa.types.is_fixed_size_list(array.type)
+            records[name] = (matrix if is_list else numbers)(array, self._path)
+        records[SIGNS] = unpack_signs(records[SIGNS])
+        return records.view(np.uint8).reshape(count, -1)
+
     def without(
         self, arrays: Sequence[pa.Array], order: npt.NDArray[np.intp]
     ) -> Sequence[pa.Array]:
@@ -135,11 +140,49 @@ class RabitQuantizer(Quantizer):
         return found
 
 
+class ResidualRabitQuantizer(RabitQuantizer):
+    """Codes of one bit of older releases: their products are with differences from centroids."""
+
+    def scorer(self, query: Vector) -> Scorer:
+        return _ResidualScorer(self, query)
+
+
+def columns_of(width: int, bits: int) -> dict[str, pa.DataType]:
+    """The columns of codes of ``bits`` bits of vectors of ``width`` numbers."""
+    columns = {SIGNS: fixed_bytes(width // 8), **dict.fromkeys(FACTORS, pa.float32())}
+    if bits > 1:
+        columns[EXTRA] = fixed_bytes(extra_width(width, bits - 1))
+        columns |= dict.fromkeys(EXTRA_FACTORS, pa.float32())
+    return columns
+
+
+def _rotation(files: IndexFiles, width: int) -> Rotation:
+    """The rotation in the metadata: a matrix of a global buffer where there is no type."""
+    stored, path = files.quantizer, files.codes.path
+    kind = stored.get("rotation_type", "matrix")
+    if kind == "fast":
+        signs = stored.get("fast_rotation_signs")
+        if (
+            not isinstance(signs, list)
+            or len(signs) != num_sign_bytes(width)
+            or not all(type(one) is int and 0 <= one < 256 for one in signs)
+        ):
+            raise CorruptFileError("wrong signs of the rotation", path, field=QUANTIZER_KEY)
+        return FastRotation(signs)
+    if kind != "matrix":
+        raise UnsupportedFeatureError(f"codes of {path} with the rotation_type {kind!r}")
+    message = buffer_tensor(files.codes, stored.get("rotate_mat_position"), "rotate_mat_position")
+    rotation = tensor(message, path, "rotate_mat_position").astype(np.float32)
+    if len(rotation) != width * width or not np.isfinite(rotation).all():
+        raise CorruptFileError("wrong matrix of the rotation", path, field=QUANTIZER_KEY)
+    return MatrixRotation(rotation.reshape(width, width))
+
+
 class _Scorer(Scorer):
     def __init__(self, quantizer: RabitQuantizer, query: Vector) -> None:
         self._quantizer = quantizer
         self._query = query.astype(np.float64)
-        rotated = rotate(query[None], quantizer.signs)[0]
+        rotated = quantizer.rotation.of_query(query)
         self._rotated = rotated.astype(np.float32)
         self._half = 0.5 * float(rotated.sum())
 
@@ -147,14 +190,19 @@ class _Scorer(Scorer):
         parts = []
         for partition in partitions:
             codes, add, scale = partition.codes
-            found = integer_products(codes, self._rotated)
-            found += np.float32(self._half)
+            found = self._products(codes, partition.number)
             found *= scale
             factor, base = self._of_partition(partition.number)
             found += add if factor == 1 else add * np.float32(factor)
             found += np.float32(base)
             parts.append(found)
         return np.concatenate(parts)
+
+    def _products(self, codes: npt.NDArray[Any], number: int) -> Distances:
+        """The products of codes with the rotated query."""
+        found = integer_products(codes, self._rotated)
+        found += np.float32(self._half)
+        return found
 
     def _of_partition(self, number: int) -> tuple[float, float]:
         """What the add factors of a partition are multiplied with, and what is added."""
@@ -165,3 +213,20 @@ class _Scorer(Scorer):
         product, square = float(self._query @ centroid), float(centroid @ centroid)
         factor = product / square if square else 0.0
         return factor, 1 - product - factor
+
+
+class _ResidualScorer(_Scorer):
+    """Compares signs with the difference of the query from the centroid, as older releases do."""
+
+    def _products(self, codes: npt.NDArray[Any], number: int) -> Distances:
+        centroid = self._quantizer.model.centroids[number].astype(np.float64)
+        rotated = self._quantizer.rotation.of_query(self._query - centroid)
+        found = integer_products(codes, rotated.astype(np.float32))
+        found += np.float32(0.5 * rotated.sum())
+        found *= np.float32(2 / np.sqrt(len(rotated)))
+        return found
+
+    def _of_partition(self, number: int) -> tuple[float, float]:
+        if self._quantizer.metric != "dot":
+            return super()._of_partition(number)
+        return 1.0, -float(self._query @ self._quantizer.model.centroids[number].astype(np.float64))

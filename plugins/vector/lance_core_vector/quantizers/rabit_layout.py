@@ -7,8 +7,15 @@ bits: 64 codes are a block; each width has an order of bits that suits vector in
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+
+SIGNS, EXTRA = "_rabit_codes", "__blocked_ex_codes"
+FACTORS = ("__add_factors", "__scale_factors", "__error_factors")
+EXTRA_FACTORS = ("__add_factors_ex", "__scale_factors_ex")
+"""The columns; those of extra bits exist for codes of more than one bit."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -20,6 +27,10 @@ BLOCK = 64
 
 _ORDER = np.array([0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15])
 """The vector of each of the 16 bytes of a group."""
+
+_NUMBERS = np.arange(BLOCK)
+_TOP_PLACES = 8 * (_NUMBERS % 8) + 2 * (_NUMBERS // 16) + _NUMBERS % 16 // 8
+"""The place of the highest bit of each number of a block, where it is stored apart."""
 
 
 def unpack_signs(stored: Bytes) -> Bytes:
@@ -54,6 +65,15 @@ def extra_width(width: int, bits: int) -> int:
     return -(-width // BLOCK) * BLOCK * bits // 8
 
 
+def record_type(width: int, bits: int) -> np.dtype[Any]:
+    """A code of ``bits`` bits as a record: a field for each column, the sign bytes not packed."""
+    fields: list[Any] = [(SIGNS, np.uint8, (width // 8,)), *((name, "<f4") for name in FACTORS)]
+    if bits > 1:
+        fields.append((EXTRA, np.uint8, (extra_width(width, bits - 1),)))
+        fields += [(name, "<f4") for name in EXTRA_FACTORS]
+    return np.dtype(fields)
+
+
 def unpack_extra(stored: Bytes, bits: int, width: int) -> Bytes:
     """The extra bits of each number of vectors, one vector a row; ``bits`` are 1 to 8."""
     count = len(stored)
@@ -86,6 +106,40 @@ def unpack_extra(stored: Bytes, bits: int, width: int) -> Bytes:
     return found.reshape(count, -1)[:, :width]
 
 
+def pack_extra(codes: Bytes, bits: int) -> Bytes:
+    """The reverse of `unpack_extra`; numbers that fill up the last block are 0."""
+    count, width = codes.shape
+    padded = codes
+    if width % BLOCK:
+        padded = np.zeros((count, -(-width // BLOCK) * BLOCK), np.uint8)
+        padded[:, :width] = codes
+    blocks = padded.reshape(count, -1, BLOCK)
+    quarters = padded.reshape(count, -1, 4, 16)
+    if bits == 8:
+        return padded
+    if bits == 1:
+        return np.packbits(padded, axis=1, bitorder="little")
+    parts: list[npt.NDArray[Any]]
+    first, second, third, fourth = (quarters[:, :, number] for number in range(4))
+    if bits in (2, 3):
+        parts = [first & 3 | (second & 3) << 2 | (third & 3) << 4 | (fourth & 3) << 6]
+    elif bits == 4:
+        eighths = padded.reshape(count, -1, 4, 2, 8)
+        parts = [(eighths[:, :, :, 0] | eighths[:, :, :, 1] << 4).reshape(count, -1, 32)]
+    elif bits == 5:
+        parts = [first & 15 | (second & 15) << 4, third & 15 | (fourth & 15) << 4]
+    else:
+        parts = [
+            part & 63 | ((fourth >> (2 * number)) & 3) << 6
+            for number, part in enumerate((first, second, third))
+        ]
+    if bits in (3, 5, 7):
+        top = np.zeros_like(blocks)
+        top[:, :, _TOP_PLACES] = blocks >> (bits - 1) & 1
+        parts.append(np.packbits(top, axis=2, bitorder="little"))
+    return np.concatenate(parts, axis=2).reshape(count, -1)
+
+
 def _bits(blocks: Bytes) -> Bytes:
     """The 64 bits of each 8 bytes, the lowest first."""
     return np.unpackbits(blocks, axis=2, bitorder="little")
@@ -93,7 +147,4 @@ def _bits(blocks: Bytes) -> Bytes:
 
 def _top_bits(blocks: Bytes) -> Bytes:
     """The highest bit of each number: that of number 16k + b is bit 8(b % 8) + 2k + b // 8."""
-    bits = _bits(blocks)
-    numbers = np.arange(BLOCK)
-    quarter, at = numbers // 16, numbers % 16
-    return bits[:, :, 8 * (at % 8) + 2 * quarter + at // 8]
+    return _bits(blocks)[:, :, _TOP_PLACES]

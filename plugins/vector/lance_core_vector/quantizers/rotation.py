@@ -1,18 +1,69 @@
-"""The fast random rotation of RaBitQ: flips of signs, Hadamard transforms and Kac steps."""
+"""The random rotations of RaBitQ: a fast one, and those by a matrix of older releases."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-ROUNDS = 4
-"""Rounds of flips and transforms; each has a sign bit for every number."""
+from lance_core_vector.loops.rabit import ROUNDS, hadamard, rotate_vectors
 
 _KAC_SCALE = 0.25
 """Undoes the lengthening of all Kac steps, each by the square root of 2."""
+
+
+class Rotation(ABC):
+    """A rotation of vectors."""
+
+    @abstractmethod
+    def of_query(self, query: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """One rotated vector."""
+
+    @abstractmethod
+    def of_vectors(self, vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Rotated vectors, one a row."""
+
+    def is_same(self, other: Rotation) -> bool:
+        """True if ``other`` rotates as this one does."""
+        return self is other
+
+
+class FastRotation(Rotation):
+    """Flips of signs, Hadamard transforms and Kac steps.
+
+    ``signs``: `num_sign_bytes` bytes for vectors of ``width`` numbers.
+    """
+
+    def __init__(self, signs: Sequence[int] | npt.NDArray[np.uint8]) -> None:
+        self.signs = np.array(signs, np.uint8)
+
+    def is_same(self, other: Rotation) -> bool:
+        return isinstance(other, FastRotation) and np.array_equal(self.signs, other.signs)
+
+    def of_query(self, query: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        rotated: npt.NDArray[np.float64] = rotate(query[None], self.signs)[0]
+        return rotated
+
+    def of_vectors(self, vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        return rotate_vectors(vectors.astype(np.float32, copy=False), self.signs)
+
+
+class MatrixRotation(Rotation):
+    """The product with a matrix, one row for each rotated number."""
+
+    def __init__(self, matrix: npt.NDArray[np.float32]) -> None:
+        self._matrix = matrix
+
+    def of_query(self, query: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        rotated: npt.NDArray[np.float64] = self._matrix.astype(np.float64) @ query
+        return rotated
+
+    def of_vectors(self, vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        rotated: npt.NDArray[np.float32] = vectors.astype(np.float32) @ self._matrix.T
+        return rotated
 
 
 def num_sign_bytes(width: int) -> int:
@@ -23,7 +74,7 @@ def num_sign_bytes(width: int) -> int:
 def rotate(
     vectors: npt.NDArray[Any], signs: Sequence[int] | npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.float64]:
-    """``vectors``, one a row, rotated; ``signs`` has `num_sign_bytes` bytes."""
+    """``vectors``, one a row, rotated in float64; ``signs`` has `num_sign_bytes` bytes."""
     found = vectors.astype(np.float64)
     width = found.shape[1]
     size = 1 << (width.bit_length() - 1)  # of the transform: the largest power of two
@@ -40,17 +91,3 @@ def rotate(
             found[:, :half] = first + second
             found[:, half : 2 * half] = first - second
     return found if size == width else found * _KAC_SCALE
-
-
-def hadamard(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The Walsh-Hadamard transform of each row, whose length is a power of two."""
-    found = vectors.copy()
-    count, size = found.shape
-    step = 1
-    while step < size:
-        pairs = found.reshape(count, size // (2 * step), 2, step)
-        found = np.stack(
-            [pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2
-        ).reshape(count, size)
-        step *= 2
-    return found

@@ -32,6 +32,7 @@ from lance_core_vector.training.encoders import (
     ScalarEncoder,
 )
 from lance_core_vector.training.parameters import BuildParameters
+from lance_core_vector.training.rabit_encoder import RabitEncoder
 from lance_core_vector.training.sorted_rows import PartitionedRows
 from lance_core_vector.vectors import NUMBERS, Vectors, vector_type
 
@@ -57,6 +58,8 @@ def details_of(parameters: BuildParameters) -> bytes:
         details.pq.num_sub_vectors = parameters.num_parts or 0
     elif parameters.kind == "IVF_SQ":
         details.sq.num_bits = 8
+    elif parameters.kind == "IVF_RQ":
+        details.rq.num_bits = parameters.bits
     else:
         details.flat.SetInParent()
     data: bytes = details.SerializeToString()
@@ -199,6 +202,9 @@ def _encoder(
         return FlatEncoder(vector.list_size, vector.value_type)
     if not len(sample):
         raise InvalidInputError(f"an index of type {parameters.kind} of no vectors")
+    if parameters.kind == "IVF_RQ":
+        width, metric = vector.list_size, parameters.metric.name
+        return RabitEncoder.random(width, parameters.bits, metric, random)
     if parameters.kind == "IVF_SQ":
         return ScalarEncoder.trained(sample)
     centers = centroids[owners_of(sample, centroids, parameters)]

@@ -17,13 +17,16 @@ from lance_core.hookspecs.options import unknown_argument
 from lance_core_vector.distances import Metric
 from lance_core_vector.options import metric_named
 
-BUILT = ("IVF_FLAT", "IVF_PQ", "IVF_SQ")
+BUILT = ("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ")
 """The kinds that are built."""
 
-_PARTITION_ROWS = {"IVF_FLAT": 4096, "IVF_PQ": 8192, "IVF_SQ": 8192}
+_PARTITION_ROWS = {"IVF_FLAT": 4096, "IVF_PQ": 8192, "IVF_SQ": 8192, "IVF_RQ": 4096}
 """Rows of a partition by default."""
 
 _MAX_PARTITIONS = 4096
+
+DEFAULT_RABIT_BITS, MAX_RABIT_BITS = 5, 9
+"""Bits of a number of IVF_RQ, its sign among them."""
 
 _IGNORED = frozenset(
     {
@@ -81,9 +84,11 @@ class BuildParameters:
         metric = metric_named(given.get("metric") or given.get("metric_type") or "l2")
         if metric.of_bits and kind != "IVF_FLAT":
             raise InvalidInputError(f"an index of type {kind} has no Hamming distance")
-        bits = _number(given, "num_bits", 8)
+        bits = _number(given, "num_bits", DEFAULT_RABIT_BITS if kind == "IVF_RQ" else 8)
         if kind == "IVF_PQ" and bits not in (4, 8):
             raise InvalidInputError(f"num_bits of IVF_PQ is 4 or 8, got {bits}")
+        if kind == "IVF_RQ" and bits > MAX_RABIT_BITS:
+            raise InvalidInputError(f"num_bits of IVF_RQ is 1 to {MAX_RABIT_BITS}, got {bits}")
         parts = _number(given, "num_sub_vectors", None)
         codebook = given.get("pq_codebook")
         if kind == "IVF_PQ" and parts is None:
