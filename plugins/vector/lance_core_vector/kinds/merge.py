@@ -65,7 +65,7 @@ def merge(
             partitioned.add(owners, numbers, encoder.encode(vectors, centroids, owners))
             done += len(numbers)
             output.progress("encode", done, total)
-    build.write_codes(partitioned, encoder, parameters, output)
+    build.write_codes(partitioned, encoder, vector.value_type, parameters, output)
     build.write_index(
         first.model.centroids, first.model.loss, vector.value_type, parameters, output
     )

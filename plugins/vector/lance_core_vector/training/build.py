@@ -83,6 +83,7 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
     random = np.random.default_rng(parameters.seed)
     sample, total = _sample(rows, parameters, random)
     centroids, loss = _centroids(sample, total, vector.list_size, parameters, random)
+    centroids = rounded(centroids, vector.value_type)
     output.progress("train_ivf", total, total)
     encoder = _encoder(sample, centroids, vector, parameters, random)
     partitioned = PartitionedRows(len(centroids), output.scratch)
@@ -92,7 +93,7 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
         partitioned.add(owners, numbers, encoder.encode(vectors, centroids, owners))
         done += len(numbers)
         output.progress("encode", done, total)
-    write_codes(partitioned, encoder, parameters, output)
+    write_codes(partitioned, encoder, vector.value_type, parameters, output)
     write_index(centroids, loss, vector.value_type, parameters, output)
     return details_of(parameters)
 
@@ -208,16 +209,29 @@ def _encoder(
     if parameters.kind == "IVF_SQ":
         return ScalarEncoder.trained(sample)
     centers = centroids[owners_of(sample, centroids, parameters)]
-    return ProductEncoder.trained(sample, centers, parameters, random)
+    trained = ProductEncoder.trained(sample, centers, parameters, random)
+    assert trained.codebook is not None
+    codebook = rounded(trained.codebook, vector.value_type)
+    return ProductEncoder(codebook, parameters.bits, is_residual=parameters.metric.name != "dot")
+
+
+def rounded(numbers: Floats, item: pa.DataType) -> Floats:
+    """``numbers`` as they are when they were stored as ``item``, the type of vectors."""
+    kind = NUMBERS[item]
+    if kind == np.float16:
+        largest = np.finfo(kind).max
+        numbers = numbers.clip(-largest, largest)
+    return numbers.astype(kind).astype(np.float32)
 
 
 def write_codes(
     partitioned: PartitionedRows,
     encoder: Encoder,
+    item: pa.DataType,
     parameters: BuildParameters,
     output: IndexOutput,
 ) -> None:
-    """Write the file of row numbers and codes."""
+    """Write the file of row numbers and codes of vectors whose numbers have the type ``item``."""
     fields = [pa.field(name, kind, nullable=False) for name, kind in encoder.columns.items()]
     schema = pa.schema([pa.field(ROW_ID, pa.uint64()), *fields])
     metadata = encoder.metadata()
@@ -231,10 +245,11 @@ def write_codes(
         position = writer.add_global_buffer(ivf.SerializeToString())
         if encoder.codebook is not None:
             parts, words, size = encoder.codebook.shape
+            stored = encoder.codebook.astype(NUMBERS[item])
             tensor = Tensor(
-                data_type=Tensor.FLOAT32,
+                data_type=_TENSORS[stored.dtype],  # pylance needs that of the column
                 shape=[words, parts * size],
-                data=encoder.codebook.astype("<f4").tobytes(),
+                data=stored.tobytes(),
             )
             metadata["codebook_position"] = writer.add_global_buffer(tensor.SerializeToString())
         writer.add_metadata(METRIC_KEY, parameters.metric.name)
