@@ -1,0 +1,193 @@
+"""Run random sequences of changes, and compare what searches find after each."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+
+import lance_core
+from tests.interop.vector_sequences.changes import Change, Setting, settings
+from tests.interop.vector_sequences.rows import Rows
+
+MEMORY = Path("/dev/shm")
+STEPS = 6
+"""Maximum changes of a sequence."""
+
+TOLERANCE = {"float16": 4e-3, "float32": 1e-5, "float64": 1e-5, "uint8": 0.0}
+"""The relative error of a distance, by the type of the vectors."""
+
+
+@dataclass
+class Report:
+    """What sequences have compared. ``counts``: answers by what is known of them."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    """Answers of pylance by an index that are not its own exact ones."""
+
+
+def run(number: int, report: Report) -> None:
+    """Run the sequence with this number, which has always the same changes and queries."""
+    every = settings()
+    setting = every[number * 7919 % len(every)]
+    chance = random.Random(number)
+    memory = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="lance-vectors-", dir=memory) as folder:
+        change = Change(f"{folder}/t", setting, Rows(setting.number, setting.metric, chance))
+        try:
+            change.create()
+            check(change, report)
+            for _ in range(chance.randrange(1, STEPS + 1)):
+                before = dict(change.rows.vectors)
+                try:
+                    change.step()
+                except BaseException as error:
+                    if not _is_refusal(error):
+                        raise
+                    report.counts[f"refused: {change.steps[-1]}: {str(error)[:70]}"] += 1
+                    change.rows.vectors = before
+                check(change, report)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            report.failures.append(f"{number}: {setting.name}: {'; '.join(change.steps)}: {text}")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """True for an error that pylance raised, whose panics are no ``Exception``.
+
+    Also if there are too few rows to train codes.
+    """
+    trace, last = error.__traceback__, ""
+    while trace is not None:
+        last, trace = trace.tb_frame.f_code.co_filename, trace.tb_next
+    is_of_pylance = "/lance/" in last and "lance_core" not in last
+    return is_of_pylance or "Not enough rows to train PQ" in str(error)
+
+
+def check(change: Change, report: Report) -> None:
+    """Compare a search by the index with exact search, the model and pylance."""
+    rows, setting, chance = change.rows, change.setting, change.random
+    query = rows.query()
+    k = chance.choice([1, 5, 10, 10, len(rows.vectors) + 3])
+    nearest: dict[str, Any] = {"column": "v", "q": query, "k": k}
+    indices = lance_core.dataset(change.uri).describe_indices()
+    if chance.random() < 0.5 or not any(one.num_rows_indexed for one in indices):
+        nearest["metric"] = setting.metric  # of few rows, pylance trains no codebook
+    every = {"nprobes": 1_000, "refine_factor": 2 + len(rows.vectors) // k}
+    exactly = {"use_index": False, "metric": setting.metric}
+    scan: dict[str, Any] = {}
+    divisor = chance.choice([0, 0, 2, 3, 40])
+    if divisor:
+        scan = {"filter": f"id % {divisor} = 1", "prefilter": True}
+    ids = [id_ for id_ in rows.vectors if not divisor or id_ % divisor == 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = _answer(lance_core, change.uri, nearest | every, scan)
+        exact = _answer(lance_core, change.uri, nearest | exactly, scan)
+    # An index has no infinite vectors, which are last.
+    finite = exact.filter(pa.compute.is_finite(exact["_distance"]))
+    found = ours.filter(pa.compute.is_finite(ours["_distance"]))
+    assert found.equals(finite), f"by the index {_text(found)}, exactly {_text(finite)}"
+    report.counts["answers"] += 1
+    _check_model(rows.nearest(query, ids), exact, k, setting.number)
+    if "HNSW" in setting.kind:
+        every["ef"] = every["refine_factor"] * k + 1
+    _check_pylance(change, nearest, every, exactly, scan, ours, report)
+
+
+def _answer(library: Any, uri: str, nearest: dict[str, Any], scan: dict[str, Any]) -> pa.Table:
+    dataset = library.dataset(uri)
+    found: pa.Table = dataset.to_table(["id", "_distance"], nearest=nearest, **scan)
+    return found
+
+
+def _check_model(distances: dict[int, float], exact: pa.Table, k: int, number: str) -> None:
+    """The rows of an exact search are the nearest by the plain definition."""
+    ids, found = exact["id"].to_pylist(), exact["_distance"].to_numpy()
+    assert len(ids) == len(set(ids)) == min(k, len(distances)), f"{len(ids)} of {len(distances)}"
+    assert set(ids) <= distances.keys(), f"rows that there are not: {set(ids) - distances.keys()}"
+    expected = np.array(sorted(distances.values())[:k])
+    tolerance = TOLERANCE[number]
+    same = np.isclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+    assert same.all(), f"distances {found.tolist()} instead of {expected.tolist()}"
+    own = np.array([distances[id_] for id_ in ids])
+    same = np.isclose(found, own, rtol=tolerance, atol=tolerance, equal_nan=True)
+    assert same.all(), f"distances {found.tolist()} of rows at {own.tolist()}"
+
+
+def _check_pylance(
+    change: Change,
+    nearest: dict[str, Any],
+    every: dict[str, Any],
+    exactly: dict[str, Any],
+    scan: dict[str, Any],
+    ours: pa.Table,
+    report: Report,
+) -> None:
+    """pylance finds the same, unless its index does not agree with its own exact search."""
+    by = "+".join(sorted(change.indexed_by))
+    try:
+        theirs = _answer(lance, change.uri, nearest | every, scan)
+        exact = _answer(lance, change.uri, nearest | exactly, scan)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        if change.indexed_by == {"lance_core"}:
+            raise AssertionError(f"index of ours: pylance cannot search: {error}") from None
+        report.counts[f"index of {by}: pylance cannot search: {str(error)[:70]}"] += 1
+        return
+    finite = _finite(ours, change)
+    if not _alike(finite, _finite(exact, change), change.setting):
+        report.counts["pylance's exact search differs"] += 1
+        report.failures.append(f"exact {_text(exact)} by pylance, {_text(ours)}")
+    elif _alike(finite, _finite(theirs, change), change.setting):
+        report.counts[f"index of {by}: pylance agrees"] += 1
+    else:
+        kind = "HNSW" if "HNSW" in change.setting.kind else "others"
+        report.counts[f"index of {by}: pylance differs from itself ({kind})"] += 1
+        text = f"{_text(theirs)} by the index, {_text(exact)} exactly"
+        report.differences.append(f"{change.setting.name}: {'; '.join(change.steps)}: {text}")
+        if change.indexed_by == {"lance_core"}:
+            raise AssertionError(f"pylance by an index of ours: {text}")
+
+
+def _finite(found: pa.Table, change: Change) -> list[tuple[int, float]]:
+    """The rows of an answer with finite distances.
+
+    pylance keeps infinite ones in exact search, and its indices do not have them.
+    """
+    pairs = zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)
+    return [(id_, distance) for id_, distance in pairs if np.isfinite(distance)]
+
+
+def _alike(
+    first: list[tuple[int, float]], second: list[tuple[int, float]], setting: Setting
+) -> bool:
+    """True if distances are equal, and rows that are clearly nearer than the last one."""
+    if len(first) != len(second):
+        return False
+    tolerance = TOLERANCE[setting.number]
+    own, other = ([distance for _, distance in part] for part in (first, second))
+    if not np.allclose(own, other, rtol=tolerance, atol=tolerance):
+        return False
+    if not first:
+        return True
+    limit = own[-1] - 2 * tolerance * max(1.0, abs(own[-1]))
+    return {id_ for id_, at in first if at < limit} <= {id_ for id_, _ in second}
+
+
+def _text(found: pa.Table) -> str:
+    pairs = zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)
+    return str([(id_, float(f"{distance:.6g}")) for id_, distance in pairs][:12])
