@@ -71,6 +71,8 @@ class RankedQuery(ABC):
     """Rows that an index returns for each query; more than `k` if they are ranked again."""
     refines: bool = False
     """True if rows that an index returns are ranked again by the values of the column."""
+    best_score: float | None = None
+    """The best score that results may have; None for any."""
     uses_indices: bool = True
     """False if all rows are ranked by their values."""
 

@@ -15,6 +15,7 @@ from lance_core.dataset.read import scan
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID, required, select
 from lance_core.dataset.read.output import ordered_scan
 from lance_core.dataset.read.plan import narrowed
+from lance_core.dataset.read.ranking.index_search import IndexSearch
 from lance_core.dataset.read.sources.prefilter.prefilter import IndexedRows, unused_indices
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.errors import printable
@@ -118,8 +119,12 @@ def ranked_steps(
     of_index, of_values = query.step_names
     if found is not None:
         query = found.query
-        others = sum(span.fragment.id not in found.fragments for span in plan.spans)
-        rest = f", uncovered fragments={others}" if others and not ranked.skips_others else ""
+        search = IndexSearch(snapshot, plan, found, skips_others=ranked.skips_others)
+        rest = f", uncovered fragments={search.num_others}" if search.num_others else ""
+        if plan.filter is not None:
+            rest += f", filter=[{'of the best rows' if search.tests_best else 'of all rows'}]"
+        if plan.metrics is not None and plan.metrics.ranking:
+            rest += f", decided=[{'; '.join(plan.metrics.ranking)}]"
         steps.append(PlanStep(of_index, query.step_text(found.name) + rest))
     else:
         steps.append(PlanStep(of_values, query.step_text(None)))

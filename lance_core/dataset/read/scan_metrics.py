@@ -94,12 +94,14 @@ class ScanMetrics:
     evaluation of the filter. ``late``: reads of other columns for the rows that satisfy it.
     ``sort`` and ``result``: the order, and the columns of the result. ``index``: the search of
     indices; its ``ranges_scanned`` are pages, zones and bitmaps. ``loads``: what searches loaded.
+    ``ranking``: what a scan that ranks rows has decided.
     """
 
     def __init__(self, step: type[StepMetrics] = StepMetrics) -> None:
         self.read, self.filter, self.late = step(), step(), step()
         self.sort, self.result, self.index = step(), step(), step()
         self.loads: list[Loads] = []
+        self.ranking: list[str] = []
 
     def before_order(self, late: StepMetrics) -> ScanMetrics:
         """The metrics of the scan whose rows are sorted; its late reads are added to ``late``."""

@@ -280,9 +280,24 @@ class IndexSearches:
 class Ranking:
     """Scans with a search, which return the best rows for a query."""
 
-    few_rows: int = 4096
-    """Rows of a filter up to which their values are ranked, also if an index covers them: answers
-    are exact. Bounds the values that are read instead of an index."""
+    few_rows: int = 1 << 13
+    few_bytes: int = 4 << 20
+    """Rows of a filter, and bytes of their values, up to which these are ranked, also if an index
+    covers them: answers are exact. Bounds the values that are read instead of an index. Benchmark:
+    ``vectors``."""
+
+    request_bytes: int = 1 << 16
+    """Assumed bytes of a row that is read from a remote store. Bounds the requests for
+    `few_bytes`."""
+
+    tested_bytes: int = 8 << 20
+    """Bytes of the columns of a filter from which an index first ranks without it, and only the
+    best rows are tested: to test all takes longer than a search. Benchmark: ``vectors``."""
+
+    growth: int = 4
+    """How many times as many rows as are wanted are ranked before the filter is tested, and the
+    next time if scores of the first ones are out of a range. Bounds the rows that are ranked in
+    vain."""
 
     window_rows: int = 1 << 17
     """Maximum rows that are ranked at once, 64 MiB of 128 floats. Bounds memory, together with the

@@ -48,6 +48,7 @@ class VectorQuery(RankedQuery):
         self.is_batch = options.is_batch and not is_multivector
         self.num_candidates = options.k * (options.refine_factor or 1)
         self.refines = options.refine_factor is not None
+        self.best_score = options.distance_range[0]
         self.uses_indices = options.use_index
 
     def accepts(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:

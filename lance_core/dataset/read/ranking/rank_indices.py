@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from pyroaring import BitMap
 
+    from lance_core.dataset.read.ranking.row_flags import RowFlags
     from lance_core.dataset.read.sources.prefilter.usable_indices import UsableIndex
     from lance_core.dataset.snapshot.snapshot import Snapshot
     from lance_core.index.ranking import RankedQuery
@@ -80,8 +81,10 @@ def _opened(snapshot: Snapshot, index: UsableIndex, query: RankedQuery) -> Ranki
     return RankingIndex(index.name, query, tuple(segments), index.fragments)
 
 
-def rank_index(snapshot: Snapshot, index: RankingIndex, rows: RowSet | None) -> list[Hits]:
-    """The best rows of all segments for each query, by address.
+def rank_index(
+    snapshot: Snapshot, index: RankingIndex, rows: RowSet | RowFlags | None, count: int
+) -> list[Hits]:
+    """The best ``count`` rows of all segments for each query, by address.
 
     ``rows``: the addresses of the rows that may be returned; None for all live ones.
     """
@@ -90,13 +93,13 @@ def rank_index(snapshot: Snapshot, index: RankingIndex, rows: RowSet | None) -> 
     for segment in index.segments:
         addressing = _Addressing(snapshot, segment)
         allowed = _allowed(snapshot, segment, addressing, rows)
-        answers = segment.index.top(query, query.num_candidates, allowed)
+        answers = segment.index.top(query, count, allowed)
         for mine, hits in zip(best, answers, strict=True):
             addresses, exist = addressing.addresses(hits.rows)
             if not exist.all():
                 raise CorruptFileError(f"index {index.name!r} has rows that the table has not")
             mine.append(Hits(addresses, hits.scores))
-    return [merged(mine, query.num_candidates, ascending=query.ascending) for mine in best]
+    return [merged(mine, count, ascending=query.ascending) for mine in best]
 
 
 class _Addressing:
@@ -117,23 +120,34 @@ class _Addressing:
 
 
 def _allowed(
-    snapshot: Snapshot, segment: OpenSegment, addressing: _Addressing, rows: RowSet | None
+    snapshot: Snapshot,
+    segment: OpenSegment,
+    addressing: _Addressing,
+    rows: RowSet | RowFlags | None,
 ) -> AllowedRows:
     """The rows of a segment that are alive, in a fragment that it covers, and among ``rows``."""
-    live = live_rows(snapshot, segment.fragments)
-    total = sum(snapshot.physical_rows(snapshot.fragment(id_)) for id_ in segment.fragments)
-    if rows is None:
-        allowed, share = live, 1.0
-    else:
+    allowed: RowSet | RowFlags = live_rows(snapshot, segment.fragments)
+    share = 1.0
+    if rows is not None:
         allowed = rows.within(segment.fragments.__contains__)
-        count = sum(len(b) for b in allowed.bitmaps.values() if b is not None)
-        share = count / max(1, total)
+        total = sum(snapshot.physical_rows(snapshot.fragment(id_)) for id_ in segment.fragments)
+        share = _count(snapshot, allowed) / max(1, total)
 
     def mask(numbers: RowNumbers) -> npt.NDArray[np.bool_]:
         addresses, exist = addressing.addresses(numbers)
         return exist & allowed.contains(addresses)
 
     return AllowedRows(mask, share)
+
+
+def _count(snapshot: Snapshot, rows: RowSet | RowFlags) -> int:
+    """The number of rows in ``rows``, among them those of whole fragments."""
+    if not isinstance(rows, RowSet):
+        return rows.count
+    return sum(
+        snapshot.physical_rows(snapshot.fragment(id_)) if bitmap is None else len(bitmap)
+        for id_, bitmap in rows.bitmaps.items()
+    )
 
 
 _live: WeakKeyDictionary[Snapshot, dict[int, BitMap | None]] = WeakKeyDictionary()

@@ -43,6 +43,20 @@ def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: in
     return [mine[0] if mine else none for mine in best]
 
 
+def rank_rows(
+    snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, addresses: np.ndarray, count: int
+) -> list[Hits]:
+    """The best ``count`` of the rows at ``addresses`` for each query, with exact scores."""
+    best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
+    step = tuning().ranking.taken_rows
+    for start in range(0, max(1, len(addresses)), step):
+        some = addresses[start : start + step]
+        values = _values_at(snapshot, plan, query.column, some)
+        for mine, hits in zip(best, query.best(values, count), strict=True):
+            mine.append(Hits(some[hits.rows], hits.scores))
+    return [merged(mine, count, ascending=query.ascending) for mine in best]
+
+
 def rank_again(
     snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, hits: Sequence[Hits], count: int
 ) -> list[Hits]:

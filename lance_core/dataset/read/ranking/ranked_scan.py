@@ -6,34 +6,23 @@ all others are ranked by their values, and the columns of the best rows are read
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from lance_core.dataset.expressions.filters import Value
-from lance_core.dataset.read import scan
-from lance_core.dataset.read.columns.projection import ROW_ADDRESS, select
 from lance_core.dataset.read.given_rows.take import take_addresses
-from lance_core.dataset.read.ranking.rank_indices import (
-    RankingIndex,
-    live_rows,
-    rank_index,
-    ranking_index,
-)
-from lance_core.dataset.read.ranking.rank_values import rank_again, rank_spans
+from lance_core.dataset.read.ranking.index_search import IndexSearch
+from lance_core.dataset.read.ranking.rank_indices import RankingIndex, ranking_index
+from lance_core.dataset.read.ranking.rank_values import rank_spans
 from lance_core.dataset.read.ranking.scored_rows import ScoredRows, own_fields
-from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.prefilter.usable_indices import warn_of_failure
 from lance_core.errors import LanceError
-from lance_core.index.ranking import Hits, merged
+from lance_core.index.ranking import Hits
 from lance_core.lazy_dataclass import dataclass
-from lance_core.table.indices.row_set import RowSet
 
 if TYPE_CHECKING:
     from lance_core.dataset.expressions.filters import Filter
-    from lance_core.dataset.read.fragments.span import Span
     from lance_core.dataset.read.plan import ScanPlan
     from lance_core.dataset.read.ranking.scored_rows import Order
     from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -116,7 +105,8 @@ class RankedScan:
         if index is not None:
             query = index.query
             try:
-                hits = self._indexed(snapshot, plan, index)
+                search = IndexSearch(snapshot, plan, index, skips_others=self.skips_others)
+                hits = search.hits()
             except (LanceError, OSError) as error:
                 warn_of_failure(snapshot, index.name, error)
         if hits is None:
@@ -126,56 +116,3 @@ class RankedScan:
             Hits(one.rows[mask][: query.k], one.scores[mask][: query.k])
             for one, mask in zip(hits, accepted, strict=True)
         ]
-
-    def _indexed(self, snapshot: Snapshot, plan: ScanPlan, index: RankingIndex) -> list[Hits]:
-        """The best rows by ``index``, and of the rows that it does not cover."""
-        query = index.query
-        covered: list[Span] = []
-        others: list[Span] = []
-        for span in plan.spans:
-            (covered if span.fragment.id in index.fragments else others).append(span)
-        is_whole = all(
-            span.start == 0 and span.stop == snapshot.physical_rows(span.fragment)
-            for span in covered
-        )
-        rows = None
-        if plan.is_selective or not is_whole or len(covered) < len(index.fragments):
-            rows = _matching(snapshot, plan.of_spans(covered), is_whole=is_whole)
-            if _size(rows) <= tuning().ranking.few_rows:
-                searched = plan.of_spans(covered) if self.skips_others else plan
-                return rank_spans(snapshot, searched, query, query.k)
-        hits = rank_index(snapshot, index, rows)
-        unindexed = []
-        if others and not self.skips_others:
-            unindexed = rank_spans(snapshot, plan.of_spans(others), query, query.k)
-        is_mixed = any(len(one.rows) for one in unindexed)
-        if query.refines or is_mixed:
-            hits = rank_again(snapshot, plan, query, hits, query.num_candidates)
-        if is_mixed:
-            count = query.num_candidates
-            pairs = zip(hits, unindexed, strict=True)
-            hits = [merged(pair, count, ascending=query.ascending) for pair in pairs]
-        return hits
-
-
-def _matching(snapshot: Snapshot, plan: ScanPlan, *, is_whole: bool) -> RowSet:
-    """The addresses of the rows of ``plan``, whose spans may be whole fragments."""
-    if is_whole and not plan.is_selective:
-        return live_rows(snapshot, [span.fragment.id for span in plan.spans])
-    if plan.mask is not None:
-        addresses = replace(
-            plan, projection=select(plan.schema, [ROW_ADDRESS]), limit=None, offset=0
-        )
-        found = [batch.column(0).to_numpy() for batch in scan.scan_batches(snapshot, addresses)]
-    else:
-        found = [
-            np.asarray(offsets, np.uint64) | np.uint64(fragment.id << 32)
-            for fragment, offsets in scan.matching(snapshot, plan)
-        ]
-    return RowSet.of(np.concatenate([np.empty(0, np.uint64), *found]))
-
-
-def _size(rows: RowSet) -> int:
-    """The number of addresses in ``rows``; many if it has whole fragments."""
-    many = tuning().ranking.few_rows + 1
-    return sum(many if bitmap is None else len(bitmap) for bitmap in rows.bitmaps.values())

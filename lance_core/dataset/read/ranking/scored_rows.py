@@ -50,6 +50,19 @@ def queryable_with(schema: Schema, own: Iterable[pa.Field]) -> pa.Schema:
     return found
 
 
+def stored_columns(
+    snapshot: Snapshot,
+    schema: Schema,
+    addresses: npt.NDArray[Any],
+    paths: Sequence[tuple[str, ...]],
+) -> pa.Table:
+    """The top-level columns that ``paths`` need, as they are stored, of rows by address."""
+    fields, meta = required(schema, paths)
+    outputs = [Output(field.to_arrow(), (field.name,)) for field in fields]
+    outputs += [Output(META_FIELDS[name], (name,)) for name in meta]
+    return take_addresses(snapshot, addresses.astype(np.int64), Projection.of(schema, outputs))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredRows:
     """Rows of a table in some order, by address.
@@ -87,13 +100,10 @@ class ScoredRows:
         self, snapshot: Snapshot, schema: Schema, paths: Iterable[tuple[str, ...]]
     ) -> pa.Table:
         """A table with the columns that ``paths`` need, as they are stored, and with `own`."""
-        own = self.own()
-        fields, meta = required(schema, [path for path in paths if path[0] not in own])
-        outputs = [Output(field.to_arrow(), (field.name,)) for field in fields]
-        outputs += [Output(META_FIELDS[name], (name,)) for name in meta]
-        columns = dict(own)
-        if outputs:
-            stored = take_addresses(snapshot, self.addresses, Projection.of(schema, outputs))
+        columns = dict(self.own())
+        some = [path for path in paths if path[0] not in columns]
+        if some:
+            stored = stored_columns(snapshot, schema, self.addresses, some)
             columns |= dict(zip(stored.column_names, stored.columns, strict=True))
         return pa.table(columns)
 

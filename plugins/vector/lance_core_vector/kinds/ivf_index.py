@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from lance_core_vector.partitions.partition_cache import Partition
     from lance_core_vector.quantizers.base import Quantizer, Scorer
 
-_FEW_ALLOWED = 0.3
-"""The share of allowed rows below which all rows are masked before they are ranked."""
+_FEW_ALLOWED = 0.02
+"""The share of allowed rows below which all rows are masked before they are ranked: to rank many
+times as many rows as are wanted takes longer."""
 
 _SPARE_ROWS = 32
 """Rows that are ranked beyond those that are wanted, since some may not be allowed."""
@@ -211,13 +212,15 @@ def _best(
     """The best ``count`` allowed rows of ``partitions``."""
     scores = scorer.scores(partitions)
     rows_at = _RowsAt(partitions)
-    if query.has_range:
+    if query.has_range and not query.refines:
         scores = scorer.exact(partitions, np.arange(len(scores)), scores)
         scores = np.where(query.accepts(scores), scores, np.float32(np.nan))
     if allowed is not None and allowed.share < _FEW_ALLOWED:
         scores = np.where(allowed.mask(rows_at.all()), scores, scores.dtype.type(np.nan))
         allowed = None
-    wanted = count if allowed is None else count + _SPARE_ROWS
+    wanted = count
+    if allowed is not None:
+        wanted = int(1.25 * count / allowed.share) + _SPARE_ROWS
     while True:
         near = lowest(scores, wanted, 2 * scorer.error)
         rows = rows_at(near)

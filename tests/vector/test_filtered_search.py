@@ -1,0 +1,132 @@
+"""Filters and ranges of distances beside an index: no row is lost, however rows are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.dataset.read.ranking.row_flags import RowFlags
+from tests.each_case import each_case
+from tests.scan_numbers import tune
+
+ROWS, WIDTH, K = 6_000, 16, 10
+
+
+@pytest.fixture(scope="module")
+def matrix() -> npt.NDArray[np.float32]:
+    random = np.random.default_rng(3)
+    centers = random.normal(size=(40, WIDTH))
+    found = centers[random.integers(0, 40, ROWS)] + random.normal(size=(ROWS, WIDTH)) * 0.3
+    return found.astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def table(
+    tmp_path_factory: pytest.TempPathFactory, matrix: npt.NDArray[np.float32]
+) -> lance.LanceDataset:
+    """``r`` is random, ``far`` ascends with the distance from the query, `matrix` [0]."""
+    distances = ((matrix - matrix[0]) ** 2).sum(axis=1)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), WIDTH)
+    rows = pa.table(
+        {
+            "id": range(ROWS),
+            "r": np.random.default_rng(1).permutation(ROWS),
+            "far": np.argsort(np.argsort(distances)),
+            "v": column,
+        }
+    )
+    uri = tmp_path_factory.mktemp("t") / "t.lance"
+    dataset = lance.write_dataset(rows, uri, max_rows_per_file=2_500)
+    dataset.create_index("v", "IVF_PQ", num_partitions=6, num_sub_vectors=16, num_bits=4)
+    dataset.delete("id % 50 = 7")
+    return dataset
+
+
+def nearest_ids(table: lance.LanceDataset, query: dict[str, Any], filter: str) -> list[int]:
+    exact = table.to_table(["id"], filter, nearest=query | {"use_index": False})
+    return list(exact["id"].to_pylist())
+
+
+WAYS: dict[str, dict[str, int]] = {
+    "few rows are ranked by their values": {},
+    "the index ranks rows that satisfy the filter": {"few_rows": 0},
+    "the best rows are tested": {"few_rows": 0, "tested_bytes": 0},
+}
+
+
+@each_case("way, filter", [(way, f) for way in WAYS for f in (
+    "r < 0", "r = 17", "r < 60", "r < 1200", "r < 4000", "far > 4500", "far > 5980", "r >= 0",
+)])  # fmt: skip
+def test_a_filter_never_costs_rows(
+    table: lance.LanceDataset,
+    matrix: npt.NDArray[np.float32],
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+    filter: str,
+) -> None:
+    numbers = WAYS[way]
+    if numbers:
+        tune(monkeypatch, ranking=numbers)
+    query = {"column": "v", "q": matrix[0], "k": K, "refine_factor": 60, "minimum_nprobes": 6}
+    scanner = table.scanner(["id"], filter, nearest=query)
+    assert scanner.to_table()["id"].to_pylist() == nearest_ids(table, query, filter)
+    coarse = {"column": "v", "q": matrix[0], "k": K, "minimum_nprobes": 1}
+    wanted = min(K, table.count_rows(filter))
+    assert table.to_table(["id"], filter, nearest=coarse).num_rows == wanted
+    both = query | {"q": matrix[:2]}
+    assert table.to_table(["id"], filter, nearest=both).num_rows == 2 * wanted
+
+
+def test_a_plan_says_how_a_filter_is_applied(
+    table: lance.LanceDataset,
+    matrix: npt.NDArray[np.float32],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query = {"column": "v", "q": matrix[0], "k": K}
+    few = table.scanner(["id"], "r < 60", nearest=query)
+    assert "filter=[of all rows]" in few.explain_plan()
+    assert "rows satisfy the filter; they are ranked by their values]" in few.analyze_plan()
+    tune(monkeypatch, ranking={"tested_bytes": 0})
+    best = table.scanner(["id"], "r < 5000", nearest=query)
+    assert "filter=[of the best rows]" in best.explain_plan()
+    assert "tested for" in best.analyze_plan()
+
+
+@each_case("bounds", [(None, 4.0), (3.0, 6.0), (8.0, None), (1000.0, None), (0.0, 0.0)])
+@each_case("filter", [None, "r < 3000"])
+def test_exact_distances_decide_what_is_in_a_range(
+    table: lance.LanceDataset,
+    matrix: npt.NDArray[np.float32],
+    filter: str | None,
+    bounds: tuple[float | None, float | None],
+) -> None:
+    query = {"column": "v", "q": matrix[3], "k": 20, "distance_range": bounds}
+    refined = query | {"refine_factor": 5, "minimum_nprobes": 6}
+    exact = table.to_table(["id"], filter, nearest=query | {"use_index": False})
+    found = table.to_table(["id"], filter, nearest=refined)
+    assert found.num_rows == exact.num_rows
+    if bounds[0] is not None:  # many rows are nearer than the range: all are compared
+        assert found.equals(exact)
+
+
+def test_flags_have_the_rows_that_they_are_made_of() -> None:
+    random = np.random.default_rng(2)
+    sizes = {7: 1_000, 2: 13, 40: 1, 9: 64}
+    own = {id_: np.flatnonzero(random.random(size) < 0.4) for id_, size in sizes.items()}
+    parts = [(7, own[7][:50]), (7, own[7][50:]), (2, own[2]), (9, own[9])]
+    flags = RowFlags.of(sizes, parts)
+    expected = sorted((id_ << 32) + row for id_ in (2, 7, 9) for row in own[id_].tolist())
+    assert flags.addresses().tolist() == expected
+    assert flags.count == len(expected)
+    every = [(id_ << 32) + row for id_ in (0, 2, 7, 9, 40, 41) for row in range(1_100)]
+    mask = flags.contains(np.array(every, np.uint64))
+    assert [row for row, is_in in zip(every, mask, strict=True) if is_in] == expected
+    some = flags.within({7, 9}.__contains__)
+    assert some.count == len(own[7]) + len(own[9])
+    assert some.addresses().tolist() == [row for row in expected if row >> 32 in (7, 9)]
+    assert not RowFlags.of({}, []).contains(np.array([1], np.uint64)).any()
