@@ -6,6 +6,7 @@ hashes and filters, details for the manifest.
 """
 
 from lance_core.index.base import (
+    NO_ROWS,
     IndexBatch,
     IndexNotWrittenError,
     IndexPart,
@@ -16,6 +17,7 @@ from lance_core.index.base import (
     RowMap,
     RowNumbers,
     SearchResult,
+    TooFewRowsError,
     UnansweredQueryError,
 )
 from lance_core.index.details import (
@@ -80,6 +82,7 @@ __all__ = [
     "EMPTY",
     "IVF",
     "MAX_ARRAY",
+    "NO_ROWS",
     "Batches",
     "Contains",
     "ExternalSort",
@@ -118,6 +121,7 @@ __all__ = [
     "SortedValues",
     "StartsWith",
     "Tensor",
+    "TooFewRowsError",
     "UnansweredQueryError",
     "VectorIndexDetails",
     "ZoneMapIndexDetails",

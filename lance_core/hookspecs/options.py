@@ -12,6 +12,7 @@ from lance_core.error_texts.suggestions import (
     shortened,
     unknown_argument,
 )
+from lance_core.errors import warn_caller
 from lance_core.store.secret import (
     Secret,
     carrying_secrets,
@@ -51,6 +52,7 @@ __all__ = [
     "sounds_secret",
     "texts_in",
     "unknown_argument",
+    "warn_caller",
     "without_frames",
     "without_queries",
     "wrap_secrets",

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -69,11 +69,27 @@ class RowMap(Protocol):
         """
 
 
+class _NoRows:
+    """See `NO_ROWS`."""
+
+    def moved(self, rows: RowNumbers) -> tuple[RowNumbers, npt.NDArray[np.bool_]]:
+        return rows, np.zeros(len(rows), np.bool_)
+
+
+NO_ROWS: RowMap = _NoRows()
+"""The map of a part that gives its training to a new index, and none of its rows."""
+
+
 class IndexPart(NamedTuple):
-    """An existing index whose rows go to a new one, and where these rows are now."""
+    """An existing index whose rows go to a new one, and where these rows are now.
+
+    ``rows``: the live ones of these rows with their values, for types that encode them again; None
+    if they cannot be read.
+    """
 
     source: OpenIndex
     map: RowMap
+    rows: IndexRows | None = None
 
 
 class Precision(enum.Enum):
@@ -103,6 +119,14 @@ class IndexNotWrittenError(UnsupportedFeatureError):
     """A type does not build such an index, or cannot merge these parts or add rows to them.
 
     An optimization then leaves the index as it is, with a warning.
+    """
+
+
+class TooFewRowsError(InvalidInputError):
+    """An index cannot be trained, because there are too few rows.
+
+    The core then commits an index without files, which covers no rows; an optimization builds it
+    when there are enough.
     """
 
 
@@ -143,6 +167,13 @@ class OpenIndex(ABC):
 class IndexType(ABC):
     """A type of index. One object serves all indices of the type; it has no state."""
 
+    is_trained = False
+    """True if what an index learns from its rows makes it, as the centroids of vectors.
+
+    `build` then reads the rows twice, and raises `TooFewRowsError`. New rows get the training of an
+    existing index: `merge` is called with a part whose map is `NO_ROWS`.
+    """
+
     @abstractmethod
     def accepts(self, kind: pa.DataType) -> bool:
         """True if columns of this type can have such an index."""
@@ -158,6 +189,9 @@ class IndexType(ABC):
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
         """Raise `InvalidInputError` for an unknown parameter or an invalid value."""
 
+    def check_column(self, kind: pa.DataType, parameters: Mapping[str, Any]) -> None:  # noqa: B027
+        """Raise `InvalidInputError` for parameters that do not fit columns of type ``kind``."""
+
     def details_of(self, parameters: Mapping[str, Any]) -> bytes:
         """The part of the serialized details that is known before the index is built."""
         return b""
@@ -169,8 +203,22 @@ class IndexType(ABC):
         """
         return {}
 
+    def build_parameters_of(self, details: bytes) -> Mapping[str, Any]:
+        """Those of the parameters in ``details`` with which `build` makes such an index.
+
+        Raises `CorruptFileError` for damaged details.
+        """
+        return self.parameters_of(details)
+
     def label_of(self, details: bytes) -> str | None:
         """The name in listings of an index with these details; None: `IndexTypeSpec.label`.
+
+        Raises `CorruptFileError` for damaged details.
+        """
+        return None
+
+    def version_of(self, details: bytes) -> int | None:
+        """The ``index_version`` of new indices with these details; None: that of `IndexTypeSpec`.
 
         Raises `CorruptFileError` for damaged details.
         """

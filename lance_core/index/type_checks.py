@@ -15,7 +15,6 @@ import pyarrow as pa
 from lance_core.error_texts.plugin_calls import CheckedCalls
 from lance_core.errors import CorruptFileError, LanceError, PluginError
 from lance_core.index.base import (
-    IndexPart,
     IndexRows,
     IndexType,
     OpenIndex,
@@ -27,6 +26,7 @@ from lance_core.index.ranking import Hits, RankedIndex
 from lance_core.table.indices.row_set import RowSet
 
 if TYPE_CHECKING:
+    from lance_core.index.base import IndexPart
     from lance_core.index.files import IndexFolder, IndexOutput
     from lance_core.index.queries import IndexQuery
     from lance_core.index.ranking import AllowedRows, RankedQuery
@@ -59,6 +59,20 @@ class CheckedIndexType(IndexType):
         check = self.inner.check_parameters
         self._call("check_parameters", type(None), lambda: check(parameters))
 
+    @property
+    def is_trained(self) -> bool:  # type: ignore[override]  # a constant of the class elsewhere
+        return bool(self._call("is_trained", bool, lambda: self.inner.is_trained))
+
+    def check_column(self, kind: pa.DataType, parameters: Mapping[str, Any]) -> None:
+        check = self.inner.check_column
+        self._call("check_column", type(None), lambda: check(kind, parameters))
+
+    def build_parameters_of(self, details: bytes) -> Mapping[str, Any]:
+        parameters: Mapping[str, Any] = self._call(
+            "build_parameters_of", Mapping, lambda: self.inner.build_parameters_of(details)
+        )
+        return parameters
+
     def details_of(self, parameters: Mapping[str, Any]) -> bytes:
         return bytes(self._call("details_of", bytes, lambda: self.inner.details_of(parameters)))
 
@@ -71,6 +85,11 @@ class CheckedIndexType(IndexType):
     def label_of(self, details: bytes) -> str | None:
         label_of = self.inner.label_of
         found: str | None = self._call("label_of", (str, type(None)), lambda: label_of(details))
+        return found
+
+    def version_of(self, details: bytes) -> int | None:
+        version_of = self.inner.version_of
+        found: int | None = self._call("version_of", (int, type(None)), lambda: version_of(details))
         return found
 
     def accepts_stable_row_ids(self, details: bytes) -> bool:
@@ -90,7 +109,7 @@ class CheckedIndexType(IndexType):
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
     ) -> bytes:
-        own = [IndexPart(_unchecked(part.source), part.map) for part in parts]
+        own = [part._replace(source=_unchecked(part.source)) for part in parts]
         return bytes(self._call("merge", bytes, lambda: self.inner.merge(own, rows, output)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from lance_core.dataset.mixin_base import DatasetBase
@@ -25,6 +25,12 @@ else:
     describing = lazy_module(f"{_FOLDER}.describe")
     existing_segments = lazy_module(f"{_FOLDER}.existing_segments")
     statistics = lazy_module(f"{_FOLDER}.statistics")
+
+
+_SEGMENTS = (
+    "an index of some fragments is a segment: use create_index_uncommitted(..., fragment_ids=...) "
+    "and commit_existing_index_segments"
+)
 
 
 @short_tracebacks
@@ -67,10 +73,7 @@ class IndexMethods(DatasetBase):
         `CorruptFileError` for corrupt files.
         """
         if fragment_ids is not None:
-            raise InvalidInputError(
-                "an index of some fragments is a segment: use create_index_uncommitted(..., "
-                "fragment_ids=...) and commit_existing_index_segments"
-            )
+            raise InvalidInputError(_SEGMENTS)
         new = creating.NewIndex(
             column, index_type, parameters, name, replace, train, index_uuid, progress_callback
         )
@@ -87,9 +90,18 @@ class IndexMethods(DatasetBase):
         ivf_centroids: Any = None,
         pq_codebook: Any = None,
         num_sub_vectors: int | None = None,
-        *,
+        accelerator: Any = None,
+        index_cache_size: int | None = None,
+        shuffle_partition_batches: int | None = None,
+        shuffle_partition_concurrency: int | None = None,
+        ivf_centroids_file: str | None = None,
+        precomputed_partition_dataset: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        filter_nan: bool = True,
         train: bool = True,
+        fragment_ids: Sequence[int] | None = None,
         index_uuid: str | None = None,
+        *,
         progress_callback: Callable[[IndexProgress], object] | None = None,
         **parameters: Any,
     ) -> Self:
@@ -98,16 +110,32 @@ class IndexMethods(DatasetBase):
         ``index_type``: a kind of vector index, such as ``"IVF_PQ"``, which needs the extra
         ``vector``. ``metric``: ``"L2"``, ``"cosine"``, ``"dot"`` or ``"hamming"``.
         ``num_partitions``: by default, as many as have some thousand rows each. ``ivf_centroids``
-        and ``pq_codebook`` are used instead of training. Further ``parameters``: ``num_bits``,
-        ``target_partition_size``, ``sample_rate``, ``max_iters``, and ``seed``: the same rows and
-        seed give the same index. See `create_scalar_index` for the other arguments and the errors.
+        (or the array in ``ivf_centroids_file``) and ``pq_codebook`` are used instead of training,
+        and ``precomputed_partition_dataset`` instead of the nearest centroids. The plugin describes
+        further ``parameters``, such as ``num_bits``, ``target_partition_size``, ``memory_limit``
+        and ``seed``: the same rows and seed give the same index. ``index_cache_size``, the
+        ``shuffle`` arguments and ``filter_nan`` have no effect. See `create_scalar_index` for the
+        other arguments and the errors.
+
+        With too few rows to train it, an `IndexWarning` is issued, and the index covers no rows
+        until ``optimize.optimize_indices`` builds it.
         """
+        if fragment_ids is not None:
+            raise InvalidInputError(_SEGMENTS)
         given = {
             "metric": metric,
             "num_partitions": num_partitions,
             "ivf_centroids": ivf_centroids,
             "pq_codebook": pq_codebook,
             "num_sub_vectors": num_sub_vectors,
+            "accelerator": accelerator,
+            "index_cache_size": index_cache_size,
+            "shuffle_partition_batches": shuffle_partition_batches,
+            "shuffle_partition_concurrency": shuffle_partition_concurrency,
+            "ivf_centroids_file": ivf_centroids_file,
+            "precomputed_partition_dataset": precomputed_partition_dataset,
+            "storage_options": storage_options,
+            "filter_nan": filter_nan,
             **parameters,
         }
         new = creating.NewIndex(

@@ -142,7 +142,7 @@ class BloomFilter(IndexType):
         assert isinstance(first, OpenBloomFilter)
         nulls, has_all = NullRows(), True
         with _create(output, first.number_of_items, first.probability) as file:
-            for source, row_map in parts:
+            for source, row_map, _ in parts:
                 assert isinstance(source, OpenBloomFilter)
                 has_all = has_all and source.null_rows is not None
                 _add_moved(file, source, row_map, nulls)

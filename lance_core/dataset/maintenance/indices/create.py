@@ -35,9 +35,12 @@ from lance_core.errors import (
     CommitConflictError,
     IndexNameError,
     IndexNotFoundError,
+    IndexWarning,
     InvalidInputError,
     InvalidTypeError,
+    warn_caller,
 )
+from lance_core.index.base import TooFewRowsError
 from lance_core.index.files import Progress, no_progress
 from lance_core.lazy_dataclass import dataclass
 from lance_core.plugins import get_manager
@@ -79,7 +82,7 @@ def create(snapshot: Snapshot, new: NewIndex, environment: Environment = SYSTEM)
         fragments = list(base.manifest.fragments) if new.train else []
         base.root.check_can_commit()
         with discard_on_failure(base.root) as files:
-            made = _build(SegmentWriter(base, files, environment), new, request, name, fragments)
+            made = _trained(SegmentWriter(base, files, environment), new, request, name, fragments)
             operation = CreateIndex((made,), old)
             return files.commit(base, new_transaction(base, operation, environment), options)
 
@@ -87,6 +90,24 @@ def create(snapshot: Snapshot, new: NewIndex, environment: Environment = SYSTEM)
         return not _replaces_values(snapshot, newest, check_new_index(snapshot, new)[0].field_id)
 
     return retry_on_conflict("index", snapshot, attempt, RETRIES, environment, may_follow)
+
+
+def _trained(
+    writer: SegmentWriter,
+    new: NewIndex,
+    request: IndexRequest,
+    name: str,
+    fragments: Sequence[Fragment],
+) -> IndexMetadata:
+    """`_build`; an index that too few rows can train has no files, with a warning."""
+    try:
+        return _build(writer, new, request, name, fragments)
+    except TooFewRowsError as error:
+        warn_caller(
+            f"index {shortened(name)} covers no rows, until optimize_indices can train it: {error}",
+            IndexWarning,
+        )
+        return _build(writer, new, request, name, ())
 
 
 def _replaces_values(before: Snapshot, now: Snapshot, field_id: int) -> bool:
@@ -142,12 +163,15 @@ def _build(
     snapshot = writer.snapshot
     uuid = writer.environment.new_uuid() if new.uuid is None else to_uuid(new.uuid)
     covered = [fragment.id for fragment in fragments]
+    details = request.type.details_of(request.parameters)
     draft = segment_draft(snapshot, request.spec, name, request.field_id, covered, uuid)
-    draft = with_details(draft, request.type.details_of(request.parameters))
+    draft = with_details(snapshot, request.spec, draft, details)
+    if request.type.is_trained and not fragments:
+        return writer.untrained(draft)
     total = sum(map(snapshot.live_rows, fragments))
     with (
         reported(new.progress_callback, total) as progress,
-        progress_bar(f"index {request.path}", total) as advance,
+        progress_bar(f"index {request.path}", total * (1 + request.type.is_trained)) as advance,
     ):
         writer = replace(writer, progress=progress, advance=advance)
         rows = writer.rows(draft, request.lineage, fragments)

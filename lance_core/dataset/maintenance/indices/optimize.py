@@ -17,8 +17,10 @@ from lance_core.dataset.maintenance.indices.segments import (
     SegmentWriter,
     covered_now,
     index_parts,
+    is_untrained,
     successor_draft,
     uses_row_ids,
+    written_version,
 )
 from lance_core.dataset.maintenance.indices.valid_segments import (
     NewSegment,
@@ -46,7 +48,7 @@ from lance_core.errors import (
     RetryableCommitConflictError,
     warn_caller,
 )
-from lance_core.index.base import IndexNotWrittenError
+from lance_core.index.base import NO_ROWS, IndexNotWrittenError, IndexPart, TooFewRowsError
 from lance_core.index.spec import IndexTypeSpec
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.indices.index_metadata import IndexMetadata, fragment_bitmap
@@ -193,7 +195,8 @@ class _Optimization:
 class _Change:
     """A new segment for the rows of ``merged`` segments and for all rows of ``fragments``.
 
-    ``source``: the segment whose parameters the new one has. ``replaced``: the segments to remove.
+    ``source``: the segment whose parameters the new one has, and its training unless
+    ``is_retrained``. ``replaced``: the segments to remove.
     """
 
     spec: IndexTypeSpec
@@ -201,6 +204,7 @@ class _Change:
     merged: tuple[IndexMetadata, ...]
     replaced: tuple[IndexMetadata, ...]
     fragments: BitMap
+    is_retrained: bool = False
 
     def write(self, writer: SegmentWriter) -> IndexMetadata:
         snapshot, spec, source = writer.snapshot, self.spec, self.source
@@ -215,15 +219,32 @@ class _Change:
         with progress_bar(f"index {source.name}", total) as advance:
             writer = replace(writer, advance=advance)
             rows = writer.rows(draft, lineage, fragments)
-            type_, parts = index_type(spec), index_parts(snapshot, self.merged, spec)
+            type_ = index_type(spec)
+            parts = index_parts(snapshot, self.merged, spec) or self._training(snapshot)
             if not parts:
                 parameters = self._parameters(snapshot)
                 return writer.write(draft, lambda output: type_.build(rows, parameters, output))
             new = rows if fragments else None
             return writer.write(draft, lambda output: type_.merge(parts, new, output))
 
+    def _training(self, snapshot: Snapshot) -> tuple[IndexPart, ...]:
+        """`source` as a part that gives its training; nothing if there is none."""
+        if (
+            self.is_retrained
+            or not index_type(self.spec).is_trained
+            or is_untrained(self.spec, self.source)
+        ):
+            return ()
+        try:
+            return (IndexPart(open_index(snapshot, self.source, self.spec), NO_ROWS),)
+        except (CorruptFileError, ObjectNotFoundError):
+            return ()  # `_parameters` warns
+
     def _parameters(self, snapshot: Snapshot) -> Mapping[str, Any]:
         """The parameters of `source`; if it is damaged, those in its details, with a warning."""
+        if is_untrained(self.spec, self.source):
+            assert self.source.index_details is not None
+            return index_type(self.spec).build_parameters_of(self.source.index_details.value)
         try:
             return open_index(snapshot, self.source, self.spec).parameters
         except (CorruptFileError, ObjectNotFoundError) as error:
@@ -233,7 +254,7 @@ class _Change:
                 IndexWarning,
             )
             assert self.source.index_details is not None
-            return index_type(self.spec).parameters_of(self.source.index_details.value)
+            return index_type(self.spec).build_parameters_of(self.source.index_details.value)
 
 
 def _written(changes: Sequence[_Change], writer: SegmentWriter) -> Iterator[NewSegment]:
@@ -241,7 +262,7 @@ def _written(changes: Sequence[_Change], writer: SegmentWriter) -> Iterator[NewS
     for change in changes:
         try:
             index = change.write(writer)
-        except IndexNotWrittenError as error:
+        except (IndexNotWrittenError, TooFewRowsError) as error:
             name = shortened(change.source.name)
             warn_caller(f"index {name} is not optimized: {error}", IndexWarning)
         else:
@@ -282,8 +303,12 @@ def _change(
     options: IndexOptimization,
 ) -> _Change | None:
     existing = fragment_bitmap(snapshot.manifest.fragments.ids)
-    if options.retrain:
-        return _Change(spec, segments[-1], (), tuple(segments), existing)
+    trained = [one for one in segments if not is_untrained(spec, one)]
+    if options.retrain or not trained:
+        if not existing and is_untrained(spec, segments[-1]):
+            return None
+        return _Change(spec, segments[-1], (), tuple(segments), existing, is_retrained=True)
+    untrained, segments = tuple(one for one in segments if one not in trained), trained
     covered = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in segments))
     uncovered = existing - covered
     count = options.num_indices_to_merge
@@ -293,12 +318,14 @@ def _change(
         chosen = (*stale, *chosen)
     if not uncovered and (count is None or min(count, len(chosen)) < 2):
         return None
-    version = spec.version_for(stable_row_ids=snapshot.manifest.uses_stable_row_ids)
+    assert segments[-1].index_details is not None
+    version = written_version(snapshot, spec, segments[-1].index_details.value)
     if any((one.index_version or 0) != version for one in chosen):
         # Other versions may have other row numbers, or lack what the new version needs.
         again = functools.reduce(operator.or_, (covered_now(snapshot, one) for one in chosen))
-        return _Change(spec, segments[-1], (), chosen, uncovered | again)
-    return _Change(spec, segments[-1], chosen, chosen, uncovered)
+        replaced = (*chosen, *untrained)
+        return _Change(spec, segments[-1], (), replaced, uncovered | again, is_retrained=True)
+    return _Change(spec, segments[-1], chosen, (*chosen, *untrained), uncovered)
 
 
 def _may_have_moved_rows(snapshot: Snapshot, segment: IndexMetadata) -> bool:

@@ -83,6 +83,7 @@ def index_request(
             f"{field.arrow_type}{' and are blobs' if field.is_blob else ''}"
         )
     found.check_parameters(parameters)
+    found.check_column(field.storage_type, parameters)
     is_stable = snapshot.manifest.uses_stable_row_ids
     if is_stable and not found.accepts_stable_row_ids(found.details_of(parameters)):
         raise UnsupportedFeatureError(

@@ -20,7 +20,7 @@ from lance_core.dataset.maintenance.indices.rows import (
     RowIdsInFragments,
 )
 from lance_core.dataset.read.sources.prefilter.fragment_reuse import fragment_reuse
-from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
+from lance_core.dataset.read.sources.prefilter.stored_indices import index_type, open_index
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import NewFiles
 from lance_core.errors import ResultTooLargeError
@@ -55,7 +55,10 @@ def segment_draft(
     covered: Iterable[int],
     uuid: uuids.UUID,
 ) -> IndexMetadata:
-    """A segment without files, which covers the fragments ``covered`` of ``snapshot``."""
+    """A segment without files, which covers the fragments ``covered`` of ``snapshot``.
+
+    Its details are empty, see `with_details`.
+    """
     bitmap = fragment_bitmap(covered)
     bitmap.run_optimize()
     return IndexMetadata(
@@ -65,8 +68,22 @@ def segment_draft(
         dataset_version=snapshot.version,
         fragment_bitmap=encode_fragment_ids(bitmap),
         index_details=IndexDetails(spec.details_url),
-        index_version=spec.version_for(stable_row_ids=snapshot.manifest.uses_stable_row_ids),
     )
+
+
+def with_details(
+    snapshot: Snapshot, spec: IndexTypeSpec, draft: IndexMetadata, value: bytes
+) -> IndexMetadata:
+    """``draft`` with the serialized details ``value``, and the version that goes with them."""
+    details, version = IndexDetails(spec.details_url, value), written_version(snapshot, spec, value)
+    return replace(draft, index_details=details, index_version=version)
+
+
+def written_version(snapshot: Snapshot, spec: IndexTypeSpec, details: bytes) -> int:
+    """The ``index_version`` of a new segment with these details."""
+    own = index_type(spec).version_of(details)
+    is_stable = snapshot.manifest.uses_stable_row_ids
+    return spec.version_for(stable_row_ids=is_stable) if own is None else own
 
 
 def successor_draft(
@@ -79,18 +96,17 @@ def successor_draft(
     """A segment without files, of the same index and with the same details as ``source``."""
     assert source.index_details is not None
     draft = segment_draft(snapshot, spec, source.name, source.fields[0], covered, uuid)
-    return with_details(draft, source.index_details.value)
-
-
-def with_details(draft: IndexMetadata, value: bytes) -> IndexMetadata:
-    """``draft`` with the serialized details ``value``."""
-    assert draft.index_details is not None
-    return replace(draft, index_details=IndexDetails(draft.index_details.type_url, value))
+    return with_details(snapshot, spec, draft, source.index_details.value)
 
 
 def uses_row_ids(snapshot: Snapshot, segment: IndexMetadata) -> bool:
     """True if the row numbers of ``segment`` are row ids that differ from addresses."""
     return snapshot.manifest.uses_stable_row_ids and has_row_ids(segment)
+
+
+def is_untrained(spec: IndexTypeSpec, segment: IndexMetadata) -> bool:
+    """True if ``segment`` has no files, since there were no rows, or too few, to train it."""
+    return not segment.files and not segment.fragments and index_type(spec).is_trained
 
 
 def covered_now(snapshot: Snapshot, segment: IndexMetadata) -> BitMap:
@@ -157,8 +173,21 @@ def index_parts(
         rows: RowMap = AddressesInFragments(fragment_reuse(snapshot).map, kept)
         if uses_row_ids(snapshot, segment):
             rows = RowIdsInFragments(snapshot, kept)
-        parts.append(IndexPart(open_index(snapshot, segment, spec), rows))
+        parts.append(
+            IndexPart(
+                open_index(snapshot, segment, spec), rows, segment_rows(snapshot, segment, kept)
+            )
+        )
     return tuple(parts)
+
+
+def segment_rows(
+    snapshot: Snapshot, segment: IndexMetadata, fragments: Iterable[int]
+) -> FragmentRows:
+    """The live rows of ``fragments`` with the row numbers that ``segment`` has."""
+    lineage = snapshot.schema.lineage(snapshot.schema.path_of(segment.fields[0]))
+    present = snapshot.fragments(sorted(fragments))
+    return FragmentRows(snapshot, lineage, present, uses_row_ids(snapshot, segment))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,8 +226,15 @@ class SegmentWriter:
                 raise ResultTooLargeError(
                     f"there is not enough memory to write index {draft.name!r}: {error}"
                 ) from error
-        return replace(
-            with_details(draft, value),
-            created_at=self.environment.clock() // _NANOSECONDS,
-            files=tuple(IndexFile(name, size) for name, size in sorted(output.sizes.items())),
-        )
+        files = tuple(IndexFile(name, size) for name, size in sorted(output.sizes.items()))
+        assert draft.index_details is not None
+        details = IndexDetails(draft.index_details.type_url, value)
+        return replace(draft, index_details=details, created_at=self._now(), files=files)
+
+    def untrained(self, draft: IndexMetadata) -> IndexMetadata:
+        """``draft`` without files, which covers no rows."""
+        covered = encode_fragment_ids(fragment_bitmap(()))
+        return replace(draft, created_at=self._now(), fragment_bitmap=covered)
+
+    def _now(self) -> int:
+        return self.environment.clock() // _NANOSECONDS

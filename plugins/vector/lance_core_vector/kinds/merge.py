@@ -1,4 +1,4 @@
-"""Write one index of the rows of several and of new ones, with the partitions of the first."""
+"""Write one index of the rows of several and of new ones, with the training of one of them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,35 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.hookspecs.indices import IndexNotWrittenError
+from lance_core.hookspecs.indices import NO_ROWS, IndexNotWrittenError
+from lance_core_vector.kinds.balance import balanced
 from lance_core_vector.kinds.move import stored_partitions
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer, ResidualRabitQuantizer
 from lance_core_vector.quantizers.rotation import FastRotation
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
-from lance_core_vector.training import build
+from lance_core_vector.training.build import (
+    WAITING_SHARE,
+    Training,
+    encode_rows,
+)
+from lance_core_vector.training.details import build_parameters_of
 from lance_core_vector.training.encoders import (
     Encoder,
     FlatEncoder,
     ProductEncoder,
     ScalarEncoder,
 )
+from lance_core_vector.training.index_writer import write_codes, write_index
 from lance_core_vector.training.parameters import BUILT, BuildParameters
+from lance_core_vector.training.partitioned_rows import PartitionedRows
 from lance_core_vector.training.rabit_encoder import RabitEncoder
-from lance_core_vector.training.sorted_rows import PartitionedRows
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput, IndexPart, IndexRows
     from lance_core_vector.kinds.ivf_index import IvfIndex
 
-BATCH_BYTES = 64 << 20
+BATCH_BYTES = 16 << 20
 """Bytes of the codes of partitions that are added at once."""
 
 
@@ -39,37 +46,59 @@ def merge(
 ) -> bytes:
     """Write the index; returns the details. ``vector``: the type of one vector.
 
-    Raises `IndexNotWrittenError` for kinds that are not built here, and for parts whose codes
-    have other partitions or codewords than those of the first.
+    The new index has the training of the part with the most rows. Codes of parts with the same
+    training are copied; the rows of other parts are read and encoded again, as are those of
+    partitions that have grown or shrunk much, see `balanced`.
+
+    Raises `IndexNotWrittenError` for kinds that are not built here, and for parts with another
+    training whose rows cannot be read.
     """
-    first: IvfIndex = parts[0].source  # type: ignore[assignment]  # the type opens no others
+    sources: list[IvfIndex] = [part.source for part in parts]  # type: ignore[misc]  # opens no others
+    first = max(sources, key=lambda source: int(source.model.lengths.sum()))
     kind = first.files.kind
     if kind not in BUILT:
         raise IndexNotWrittenError(f"rows are not added to indices of type {kind} yet")
-    for part in parts[1:]:
-        if not _has_same_codes(first, part.source):
-            raise IndexNotWrittenError(
-                f"segments of type {kind} with other partitions or codes are not merged: build the "
-                "index again, or optimize with num_indices_to_merge=1"
-            )
-    parameters = BuildParameters.of({"kind": kind, **first.parameters})
-    encoder = _encoder(first, vector)
-    partitioned = PartitionedRows(len(first.model.lengths), output.scratch)
-    for part in parts:
-        _add(part, partitioned)
-    done, total = 0, 0 if rows is None else rows.num_rows
-    if rows is not None:
-        centroids = first.model.centroids.astype(np.float32)
-        for numbers, vectors in build.vectors_of(rows, parameters):
-            owners = build.owners_of(vectors, centroids, parameters)
-            partitioned.add(owners, numbers, encoder.encode(vectors, centroids, owners))
-            done += len(numbers)
-            output.progress("encode", done, total)
-    build.write_codes(partitioned, encoder, vector.value_type, parameters, output)
-    build.write_index(
-        first.model.centroids, first.model.loss, vector.value_type, parameters, output
+    parameters = _parameters(first)
+    training = Training(
+        first.model.centroids.astype(np.float32), first.model.loss, _encoder(first, vector)
     )
+    memory = parameters.memory_limit // WAITING_SHARE
+    with PartitionedRows(len(training.centroids), output.scratch, memory) as partitioned:
+        new = [] if rows is None else [rows]
+        readable = [rows]
+        for part, source in zip(parts, sources, strict=True):
+            if part.map is NO_ROWS:
+                continue
+            readable.append(part.rows)
+            if _has_same_codes(first, source):
+                _add(part, partitioned)
+            elif part.rows is not None:
+                new.append(part.rows)
+            else:
+                raise IndexNotWrittenError(
+                    f"segments of type {kind} with another training are not merged without rows"
+                )
+        done, total = 0, sum(one.num_rows for one in new)
+        for one in new:
+            for count in encode_rows(one, training, parameters, partitioned):
+                done = min(done + count, total)
+                output.progress("encode", done, total)
+        every = [one for one in readable if one is not None]
+        if len(every) + (rows is None) == len(readable):
+            training = balanced(training, partitioned, every, parameters)
+        write_codes(partitioned, training.encoder, vector.value_type, parameters, output)
+        chosen = partitioned.chosen
+    own = first.model.centroids  # in their own precision
+    centroids = np.concatenate([own, training.centroids[len(own) :].astype(own.dtype)])[chosen]
+    write_index(centroids, training.loss, vector.value_type, parameters, output)
     return first.details
+
+
+def _parameters(source: IvfIndex) -> BuildParameters:
+    """The parameters of an index; of its details only the rows of a partition are sure."""
+    target = build_parameters_of(source.details).get("target_partition_size")
+    given = {"kind": source.files.kind, **source.parameters, "target_partition_size": target}
+    return BuildParameters.of(given)
 
 
 def _add(part: IndexPart, partitioned: PartitionedRows) -> None:

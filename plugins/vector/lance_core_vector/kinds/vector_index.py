@@ -31,13 +31,21 @@ from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
-from lance_core_vector.training.build import build, details_of
-from lance_core_vector.training.parameters import BuildParameters
+from lance_core_vector.training.build import build
+from lance_core_vector.training.details import (
+    build_parameters_of,
+    details_of,
+    kind_of,
+    version_of,
+)
+from lance_core_vector.training.parameters import BuildParameters, warn_of_unused
 from lance_core_vector.vectors import vector_type
 
 
 class VectorIndex(IndexType):
     """IVF indices, with or without a graph; they rank rows and answer no filters."""
+
+    is_trained = True
 
     def accepts(self, kind: pa.DataType) -> bool:
         vector = vector_type(kind)
@@ -51,9 +59,19 @@ class VectorIndex(IndexType):
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
         BuildParameters.of(parameters)
+        warn_of_unused(parameters)
+
+    def check_column(self, kind: pa.DataType, parameters: Mapping[str, Any]) -> None:
+        BuildParameters.of(parameters).check_column(kind)
 
     def details_of(self, parameters: Mapping[str, Any]) -> bytes:
         return details_of(BuildParameters.of(parameters))
+
+    def build_parameters_of(self, details: bytes) -> Mapping[str, Any]:
+        return build_parameters_of(details)
+
+    def version_of(self, details: bytes) -> int | None:
+        return version_of(details)
 
     def parameters_of(self, details: bytes) -> Mapping[str, Any]:
         message = parse_details_message(VectorIndexDetails, details)
@@ -79,9 +97,7 @@ class VectorIndex(IndexType):
         return found
 
     def label_of(self, details: bytes) -> str | None:
-        message = parse_details_message(VectorIndexDetails, details)
-        graph = "HNSW_" if message.HasField("hnsw_index_config") else ""
-        return f"IVF_{graph}{(message.WhichOneof('compression') or 'flat').upper()}"
+        return kind_of(details)
 
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
         return build(rows, BuildParameters.of(parameters), output)

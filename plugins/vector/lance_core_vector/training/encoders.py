@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError
+from lance_core.hookspecs.indices import TooFewRowsError
 from lance_core_vector.loops.codewords import Codebook, nearest_codewords
 from lance_core_vector.quantizers import flat, product, scalar
 from lance_core_vector.quantizers.base import fixed_bytes
@@ -39,6 +39,9 @@ class Encoder(ABC):
 
     codebook: Floats | None = None
     """Of the shape (parts, codewords, numbers of a part)."""
+
+    is_row_by_row = True
+    """True if `arrays` of some rows of a partition are a part of those of all its rows."""
 
     @abstractmethod
     def encode(
@@ -100,9 +103,13 @@ class ScalarEncoder(Encoder):
 class ProductEncoder(Encoder):
     """A codeword for each part of a vector, or of its difference from the centroid."""
 
-    def __init__(self, codebook: Floats, bits: int, *, is_residual: bool) -> None:
+    def __init__(
+        self, codebook: Floats, bits: int, *, is_residual: bool, transposed: bool = True
+    ) -> None:
+        """``transposed``: codes of a partition are stored part by part, else row by row."""
         self.codebook = codebook
         self._words = Codebook(codebook)
+        self.is_row_by_row = not transposed
         self._bits = bits
         self._parts = len(codebook)
         self._width = self._parts * codebook.shape[2]
@@ -118,22 +125,13 @@ class ProductEncoder(Encoder):
         random: np.random.Generator,
     ) -> ProductEncoder:
         """The codewords of a sample; ``centers``: the centroid of each of its vectors."""
-        parts, count, width = parameters.num_parts or 1, 1 << parameters.bits, sample.shape[1]
-        if width % parts:
-            raise InvalidInputError(
-                f"dimension ({width}) must be divisible by num_sub_vectors ({parts})"
-            )
-        is_residual = parameters.metric.name != "dot"
-        shape = parts, count, width // parts
-        if parameters.codebook is not None:
-            if parameters.codebook.size != np.prod(shape):
-                raise InvalidInputError(
-                    f"pq_codebook has the shape {parameters.codebook.shape}, not {shape}"
-                )
-            codebook = parameters.codebook.reshape(shape)
-            return cls(codebook, parameters.bits, is_residual=is_residual)
+        parts, count = parameters.num_parts or 1, 1 << parameters.bits
+        is_residual, transposed = parameters.metric.name != "dot", parameters.transposed
+        if parameters.models.codebook is not None:
+            codebook = parameters.models.codebook.reshape(parts, count, -1)
+            return cls(codebook, parameters.bits, is_residual=is_residual, transposed=transposed)
         if len(sample) < count:
-            raise InvalidInputError(
+            raise TooFewRowsError(
                 f"Not enough rows to train PQ: {count} rows with a vector are needed, and there "
                 f"are {len(sample)}"
             )
@@ -143,7 +141,7 @@ class ProductEncoder(Encoder):
         codebook = np.stack(
             [kmeans.train(part, count, iterations=iterations, random=random)[0] for part in vectors]
         )
-        return cls(codebook, parameters.bits, is_residual=is_residual)
+        return cls(codebook, parameters.bits, is_residual=is_residual, transposed=transposed)
 
     def encode(
         self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]
@@ -155,6 +153,8 @@ class ProductEncoder(Encoder):
         return codes
 
     def arrays(self, codes: npt.NDArray[Any]) -> Sequence[pa.Array]:
+        if self.is_row_by_row:
+            return super().arrays(codes)
         return super().arrays(np.ascontiguousarray(codes.T).reshape(codes.shape))
 
     def metadata(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class ProductEncoder(Encoder):
             "num_sub_vectors": self._parts,
             "dimension": self._width,
             "codebook_tensor": [],
-            "transposed": True,
+            "transposed": not self.is_row_by_row,
         }
 
 

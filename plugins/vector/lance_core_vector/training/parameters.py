@@ -4,74 +4,99 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError, InvalidTypeError
+from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.hookspecs.indices import IndexNotWrittenError
-from lance_core.hookspecs.options import unknown_argument
-from lance_core_vector.distances import Metric
-from lance_core_vector.options import metric_named
+from lance_core.hookspecs.options import did_you_mean, unknown_argument, warn_caller
+from lance_core_vector.distances import METRICS, Metric
+from lance_core_vector.training.given_models import (
+    MODELS,
+    GivenModels,
+    check_codebook,
+)
+from lance_core_vector.vectors import NUMBERS, vector_type
 
 BUILT = ("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ")
 """The kinds that are built."""
 
-_PARTITION_ROWS = {"IVF_FLAT": 4096, "IVF_PQ": 8192, "IVF_SQ": 8192, "IVF_RQ": 4096}
+PARTITION_ROWS = {"IVF_FLAT": 4096, "IVF_PQ": 8192, "IVF_SQ": 8192, "IVF_RQ": 4096}
 """Rows of a partition by default."""
 
-_MAX_PARTITIONS = 4096
+MAX_PARTITIONS = 4096
+"""Partitions by default at most."""
 
 DEFAULT_RABIT_BITS, MAX_RABIT_BITS = 5, 9
 """Bits of a number of IVF_RQ, its sign among them."""
 
-_IGNORED = frozenset(
-    {
-        *("accelerator", "filter_nan", "index_cache_size", "ivf_centroids_file"),
-        *("precomputed_partition_dataset", "shuffle_partition_batches", "skip_transpose"),
-        *("shuffle_partition_concurrency", "storage_options", "streaming_coreset_rate"),
-        *("streaming_refine_passes", "streaming_sample_rate"),
-    }
+DEFAULT_MEMORY = 512 << 20
+MIN_MEMORY = 32 << 20
+"""Bytes that a build takes beyond its model: by default, and at least."""
+
+_COUNTS = (
+    *("kmeans_redos", "shuffle_partition_batches", "shuffle_partition_concurrency"),
+    *("streaming_coreset_rate", "streaming_sample_rate"),
+)
+_FLAGS = ("filter_nan", "one_pass_ivfpq", "use_torch")
+_WITHOUT_EFFECT = frozenset(
+    {*_COUNTS, *_FLAGS, "implementation", "index_cache_size", "storage_options"}
+    | {"streaming_refine_passes"}
 )
 """Parameters of pylance that change how it builds, and not what is built."""
 
-_KNOWN = _IGNORED | {
-    *("kind", "metric", "metric_type", "num_partitions", "target_partition_size"),
-    *("num_sub_vectors", "num_bits", "ivf_centroids", "pq_codebook", "sample_rate", "max_iters"),
-    "seed",
+_REFUSED = {
+    "precomputed_shuffle_buffers": "load_shuffled_vectors of IndicesBuilder reads such files",
+    "precomputed_shuffle_buffers_path": "load_shuffled_vectors of IndicesBuilder reads such files",
+    "rabitq_model": "the rotation of an index follows from its seed",
 }
+"""Parameters of pylance for which nothing is done, and what can be done instead."""
+
+_KNOWN = (
+    _WITHOUT_EFFECT
+    | _REFUSED.keys()
+    | MODELS
+    | {
+        *("accelerator", "index_file_version", "kind", "max_iters", "memory_limit", "metric"),
+        *("metric_type", "num_bits", "num_partitions", "num_sub_vectors", "sample_rate", "seed"),
+        *("skip_transpose", "target_partition_size"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuildParameters:
     """Checked parameters.
 
-    ``centroids`` of the shape (partitions, numbers) and ``codebook`` of the shape (parts,
-    codewords, numbers of a part) are used instead of training. ``seed``: the same rows and seed
-    give the same index.
+    ``models``: what callers give instead of a training. ``partition_rows``: the rows of a partition
+    that the caller asks for, None for the default of the kind. ``transposed``: codes of `IVF_PQ`
+    are stored part by part. ``seed``: the same rows and seed give the same index.
+    ``memory_limit``: bytes beyond the model.
     """
 
     kind: str
     metric: Metric
     num_partitions: int | None
-    partition_rows: int
+    partition_rows: int | None
     num_parts: int | None
     bits: int
-    centroids: npt.NDArray[np.float32] | None
-    codebook: npt.NDArray[np.float32] | None
+    models: GivenModels
+    transposed: bool
     sample_rate: int
     iterations: int
     seed: int
+    memory_limit: int
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> BuildParameters:
         """The parameters in ``given``.
 
-        Raises `IndexNotWrittenError` for kinds that are not built, and `InvalidInputError` and
-        ``TypeError`` for wrong values and names.
+        Raises `IndexNotWrittenError` for kinds that are not built, `InvalidInputError` and
+        ``TypeError`` for wrong values and names, and `UnsupportedFeatureError` for what only other
+        programs do.
         """
         kind = str(given.get("kind", "")).upper()
         if kind not in BUILT:
@@ -81,70 +106,193 @@ class BuildParameters:
         for name in given:
             if name not in _KNOWN:
                 raise unknown_argument(name, _KNOWN)
-        metric = metric_named(given.get("metric") or given.get("metric_type") or "l2")
+        _check_without_effect(given)
+        _check_refused(given, kind)
+        metric = _metric(given.get("metric") or given.get("metric_type") or "l2")
         if metric.of_bits and kind != "IVF_FLAT":
             raise InvalidInputError(f"an index of type {kind} has no Hamming distance")
-        bits = _number(given, "num_bits", DEFAULT_RABIT_BITS if kind == "IVF_RQ" else 8)
-        if kind == "IVF_PQ" and bits not in (4, 8):
-            raise InvalidInputError(f"num_bits of IVF_PQ is 4 or 8, got {bits}")
+        bits = whole_number(given, "num_bits", DEFAULT_RABIT_BITS if kind == "IVF_RQ" else 8)
+        parts = whole_number(given, "num_sub_vectors", None)
+        if kind == "IVF_PQ":
+            _check_codes(parts, bits)
         if kind == "IVF_RQ" and bits > MAX_RABIT_BITS:
             raise InvalidInputError(f"num_bits of IVF_RQ is 1 to {MAX_RABIT_BITS}, got {bits}")
-        parts = _number(given, "num_sub_vectors", None)
-        codebook = given.get("pq_codebook")
-        if kind == "IVF_PQ" and parts is None:
-            raise InvalidInputError("num_sub_vectors is required for IVF_PQ")
-        if parts is not None and bits == 4 and parts % 2:
-            raise InvalidInputError(f"num_sub_vectors of 4 bits must be even, got {parts}")
-        rows = _number(given, "target_partition_size", _PARTITION_ROWS[kind])
+        models = GivenModels.of(given)
+        partitions = whole_number(given, "num_partitions", None, whole_floats=True)
+        if models.centroids is not None and partitions not in (None, len(models.centroids)):
+            raise InvalidInputError(
+                f"Ivf centroids has {len(models.centroids)} clusters, but "
+                f"num_partitions={partitions}"
+            )
         return cls(
             kind,
             metric,
-            _number(given, "num_partitions", None),
-            rows or 1,
+            partitions,
+            whole_number(given, "target_partition_size", None),
             parts,
-            bits or 8,
-            _matrix(given.get("ivf_centroids"), "ivf_centroids"),
-            None if codebook is None else _matrix(codebook, "pq_codebook"),
-            _number(given, "sample_rate", 256) or 256,
-            _number(given, "max_iters", 50) or 50,
-            _number(given, "seed", 0, least=0) or 0,
+            bits,
+            models,
+            not _flag(given, "skip_transpose", default=False),
+            whole_number(given, "sample_rate", 256),
+            whole_number(given, "max_iters", 50),
+            whole_number(given, "seed", 0, least=0),
+            whole_number(given, "memory_limit", DEFAULT_MEMORY, least=MIN_MEMORY),
         )
+
+    def check_column(self, kind: pa.DataType) -> None:
+        """Raise `InvalidInputError` if columns of type ``kind`` cannot have such an index."""
+        found = vector_type(kind)
+        assert found is not None  # the type accepts the column
+        vector, is_multivector = found
+        width = vector.list_size
+        if self.metric.of_bits != (vector.value_type == pa.uint8()):
+            raise InvalidInputError(
+                f"metric {self.metric.name} of vectors of {vector.value_type}: uint8 has the "
+                "metric hamming, and floats have l2, cosine and dot"
+            )
+        if is_multivector and self.metric.name != "cosine":
+            raise InvalidInputError("an index of several vectors a row has the metric cosine")
+        if self.kind == "IVF_RQ" and width % 8:
+            raise InvalidInputError(
+                f"dimension ({width}) must be divisible by 8 for an index of type IVF_RQ"
+            )
+        if self.num_parts is not None and width % self.num_parts:
+            raise InvalidInputError(
+                f"dimension ({width}) must be divisible by num_sub_vectors ({self.num_parts})"
+            )
+        centroids, codebook = self.models.centroids, self.models.codebook
+        if centroids is not None and centroids.shape[1] != width:
+            raise InvalidInputError(
+                f"ivf_centroids are not vectors of {width} numbers but of {centroids.shape[1]}"
+            )
+        if codebook is not None and self.num_parts is not None:
+            check_codebook(codebook, (self.num_parts, 1 << self.bits, width // self.num_parts))
+        assert vector.value_type in NUMBERS
 
     def partitions_for(self, rows: int) -> int:
         """The number of partitions of an index of so many vectors."""
-        if self.centroids is not None:
-            return len(self.centroids)
+        if self.models.centroids is not None:
+            return len(self.models.centroids)
         wanted = self.num_partitions
         if wanted is None:
-            wanted = min(max(rows // self.partition_rows, 1), _MAX_PARTITIONS)
+            size = self.partition_rows or PARTITION_ROWS[self.kind]
+            wanted = min(max(rows // size, 1), MAX_PARTITIONS)
         return max(1, min(wanted, rows))
 
+    def with_target_of(self, rows: int) -> BuildParameters:
+        """The parameters with the rows of a partition that follow from a number of partitions.
 
-def _number(given: Mapping[str, Any], name: str, default: int | None, least: int = 1) -> Any:
+        ``rows``: the vectors of the index. Later, partitions with many more are split.
+        """
+        if self.partition_rows is not None or self.num_partitions is None or not rows:
+            return self
+        return replace(self, partition_rows=-(-rows // self.num_partitions))
+
+
+def warn_of_unused(given: Mapping[str, Any]) -> None:
+    """Warn, as pylance does, about values that are accepted and change nothing."""
+    if given.get("index_cache_size") is not None:
+        warn_caller(
+            "The 'index_cache_size' parameter of create_index is ignored. The index cache is sized "
+            "on the dataset, by lance.dataset(..., index_cache_size_bytes=...) or a Session.",
+            DeprecationWarning,
+        )
+    if isinstance(given.get("num_partitions"), float):
+        warn_caller("num_partitions is float, converting to int")
+    kind = str(given.get("kind", "")).upper()
+    if given.get("accelerator") is not None and kind != "IVF_PQ":
+        warn_caller(f"Index type {kind} does not support GPU acceleration; falling back to CPU")
+    version = _file_version(given)
+    if version == "LEGACY":
+        warn_caller("index_file_version 'Legacy' is not written: the index has the version 'V3'")
+
+
+def whole_number(
+    given: Mapping[str, Any],
+    name: str,
+    default: Any,
+    *,
+    least: int = 1,
+    whole_floats: bool = False,
+) -> Any:
+    """The number ``name`` of ``given``; ``default`` for None.
+
+    ``whole_floats``: floats lose what is behind the point. Raises `InvalidTypeError` and
+    `InvalidInputError`.
+    """
     value = given.get(name)
     if value is None:
         return default
+    if whole_floats and isinstance(value, float) and np.isfinite(value):
+        value = int(value)
     try:
         number = operator.index(value)
     except TypeError:
         raise InvalidTypeError(f"{name} must be a whole number, got {value!r}") from None
-    if number < least:
-        raise InvalidInputError(f"{name} must be {least} or more, got {number}")
+    if isinstance(value, bool) or number < least:
+        raise InvalidInputError(f"{name} must be {least} or more, got {value}")
     return number
 
 
-def _matrix(value: Any, name: str) -> npt.NDArray[np.float32] | None:
+def _flag(given: Mapping[str, Any], name: str, *, default: bool) -> bool:
+    value = given.get(name)
     if value is None:
-        return None
-    if isinstance(value, pa.ExtensionArray):
-        value = value.storage
-    if isinstance(value, pa.FixedSizeListArray):
-        width = value.type.list_size
-        value = value.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
-    try:
-        found = np.asarray(value, np.float32)
-    except (TypeError, ValueError) as error:
-        raise InvalidTypeError(f"{name} must be an array of numbers: {error}") from None
-    if found.ndim not in (2, 3) or not found.size or not np.isfinite(found).all():
-        raise InvalidInputError(f"{name} must be a matrix of finite numbers")
-    return found
+        return default
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidTypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def _metric(name: object) -> Metric:
+    metric = METRICS.get(name.lower()) if isinstance(name, str) else None
+    if metric is None:
+        near = did_you_mean(name, METRICS) if isinstance(name, str) else ""
+        raise InvalidInputError(f"Metric {name} not supported.{near}")
+    return metric
+
+
+def _check_codes(parts: int | None, bits: int) -> None:
+    if parts is None:
+        raise InvalidInputError("num_sub_vectors is required for IVF_PQ")
+    if bits not in (4, 8):
+        raise InvalidInputError(f"num_bits of IVF_PQ is 4 or 8, got {bits}")
+    if bits == 4 and parts % 2:
+        raise InvalidInputError(f"num_sub_vectors of 4 bits must be even, got {parts}")
+
+
+def _check_without_effect(given: Mapping[str, Any]) -> None:
+    for name in _COUNTS:
+        whole_number(given, name, None)
+    whole_number(given, "streaming_refine_passes", None, least=0)
+    for name in _FLAGS:
+        _flag(given, name, default=True)
+    options = given.get("storage_options")
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidTypeError(f"storage_options must be a dict, got {type(options).__name__}")
+    _file_version(given)
+
+
+def _check_refused(given: Mapping[str, Any], kind: str) -> None:
+    for name, instead in _REFUSED.items():
+        if given.get(name) is not None:
+            raise UnsupportedFeatureError(f"{name} is not supported: {instead}")
+    accelerator = given.get("accelerator")
+    if accelerator is None or kind != "IVF_PQ":
+        return
+    name = str(accelerator)
+    if name.split(":")[0] not in ("cuda", "mps"):
+        raise InvalidInputError(f"accelerator is 'cuda' or 'mps' in pylance, got {name!r}")
+    raise UnsupportedFeatureError(
+        f"accelerator {name!r}: indices are built by the processor only; leave the argument out"
+    )
+
+
+def _file_version(given: Mapping[str, Any]) -> str:
+    """The version of the files: ``V3``, or ``LEGACY`` for one that is not written any more."""
+    value = given.get("index_file_version")
+    if value is None:
+        return "V3"
+    text = str(getattr(value, "value", value)).upper()
+    if text not in ("V3", "LEGACY"):
+        raise InvalidInputError(f"Invalid index_file_version: {value!r} is not V3 or Legacy")
+    return text

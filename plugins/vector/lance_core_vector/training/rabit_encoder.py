@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.errors import InvalidInputError
 from lance_core_vector.loops.rabit import RabitSums, rabit_codes
 from lance_core_vector.quantizers.rabit import columns_of
 from lance_core_vector.quantizers.rabit_layout import (
@@ -37,6 +36,8 @@ _ERROR_WIDTH = 1.9
 class RabitEncoder(Encoder):
     """The signs, and ``bits - 1`` further bits, of the numbers of rotated residuals."""
 
+    is_row_by_row = False
+
     def __init__(self, width: int, bits: int, rotation: FastRotation, metric: str) -> None:
         self.columns = columns_of(width, bits)
         self._width = width
@@ -49,11 +50,7 @@ class RabitEncoder(Encoder):
     def random(
         cls, width: int, bits: int, metric: str, random: np.random.Generator
     ) -> RabitEncoder:
-        """An encoder with a random rotation. Raises `InvalidInputError`."""
-        if width % 8:
-            raise InvalidInputError(
-                f"dimension ({width}) must be divisible by 8 for an index of type IVF_RQ"
-            )
+        """An encoder with a random rotation, of vectors whose dimension 8 divides."""
         signs = random.integers(0, 256, num_sign_bytes(width), np.uint8)
         return cls(width, bits, FastRotation(signs), metric)
 

@@ -1,0 +1,91 @@
+"""Write the two files of an index."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.hookspecs.indices import IVF, Tensor
+from lance_core_vector.partitions.index_files import (
+    CODES_FILE,
+    DTYPES,
+    FLAT_KEY,
+    INDEX_FILE,
+    INDEX_KEY,
+    IVF_KEY,
+    METRIC_KEY,
+    QUANTIZER_KEY,
+    ROW_ID,
+)
+from lance_core_vector.training.parameters import BuildParameters
+from lance_core_vector.vectors import NUMBERS
+
+if TYPE_CHECKING:
+    from lance_core.hookspecs.indices import IndexOutput
+    from lance_core_vector.training.encoders import Encoder
+    from lance_core_vector.training.partitioned_rows import PartitionedRows
+
+SLICE_BYTES = 8 << 20
+"""Bytes of codes that are written at once, where a part of a partition can be written."""
+
+_TENSORS: dict[np.dtype[Any], Any] = {dtype: number for number, dtype in DTYPES.items()}
+
+
+def write_codes(
+    partitioned: PartitionedRows,
+    encoder: Encoder,
+    item: pa.DataType,
+    parameters: BuildParameters,
+    output: IndexOutput,
+) -> None:
+    """Write the file of row numbers and codes of vectors whose numbers have the type ``item``."""
+    fields = [pa.field(name, kind, nullable=False) for name, kind in encoder.columns.items()]
+    schema = pa.schema([pa.field(ROW_ID, pa.uint64()), *fields])
+    metadata = encoder.metadata()
+    numbers, lengths = partitioned.chosen, partitioned.lengths[partitioned.chosen]
+    size = SLICE_BYTES if encoder.is_row_by_row else None
+    with output.create(CODES_FILE, schema) as writer:
+        for number in numbers[lengths > 0].tolist():
+            for rows, codes in partitioned.slices(number, size):
+                arrays = [pa.array(rows), *encoder.arrays(codes)]
+                writer.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        ivf = IVF(offsets=(np.cumsum(lengths) - lengths).tolist(), lengths=lengths.tolist())
+        position = writer.add_global_buffer(ivf.SerializeToString())
+        if encoder.codebook is not None:
+            parts, words, width = encoder.codebook.shape
+            stored = encoder.codebook.astype(NUMBERS[item])
+            tensor = Tensor(
+                data_type=_TENSORS[stored.dtype],  # pylance needs that of the column
+                shape=[words, parts * width],
+                data=stored.tobytes(),
+            )
+            metadata["codebook_position"] = writer.add_global_buffer(tensor.SerializeToString())
+        writer.add_metadata(METRIC_KEY, parameters.metric.name)
+        writer.add_metadata(QUANTIZER_KEY, json.dumps([json.dumps(metadata)]))
+        writer.add_metadata(IVF_KEY, str(position))
+
+
+def write_index(
+    centroids: npt.NDArray[Any],
+    loss: float | None,
+    item: pa.DataType,
+    parameters: BuildParameters,
+    output: IndexOutput,
+) -> None:
+    """Write the file of the centroids, whose numbers have the type ``item``."""
+    stored = centroids.astype(NUMBERS[item])
+    count = len(stored)
+    tensor = Tensor(data_type=_TENSORS[stored.dtype], shape=stored.shape, data=stored.tobytes())
+    ivf = IVF(offsets=[0] * count, lengths=[0] * count, centroids_tensor=tensor)
+    if loss is not None:
+        ivf.loss = loss
+    schema = pa.schema([pa.field("__flat_marker", pa.uint64(), nullable=False)])
+    with output.create(INDEX_FILE, schema) as writer:
+        writer.add_metadata(IVF_KEY, str(writer.add_global_buffer(ivf.SerializeToString())))
+        kind = {"type": parameters.kind, "distance_type": parameters.metric.name}
+        writer.add_metadata(INDEX_KEY, json.dumps(kind))
+        writer.add_metadata(FLAT_KEY, json.dumps([""] * count))

@@ -1,0 +1,63 @@
+"""A random sample of the vectors of a column, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core_vector.training.parameters import BuildParameters
+
+MAX_SAMPLE = 1 << 18
+"""Vectors of a sample at most."""
+
+MIN_SAMPLE = 1 << 14
+
+MEMORY_SHARE = 4
+"""A sample takes at most this part of the memory: a training copies it."""
+
+Floats = npt.NDArray[np.float32]
+
+
+def sample_size(width: int, rows: int, parameters: BuildParameters) -> int:
+    """How many vectors of ``width`` numbers train an index of so many rows."""
+    wanted = parameters.sample_rate * parameters.partitions_for(rows)
+    wanted = min(max(wanted, MIN_SAMPLE), MAX_SAMPLE)
+    size = np.dtype(np.float32).itemsize * width * (8 if parameters.metric.of_bits else 1)
+    return max(1, min(wanted, parameters.memory_limit // MEMORY_SHARE // size))
+
+
+def sample_of(
+    vectors: Iterable[npt.NDArray[Any]], size: int, random: np.random.Generator
+) -> tuple[Floats, int]:
+    """``size`` random vectors, all if there are fewer, and how many vectors there are.
+
+    A vector that comes later replaces a random one with the probability that keeps the chances of
+    all equal (Vitter's algorithm R).
+    """
+    found: Floats | None = None
+    total = 0
+    for batch in vectors:
+        if not len(batch):
+            continue
+        if found is None:
+            found = np.empty((size, as_floats(batch[:1]).shape[1]), np.float32)
+        new = max(0, min(size - total, len(batch)))
+        found[total : total + new] = as_floats(batch[:new])
+        places = random.integers(0, np.arange(total + new, total + len(batch)) + 1)
+        chosen = np.flatnonzero(places < size)
+        if len(chosen):  # of several for one place, numpy assigns the last
+            found[places[chosen]] = as_floats(batch[new + chosen])
+        total += len(batch)
+    if found is None:
+        return np.empty((0, 0), np.float32), 0
+    return found[:total], total
+
+
+def as_floats(vectors: npt.NDArray[Any]) -> Floats:
+    """Vectors as float32; the bits of bytes as numbers."""
+    if vectors.dtype == np.uint8:
+        return np.unpackbits(vectors, axis=1, bitorder="little").astype(np.float32)
+    return vectors.astype(np.float32, copy=False)
