@@ -12,10 +12,11 @@ import pytest
 
 from lance_core.errors import CorruptFileError
 from lance_core_vector.distances import METRICS
+from lance_core_vector.loops.integer_products import integer_products
 from lance_core_vector.loops.rabit import hadamard
 from lance_core_vector.partitions.index_files import IvfModel
 from lance_core_vector.partitions.partition_cache import Partition
-from lance_core_vector.quantizers.base import check_columns, integer_products, matrix, numbers
+from lance_core_vector.quantizers.base import check_columns, matrix, numbers
 from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer

@@ -30,3 +30,38 @@ def rabit_codes(
     sums: Buffer,
     /,
 ) -> int: ...
+def scan_floats(
+    codes: list[Buffer],
+    rows: list[Buffer],
+    masks: list[Buffer] | None,
+    query: Buffer,
+    is_product: bool,
+    scores: Buffer,
+    best_rows: Buffer,
+    positions: Buffer,
+    /,
+) -> int: ...
+def scan_product(
+    codes: list[Buffer],
+    rows: list[Buffer],
+    masks: list[Buffer] | None,
+    width: int,
+    bits: int,
+    tables: Buffer,
+    base: float,
+    scores: Buffer,
+    best_rows: Buffer,
+    positions: Buffer,
+    /,
+) -> int: ...
+def scan_scalar(
+    codes: list[Buffer],
+    rows: list[Buffer],
+    masks: list[Buffer] | None,
+    query: Buffer,
+    scale: float,
+    scores: Buffer,
+    best_rows: Buffer,
+    positions: Buffer,
+    /,
+) -> int: ...

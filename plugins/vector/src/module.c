@@ -6,7 +6,13 @@
 #endif
 
 static int add_all(PyObject *module) {
-    PyMethodDef *groups[] = {codewords_methods, rabit_methods};
+    PyMethodDef *groups[] = {
+        codewords_methods,
+        rabit_methods,
+        scan_floats_methods,
+        scan_product_methods,
+        scan_scalar_methods,
+    };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)
             return -1;

@@ -16,7 +16,6 @@ from lance_core.hookspecs.searches import (
     RankedIndex,
     RankedQuery,
     best_of,
-    lowest,
     merged,
 )
 from lance_core_vector.partitions.index_files import ROW_ID
@@ -210,28 +209,35 @@ def _best(
     allowed: AllowedRows | None,
 ) -> Hits:
     """The best ``count`` allowed rows of ``partitions``."""
-    scores = scorer.scores(partitions)
-    rows_at = _RowsAt(partitions)
     if query.has_range and not query.refines:
-        scores = scorer.exact(partitions, np.arange(len(scores)), scores)
-        scores = np.where(query.accepts(scores), scores, np.float32(np.nan))
-    if allowed is not None and allowed.share < _FEW_ALLOWED:
-        scores = np.where(allowed.mask(rows_at.all()), scores, scores.dtype.type(np.nan))
-        allowed = None
-    wanted = count
-    if allowed is not None:
+        return _best_in_range(partitions, scorer, query, count, allowed)
+    if allowed is None:
+        return scorer.top(partitions, count, None)
+    if allowed.share >= _FEW_ALLOWED:
         wanted = int(1.25 * count / allowed.share) + _SPARE_ROWS
-    while True:
-        near = lowest(scores, wanted, 2 * scorer.error)
-        rows = rows_at(near)
-        if allowed is not None:
-            mask = allowed.mask(rows)
-            is_enough = wanted >= len(scores) or int(mask.sum()) >= count
-            if not is_enough:
-                wanted *= 8
-                continue
-            rows, near = rows[mask], near[mask]
-        return best_of(rows, scorer.exact(partitions, near, scores[near]), count, ascending=True)
+        found = scorer.top(partitions, wanted, None)
+        mask = allowed.mask(found.rows)
+        if len(found.rows) < wanted or int(np.count_nonzero(mask)) >= count:
+            return Hits(found.rows[mask][:count], found.scores[mask][:count])
+    mask = allowed.mask(np.concatenate([one.rows for one in partitions]))
+    ends = np.cumsum([len(one.rows) for one in partitions])
+    return scorer.top(partitions, count, np.split(mask, ends[:-1]))
+
+
+def _best_in_range(
+    partitions: Sequence[Partition],
+    scorer: Scorer,
+    query: VectorQuery,
+    count: int,
+    allowed: AllowedRows | None,
+) -> Hits:
+    """The best of the rows whose distances a query accepts."""
+    rows, scores = np.concatenate([one.rows for one in partitions]), scorer.scores(partitions)
+    scores = scorer.exact(partitions, np.arange(len(scores)), scores)
+    mask = query.accepts(scores)
+    if allowed is not None:
+        mask &= allowed.mask(rows)
+    return best_of(rows[mask], scores[mask], count, ascending=True)
 
 
 def _best_lists(
@@ -243,7 +249,7 @@ def _best_lists(
 ) -> Hits:
     if not partitions:
         return _NO_HITS
-    rows = _RowsAt(partitions).all()
+    rows = np.concatenate([one.rows for one in partitions])
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -255,28 +261,3 @@ def _best_lists(
     if allowed is not None:
         mask &= allowed.mask(distinct)
     return best_of(distinct[mask], scores[mask], count, ascending=True)
-
-
-class _RowsAt:
-    """The row numbers of several partitions, without a copy of all of them."""
-
-    def __init__(self, partitions: Sequence[Partition]) -> None:
-        self._partitions = partitions
-
-    def all(self) -> npt.NDArray[np.uint64]:
-        return np.concatenate([one.rows for one in self._partitions])
-
-    def __call__(self, positions: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
-        """The row numbers at ascending ``positions``."""
-        if len(self._partitions) == 1:
-            return self._partitions[0].rows[positions]
-        ends = np.cumsum([len(one.rows) for one in self._partitions])
-        cuts = [0, *np.searchsorted(positions, ends).tolist()]
-        starts = [0, *ends.tolist()]
-        return np.concatenate(
-            [
-                one.rows[positions[cuts[number] : cuts[number + 1]] - starts[number]]
-                for number, one in enumerate(self._partitions)
-                if cuts[number] < cuts[number + 1] or number == 0
-            ]
-        )

@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.searches import Hits, best_of, lowest
+from lance_core_vector.loops.best_rows import Masks
 
 if TYPE_CHECKING:
     from lance_core_vector.partitions.partition_cache import Partition
@@ -31,6 +33,18 @@ class Scorer(ABC):
     @abstractmethod
     def scores(self, partitions: Sequence[Partition]) -> Distances:
         """The distance of each vector of ``partitions``, one after the other; NaN for none."""
+
+    def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
+        """The ``count`` best rows of ``partitions``, with their distances.
+
+        ``masks``: for each partition, True for the rows that count; None if all do.
+        """
+        scores = self.scores(partitions)
+        if masks is not None:
+            scores = np.where(np.concatenate(masks), scores, scores.dtype.type(np.nan))
+        near = lowest(scores, count, 2 * self.error)
+        rows = np.concatenate([one.rows for one in partitions])[near]
+        return best_of(rows, self.exact(partitions, near, scores[near]), count, ascending=True)
 
     def exact(
         self, partitions: Sequence[Partition], positions: npt.NDArray[np.intp], scores: Distances
@@ -110,23 +124,3 @@ def numbers(values: pa.Array, path: str) -> npt.NDArray[Any]:
 def fixed_bytes(width: int) -> pa.DataType:
     """The type of codes of ``width`` bytes."""
     return pa.list_(pa.uint8(), width)
-
-
-BLOCK_BYTES = 256 << 10
-"""Bytes of numbers that are converted and multiplied at once: they stay in the cache."""
-
-
-def integer_products(codes: npt.NDArray[Any], factors: npt.NDArray[np.float32]) -> Distances:
-    """The products of ``codes``, small whole numbers, one vector a row, with ``factors``.
-
-    Sums of products of whole numbers are exact below 2^24.
-    """
-    count, width = codes.shape
-    found = np.empty(count, np.float32)
-    step = max(1, BLOCK_BYTES // (4 * width))
-    block = np.empty((min(step, count), width), np.float32)
-    for start in range(0, count, step):
-        part = block[: min(step, count - start)]
-        part[...] = codes[start : start + step]
-        np.dot(part, factors, out=found[start : start + step])
-    return found

@@ -9,6 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.hookspecs.searches import Hits, best_of
+from lance_core_vector.loops.best_rows import Masks
+from lance_core_vector.loops.float_scan import best_by_differences, best_by_products
+from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.quantizers.base import (
     Codes,
     Distances,
@@ -24,6 +28,15 @@ if TYPE_CHECKING:
 
 COLUMN = "flat"
 
+_SPARE_ROWS = 22
+"""Rows beyond the best ones that are compared exactly, since scores are rounded."""
+
+_MOST_ERROR = 1e-2
+"""If scores may be more wrong, as those of vectors of other lengths, numpy computes them."""
+
+_ROWS_AT_ONCE = 4096
+"""Rows whose exact distances are computed at once."""
+
 
 class FlatQuantizer(Quantizer):
     """The vectors themselves: distances are exact."""
@@ -35,14 +48,15 @@ class FlatQuantizer(Quantizer):
         self._path = path
 
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
-        """The vectors and, for floats, the square of the length of each."""
+        """The vectors and, for floats, the square of the length of each, the least and greatest."""
         vectors = matrix(arrays[0], self._path)
         if vectors.dtype == np.uint8:
             return (vectors,)
         if vectors.dtype == np.float16:
             vectors = vectors.astype(np.float32)
         with np.errstate(all="ignore"):  # damaged files have infinite numbers
-            return vectors, np.einsum("ij,ij->i", vectors, vectors)
+            squares = np.einsum("ij,ij->i", vectors, vectors)
+            return vectors, squares, np.array([squares.min(), squares.max()])
 
     def scorer(self, query: Vector) -> Scorer:
         of_bits = self._metric.of_bits
@@ -63,13 +77,14 @@ class _Scorer(Scorer):
         self, partitions: Sequence[Partition], positions: npt.NDArray[np.intp], scores: Distances
     ) -> npt.NDArray[np.float32]:
         ends = np.cumsum([len(partition.rows) for partition in partitions])
-        found = np.empty(len(positions), np.float32)
         which = np.searchsorted(ends, positions, side="right")
-        for number in np.unique(which).tolist():
-            vectors = partitions[number].codes[0]
-            mine = which == number
-            at = positions[mine] - (ends[number] - len(vectors))
-            found[mine] = self._metric.exact(vectors[at], self._query.astype(vectors.dtype))
+        at = positions - np.append(0, ends)[which]
+        found = np.empty(len(positions), np.float32)
+        for start in range(0, len(positions), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            pairs = zip(which[some].tolist(), at[some].tolist(), strict=True)
+            vectors = np.array([partitions[number].codes[0][row] for number, row in pairs])
+            found[some] = self._metric.exact(vectors, self._query.astype(vectors.dtype))
         return found
 
 
@@ -83,7 +98,7 @@ class _FloatScorer(_Scorer):
         found = np.empty(sum(len(one.rows) for one in partitions), kind)
         start, largest = 0, 0.0
         for partition in partitions:
-            vectors, squares = partition.codes
+            vectors, squares, _ = partition.codes
             part = found[start : start + len(squares)]
             # As fast as the BLAS product, without threads that wait for each other.
             np.einsum("ij,j->i", vectors, query, out=part)
@@ -101,3 +116,28 @@ class _FloatScorer(_Scorer):
         reach = {"l2": (largest**0.5 + own**0.5) ** 2, "dot": 1 + (largest * own) ** 0.5}
         self.error = max(self.error, rounding * reach.get(name, 4.0))
         return found
+
+    def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
+        """By compiled loops, if rows that these leave out cannot be among the best."""
+        codes = [one.codes[0] for one in partitions]
+        if not is_compiled() or codes[0].dtype != np.float32:
+            return super().top(partitions, count, masks)
+        query, rows = self._query.astype(np.float32), [one.rows for one in partitions]
+        low, high = np.array([one.codes[2] for one in partitions]).T
+        rounding, error = (len(query) + 8) * float(np.finfo(np.float32).eps), 0.0
+        by_products = self._metric.name == "dot"
+        if self._metric.name == "cosine":
+            # Squared differences of vectors of the length one are twice the distances.
+            error = 4 * float(max(1 - low.min(), high.max() - 1, 0)) + rounding
+        elif by_products:
+            error = rounding * float(np.sqrt(high.max() * (query @ query)))
+        if not error < _MOST_ERROR:
+            return super().top(partitions, count, masks)
+        best = best_by_products if by_products else best_by_differences
+        found = best(codes, rows, masks, query, count + _SPARE_ROWS)
+        if len(found.rows) == count + _SPARE_ROWS:
+            near, far = float(found.scores[count - 1]), float(found.scores[-1])
+            if not far - near > 2 * error + (0 if by_products else 2 * rounding * far):
+                return super().top(partitions, count, masks)
+        exact = self.exact(partitions, found.positions, found.scores)
+        return best_of(found.rows, exact, count, ascending=True)

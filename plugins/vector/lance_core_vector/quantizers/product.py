@@ -14,6 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.searches import Hits
+from lance_core_vector.loops.best_rows import Masks
+from lance_core_vector.loops.library import is_compiled
+from lance_core_vector.loops.product_scan import arranged, best_by_product, product_scores
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     IndexFiles,
@@ -36,12 +40,6 @@ if TYPE_CHECKING:
     from lance_core_vector.partitions.partition_cache import Partition
 
 COLUMN = "__pq_code"
-
-BYTE_VALUES = 256
-"""Distances in a table for a byte of codes: of one codeword of 8 bits, or of two of 4 bits."""
-
-_ROWS_AT_ONCE = 8192
-"""Rows whose distances are looked up at once: they stay in the cache."""
 
 
 class ProductQuantizer(Quantizer):
@@ -66,9 +64,7 @@ class ProductQuantizer(Quantizer):
         self.transposed = transposed
         self._num_bytes = len(codebook) * bits // 8
         self.columns = {COLUMN: fixed_bytes(self._num_bytes)}
-        # One call looks up all codes, with the number of the table in the upper bits.
-        self._place: type[Any] = np.uint16 if self._num_bytes <= BYTE_VALUES else np.uint32
-        self.bytes_per_row = self._num_bytes * np.dtype(self._place).itemsize
+        self.bytes_per_row = self._num_bytes * (1 if is_compiled() else 2)
         self._squares = np.einsum("mkd,mkd->mk", codebook, codebook)
         self._words = np.ascontiguousarray(codebook.transpose(0, 2, 1)) * np.float32(-2)
         self._metric = metric
@@ -102,9 +98,7 @@ class ProductQuantizer(Quantizer):
         )
 
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
-        codes = self._by_part(matrix(arrays[0], self._path))
-        tables = np.arange(0, self._num_bytes * BYTE_VALUES, BYTE_VALUES).astype(self._place)
-        return (codes + tables[:, None],)
+        return (arranged(self._by_part(matrix(arrays[0], self._path))),)
 
     def _by_part(self, stored: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """The bytes of a partition, one row for each byte of a code."""
@@ -118,9 +112,9 @@ class ProductQuantizer(Quantizer):
     def tables(
         self, query: npt.NDArray[np.float32], numbers: Sequence[int]
     ) -> npt.NDArray[np.float32]:
-        """The distances of all bytes of codes from a query in the partitions with these numbers.
+        """The distances of all codewords from a query in the partitions with these numbers.
 
-        The shape is (partitions, bytes · 256). Partitions share one table for dot products.
+        The shape is (partitions, parts, codewords). Partitions share one table for dot products.
         """
         parts, _, size = self.codebook.shape
         if self._metric == "dot":
@@ -135,10 +129,7 @@ class ProductQuantizer(Quantizer):
             found += self._squares[:, None, :]
             found += np.einsum("mpd,mpd->mp", split, split)[:, :, None]
         found = found.transpose(1, 0, 2)
-        if self.bits == 4:
-            low, high = found[:, 0::2], found[:, 1::2]
-            found = high[:, :, :, None] + low[:, :, None, :]
-        return np.ascontiguousarray(found, np.float32).reshape(len(vectors), -1)
+        return np.ascontiguousarray(found, np.float32)
 
     @property
     def base(self) -> float:
@@ -165,20 +156,17 @@ class _Scorer(Scorer):
         self._query = query
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        tables = self._quantizer.tables(self._query, [one.number for one in partitions])
-        found = np.empty(sum(len(one.rows) for one in partitions), np.float32)
-        start = 0
-        for at, partition in enumerate(partitions):
-            (codes,) = partition.codes
-            table = tables[at if len(tables) > 1 else 0]
-            for first in range(0, codes.shape[1], _ROWS_AT_ONCE):
-                some = codes[:, first : first + _ROWS_AT_ONCE]
-                # No code is outside of the table; "clip" does not test it.
-                table.take(some, mode="clip").sum(axis=0, out=found[start : start + some.shape[1]])
-                start += some.shape[1]
-        if self._quantizer.base:
-            found += np.float32(self._quantizer.base)
-        return found
+        codes = [one.codes[0] for one in partitions]
+        return product_scores(codes, self._tables(partitions), self._quantizer.base)
+
+    def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
+        codes, rows = [one.codes[0] for one in partitions], [one.rows for one in partitions]
+        tables, base = self._tables(partitions), self._quantizer.base
+        found = best_by_product(codes, rows, masks, tables, base, count)
+        return Hits(found.rows, found.scores)
+
+    def _tables(self, partitions: Sequence[Partition]) -> npt.NDArray[np.float32]:
+        return self._quantizer.tables(self._query, [one.number for one in partitions])
 
 
 def codebook(files: IndexFiles, bits: int, parts: int, width: int) -> npt.NDArray[np.float32]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
+from lance_core_vector.loops.integer_products import integer_products
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     IndexFiles,
@@ -25,7 +26,6 @@ from lance_core_vector.quantizers.base import (
     Scorer,
     Vector,
     fixed_bytes,
-    integer_products,
     matrix,
     numbers,
 )

@@ -11,6 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.searches import Hits
+from lance_core_vector.loops.best_rows import Masks
+from lance_core_vector.loops.integer_products import integer_products
+from lance_core_vector.loops.scalar_scan import MIDDLE, arranged, best_by_scalars, scalar_scores
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
     IndexFiles,
@@ -24,7 +28,6 @@ from lance_core_vector.quantizers.base import (
     Scorer,
     Vector,
     fixed_bytes,
-    integer_products,
     matrix,
 )
 
@@ -35,9 +38,6 @@ COLUMN = "__sq_code"
 
 STEPS = 255
 """The code of the highest number."""
-
-_MIDDLE = 128
-"""Subtracted from codes, so that sums of their products stay exact for longer vectors."""
 
 
 class ScalarQuantizer(Quantizer):
@@ -74,11 +74,7 @@ class ScalarQuantizer(Quantizer):
         return np.clip(scaled, 0, STEPS).astype(np.uint8)
 
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
-        codes = matrix(arrays[0], self._path) ^ np.uint8(_MIDDLE)
-        signed = codes.view(np.int8)
-        if self._metric == "dot":
-            return (signed,)
-        return signed, np.einsum("ij,ij->i", signed, signed, dtype=np.int32)
+        return arranged(matrix(arrays[0], self._path))
 
     def scorer(self, query: Vector) -> Scorer:
         return _DotScorer(self, query) if self._metric == "dot" else _L2Scorer(self, query)
@@ -88,28 +84,32 @@ class _DotScorer(Scorer):
     def __init__(self, quantizer: ScalarQuantizer, query: Vector) -> None:
         self._query = query.astype(np.float32)
         self._step = quantizer.step
-        middle = quantizer.low + _MIDDLE * quantizer.step
-        self._base = 1 - middle * float(query.sum(dtype=np.float64))
+        self._low = quantizer.low
+        self._sum = float(query.sum(dtype=np.float64))
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        products = [integer_products(one.codes[0], self._query) for one in partitions]
-        found = np.concatenate(products)
-        found *= np.float32(-self._step)
-        found += np.float32(self._base)
-        return found
+        parts = []
+        for partition in partitions:
+            codes = partition.codes[0]
+            zero = self._low + (MIDDLE if codes.dtype == np.int8 else 0) * self._step
+            found = integer_products(codes, self._query)
+            found *= np.float32(-self._step)
+            found += np.float32(1 - zero * self._sum)
+            parts.append(found)
+        return np.concatenate(parts)
 
 
 class _L2Scorer(Scorer):
     def __init__(self, quantizer: ScalarQuantizer, query: Vector) -> None:
-        codes = quantizer.encode(query).astype(np.int64) - _MIDDLE
-        self._codes = codes.astype(np.float32)
-        self._square = int(codes @ codes)
-        self._scale = np.float32(quantizer.step**2)
+        self._codes = quantizer.encode(query)
+        self._scale = quantizer.step**2
 
     def scores(self, partitions: Sequence[Partition]) -> Distances:
-        found = np.concatenate([integer_products(one.codes[0], self._codes) for one in partitions])
-        found *= -2
-        found += np.concatenate([one.codes[1] for one in partitions])
-        found += self._square
-        found *= self._scale
-        return found
+        return np.concatenate(
+            [scalar_scores(one.codes, self._codes, self._scale) for one in partitions]
+        )
+
+    def top(self, partitions: Sequence[Partition], count: int, masks: Masks | None) -> Hits:
+        codes, rows = [one.codes for one in partitions], [one.rows for one in partitions]
+        found = best_by_scalars(codes, rows, masks, self._codes, self._scale, count)
+        return Hits(found.rows, found.scores)

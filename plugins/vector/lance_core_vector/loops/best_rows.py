@@ -1,0 +1,55 @@
+"""The best rows of partitions, by the scores of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Masks: TypeAlias = Sequence[npt.NDArray[np.bool_]]
+"""For each partition, True for the rows that count."""
+
+
+class BestRows(NamedTuple):
+    """Rows in ascending order of their scores, and of their numbers where scores are equal.
+
+    ``positions``: those of the rows in all partitions, one after the other.
+    """
+
+    rows: npt.NDArray[np.uint64]
+    scores: npt.NDArray[np.float32]
+    positions: npt.NDArray[np.int64]
+
+
+def best_by_scores(
+    scores: npt.NDArray[Any],
+    rows: Sequence[npt.NDArray[np.uint64]],
+    masks: Masks | None,
+    count: int,
+) -> BestRows:
+    """The ``count`` best rows; those whose score is NaN are left out."""
+    positions = np.arange(len(scores))
+    if masks is not None:
+        positions = np.flatnonzero(np.concatenate(masks))
+        scores = scores[positions]
+    if len(scores) > count:
+        limit = np.partition(scores, count - 1)[count - 1]
+        if not np.isnan(limit):
+            near = np.flatnonzero(scores <= limit)
+            positions, scores = positions[near], scores[near]
+    numbers = np.concatenate(rows)[positions]
+    order = np.lexsort((numbers, scores))[:count]
+    order = order[~np.isnan(scores[order])]
+    found = scores[order].astype(np.float32, copy=False)
+    return BestRows(numbers[order], found, positions[order])
+
+
+def best_by(scan: Callable[..., int], count: int, *arguments: Any) -> BestRows:
+    """What a compiled scan finds: it fills three arrays, and returns how many rows there are."""
+    scores = np.empty(count, np.float32)
+    rows = np.empty(count, np.uint64)
+    positions = np.empty(count, np.int64)
+    size = scan(*arguments, scores, rows, positions)
+    return BestRows(rows[:size], scores[:size], positions[:size])

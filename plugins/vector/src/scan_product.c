@@ -1,0 +1,207 @@
+/* Scans of product-quantised codes: sums of the distances of codewords, looked up in tables. */
+#include "best.h"
+
+#define AT_ONCE 8      /* bytes of a code that are looked up in one pass */
+#define MOST_SUMMED 256 /* nibbles of a code whose quantised distances 16 bits hold the sum of */
+
+typedef struct {
+    partitions_t partitions;
+    int64_t width;       /* bytes of a code */
+    const float *tables; /* [partitions or 1][width][256], or [..][2 * width][16] for codes of 4 bits */
+    int64_t step;        /* from the table of a partition to that of the next one */
+    float base;          /* added to each sum */
+} product_t;
+
+/* 8 bits: the sums of `count` rows, in the order of their bytes. */
+INLINE void sum_bytes(const uint8_t *codes, int64_t stride, int64_t width, const float *tables, int64_t count,
+                      float *sums) {
+    for (int64_t i = 0; i < count; i++)
+        sums[i] = 0;
+    int64_t byte = 0;
+    for (; byte + AT_ONCE <= width; byte += AT_ONCE) {
+        const uint8_t *c = codes + byte * stride;
+        const float *t = tables + 256 * byte;
+        for (int64_t i = 0; i < count; i++) {
+            float sum = sums[i];
+            for (int at = 0; at < AT_ONCE; at++)
+                sum += t[256 * at + c[at * stride + i]];
+            sums[i] = sum;
+        }
+    }
+    for (; byte < width; byte++) {
+        const uint8_t *c = codes + byte * stride;
+        const float *t = tables + 256 * byte;
+        for (int64_t i = 0; i < count; i++)
+            sums[i] += t[c[i]];
+    }
+}
+
+static const char *scan_bytes(const product_t *p, best_t *best) {
+    float sums[SCANNED];
+    int64_t position = 0;
+    for (int64_t number = 0; number < p->partitions.number; number++) {
+        const int64_t rows = p->partitions.rows[number].len / 8;
+        const uint8_t *codes = p->partitions.codes[number].buf;
+        for (int64_t first = 0; first < rows; first += SCANNED) {
+            const int64_t count = rows - first < SCANNED ? rows - first : SCANNED;
+            sum_bytes(codes + first, rows, p->width, p->tables + number * p->step, count, sums);
+            for (int64_t i = 0; i < count; i++)
+                sums[i] += p->base;
+            offer_all(best, &p->partitions, number, first, count, position, sums);
+        }
+        position += rows;
+    }
+    return NULL;
+}
+
+/* 4 bits: the sum of one row, in the order of its bytes. */
+INLINE float sum_nibbles(const uint8_t *codes, int64_t stride, int64_t width, const float *tables) {
+    float sum = 0;
+    for (int64_t byte = 0; byte < width; byte++) {
+        const uint8_t code = codes[byte * stride];
+        sum += tables[32 * byte + 16 + (code >> 4)] + tables[32 * byte + (code & 15)];
+    }
+    return sum;
+}
+
+static void scan_rows(const product_t *p, best_t *best, int64_t number, int64_t first, int64_t position) {
+    const int64_t rows = p->partitions.rows[number].len / 8;
+    const uint8_t *codes = p->partitions.codes[number].buf;
+    float sums[SCANNED];
+    for (; first < rows; first += SCANNED) {
+        const int64_t count = rows - first < SCANNED ? rows - first : SCANNED;
+        for (int64_t i = 0; i < count; i++)
+            sums[i] = sum_nibbles(codes + first + i, rows, p->width, p->tables + number * p->step) + p->base;
+        offer_all(best, &p->partitions, number, first, count, position, sums);
+    }
+}
+
+#ifdef WITH_AVX2
+/* Tables of whole numbers below 256: `least + scale * sum` of their numbers is not above the sum of
+ * the numbers of a table of floats. */
+typedef struct {
+    uint8_t numbers[MOST_SUMMED][16];
+    double least, scale;
+} small_tables_t;
+
+static void make_small(const float *tables, int64_t nibbles, small_tables_t *small) {
+    double widest = 0;
+    small->least = 0;
+    for (int64_t at = 0; at < nibbles; at++) {
+        float low = tables[16 * at], high = low;
+        for (int i = 1; i < 16; i++) {
+            low = tables[16 * at + i] < low ? tables[16 * at + i] : low;
+            high = tables[16 * at + i] > high ? tables[16 * at + i] : high;
+        }
+        small->least += low;
+        widest = high - low > widest ? high - low : widest;
+    }
+    small->scale = widest > 0 ? widest / 255 : 1;
+    for (int64_t at = 0; at < nibbles; at++) {
+        float low = tables[16 * at];
+        for (int i = 1; i < 16; i++)
+            low = tables[16 * at + i] < low ? tables[16 * at + i] : low;
+        for (int i = 0; i < 16; i++) {
+            const double number = ((double)tables[16 * at + i] - low) / small->scale;
+            small->numbers[at][i] = number < 255 ? (uint8_t)number : 255;
+        }
+    }
+}
+
+/* The sum of small numbers above which the sum of floats is above `limit`, whatever the rounding. */
+static uint16_t small_limit(const product_t *p, const small_tables_t *small, float limit) {
+    const double above = (double)limit - p->base, size = fabs(above) + fabs(small->least);
+    const double most = (above - small->least + 4e-7 * (double)(2 * p->width + 4) * size) / small->scale;
+    return most < 0 ? 0 : most < 65535 ? (uint16_t)most : 65535;
+}
+
+WITH_AVX2 static void scan_shuffled(const product_t *p, best_t *best, int64_t number, int64_t position) {
+    const int64_t rows = p->partitions.rows[number].len / 8;
+    const uint8_t *codes = p->partitions.codes[number].buf;
+    const uint64_t *ids = p->partitions.rows[number].buf;
+    const uint8_t *mask = p->partitions.masks ? p->partitions.masks[number].buf : NULL;
+    const float *tables = p->tables + number * p->step;
+    const __m256i low = _mm256_set1_epi8(15);
+    small_tables_t small;
+    make_small(tables, 2 * p->width, &small);
+    uint16_t limit = small_limit(p, &small, limit_of(best));
+    int64_t first = 0;
+    for (; first + 32 <= rows; first += 32) {
+        /* Sums of the bytes of all 16-bit words, and of the upper ones only. */
+        __m256i both = _mm256_setzero_si256(), upper = both;
+        for (int64_t byte = 0; byte < p->width; byte++) {
+            const __m256i code = _mm256_loadu_si256((const __m256i *)(codes + byte * rows + first));
+            const __m256i one = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)small.numbers[2 * byte]));
+            const __m256i two =
+                _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)small.numbers[2 * byte + 1]));
+            const __m256i x = _mm256_shuffle_epi8(one, _mm256_and_si256(code, low));
+            const __m256i y = _mm256_shuffle_epi8(two, _mm256_and_si256(_mm256_srli_epi16(code, 4), low));
+            both = _mm256_add_epi16(both, _mm256_add_epi16(x, y));
+            upper = _mm256_add_epi16(upper, _mm256_add_epi16(_mm256_srli_epi16(x, 8), _mm256_srli_epi16(y, 8)));
+        }
+        const __m256i lower = _mm256_sub_epi16(both, _mm256_slli_epi16(upper, 8));
+        const __m256i limits = _mm256_set1_epi16((short)limit);
+        /* Unsigned comparisons: a number is at most the limit if it is the lesser of both. */
+        const uint32_t even = (uint32_t)_mm256_movemask_epi8(
+            _mm256_cmpeq_epi16(_mm256_min_epu16(lower, limits), lower));
+        const uint32_t odd = (uint32_t)_mm256_movemask_epi8(
+            _mm256_cmpeq_epi16(_mm256_min_epu16(upper, limits), upper));
+        uint32_t near = (even & 0x55555555u) | (odd & 0xAAAAAAAAu);
+        if (!near)
+            continue;
+        for (; near; near &= near - 1) {
+            const int64_t row = first + __builtin_ctz(near);
+            if (mask && !mask[row])
+                continue;
+            const float sum = sum_nibbles(codes + row, rows, p->width, tables) + p->base;
+            if (sum <= limit_of(best))
+                offer(best, sum, ids[row], position + row);
+        }
+        limit = small_limit(p, &small, limit_of(best));
+    }
+    scan_rows(p, best, number, first, position);
+}
+#endif
+
+static const char *scan_nibbles(const product_t *p, best_t *best) {
+    int64_t position = 0;
+    for (int64_t number = 0; number < p->partitions.number; number++) {
+#ifdef WITH_AVX2
+        if (has_avx2() && 2 * p->width <= MOST_SUMMED)
+            scan_shuffled(p, best, number, position);
+        else
+#endif
+            scan_rows(p, best, number, 0, position);
+        position += p->partitions.rows[number].len / 8;
+    }
+    return NULL;
+}
+
+static PyObject *py_scan_product(PyObject *self, PyObject *args) {
+    PyObject *codes, *rows, *masks;
+    Py_ssize_t width, bits;
+    Py_buffer tables = {0};
+    double base;
+    const char *error = NULL;
+    scan_t scan = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOnny*dw*w*w*", &codes, &rows, &masks, &width, &bits, &tables, &base,
+                          &scan.out[0], &scan.out[1], &scan.out[2]))
+        return release(&tables, 1), release(scan.out, 3), NULL;
+    if (begin_scan(&scan, codes, rows, masks, width, 1)) {
+        const int64_t size = width * (bits == 8 ? 256 : 32), number = scan.partitions.number;
+        const int is_shared = holds(&tables, size, 4);
+        const product_t p = {scan.partitions, width, tables.buf, is_shared ? 0 : size, (float)base};
+        if (width > (1 << 20) || (bits != 4 && bits != 8) || (!is_shared && !holds(&tables, number * size, 4)))
+            error = MISMATCH;
+        else
+            WITHOUT_GIL(bits == 8 ? scan_bytes(&p, &scan.best) : scan_nibbles(&p, &scan.best))
+    }
+    release(&tables, 1);
+    return end_scan(&scan, error);
+}
+
+PyMethodDef scan_product_methods[] = {
+    {"scan_product", py_scan_product, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,121 @@
+/* Scans of scalar-quantised codes, one byte a number: sums of squared differences from the codes of a query. */
+#include "best.h"
+
+#define CHECKED 128     /* numbers after which a row that is too far already is left */
+#define MOST_WIDTH 32768 /* numbers whose squared differences 32 bits hold the sum of */
+
+typedef struct {
+    partitions_t partitions;
+    int64_t width;
+    const uint8_t *query;
+    float scale; /* a distance is a sum times `scale` */
+} scalar_t;
+
+/* The sum over `count` numbers. */
+INLINE int32_t differences(const uint8_t *codes, const uint8_t *query, int64_t count) {
+    int32_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t difference = (int32_t)codes[i] - query[i];
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+#ifdef WITH_AVX2
+WITH_AVX2 static inline int32_t differences_avx2(const uint8_t *codes, const uint8_t *query, int64_t count) {
+    __m256i sums = _mm256_setzero_si256(), others = sums;
+    int64_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        const __m256i one = _mm256_sub_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(codes + i))),
+                                             _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(query + i))));
+        const __m256i two =
+            _mm256_sub_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(codes + i + 16))),
+                             _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(query + i + 16))));
+        sums = _mm256_add_epi32(sums, _mm256_madd_epi16(one, one));
+        others = _mm256_add_epi32(others, _mm256_madd_epi16(two, two));
+    }
+    sums = _mm256_add_epi32(sums, others);
+    __m128i half = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4E));
+    half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0xB1));
+    return _mm_cvtsi128_si32(half) + differences(codes + i, query + i, count - i);
+}
+#endif
+
+/* A function of `differences` makes a scan; the sum of a row is not completed once it is above `most`. */
+#define SCAN(name, target, differences)                                                                   \
+    target static void name(const scalar_t *s, best_t *best) {                                            \
+        int64_t position = 0;                                                                             \
+        for (int64_t number = 0; number < s->partitions.number; number++) {                               \
+            const int64_t rows = s->partitions.rows[number].len / 8;                                      \
+            const uint8_t *codes = s->partitions.codes[number].buf;                                       \
+            const uint64_t *ids = s->partitions.rows[number].buf;                                         \
+            const uint8_t *mask = s->partitions.masks ? s->partitions.masks[number].buf : NULL;           \
+            int32_t most = most_of(s, limit_of(best));                                                    \
+            for (int64_t row = 0; row < rows; row++, codes += s->width) {                                 \
+                int32_t sum = 0;                                                                          \
+                int64_t at = 0;                                                                           \
+                if (mask && !mask[row])                                                                   \
+                    continue;                                                                             \
+                for (; at + CHECKED < s->width && sum <= most; at += CHECKED)                             \
+                    sum += differences(codes + at, s->query + at, CHECKED);                               \
+                if (sum > most)                                                                           \
+                    continue;                                                                             \
+                sum += differences(codes + at, s->query + at, s->width - at);                             \
+                const float score = (float)sum * s->scale;                                                \
+                if (sum <= most && score <= limit_of(best)) {                                             \
+                    offer(best, score, ids[row], position + row);                                         \
+                    most = most_of(s, limit_of(best));                                                    \
+                }                                                                                         \
+            }                                                                                             \
+            position += rows;                                                                             \
+        }                                                                                                 \
+    }
+
+/* A sum above which the score is above `limit`, whatever the rounding. */
+static inline int32_t most_of(const scalar_t *s, float limit) {
+    const double most = (double)limit / s->scale * (1 + 1e-6) + 1;
+    return most < INT32_MAX ? (int32_t)most : INT32_MAX; /* also if the scale is 0 */
+}
+
+SCAN(scan_plain, , differences)
+#ifdef WITH_AVX2
+SCAN(scan_avx2, WITH_AVX2, differences_avx2)
+#endif
+
+static const char *scan_scalar(const scalar_t *s, best_t *best) {
+#ifdef WITH_AVX2
+    if (has_avx2()) {
+        scan_avx2(s, best);
+        return NULL;
+    }
+#endif
+    scan_plain(s, best);
+    return NULL;
+}
+
+static PyObject *py_scan_scalar(PyObject *self, PyObject *args) {
+    PyObject *codes, *rows, *masks;
+    Py_buffer query = {0};
+    double scale;
+    const char *error = NULL;
+    scan_t scan = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOy*dw*w*w*", &codes, &rows, &masks, &query, &scale, &scan.out[0],
+                          &scan.out[1], &scan.out[2]))
+        return release(&query, 1), release(scan.out, 3), NULL;
+    if (begin_scan(&scan, codes, rows, masks, query.len, 1)) {
+        const scalar_t s = {scan.partitions, query.len, query.buf, (float)scale};
+        if (query.len > MOST_WIDTH)
+            error = MISMATCH;
+        else
+            WITHOUT_GIL(scan_scalar(&s, &scan.best))
+    }
+    release(&query, 1);
+    return end_scan(&scan, error);
+}
+
+PyMethodDef scan_scalar_methods[] = {
+    {"scan_scalar", py_scan_scalar, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,102 @@
+"""The best rows of partitions by the compiled scans and by numpy: the same, bit for bit.
+
+Sums of floats are of small whole numbers where their order differs, which have no rounding. All
+numbers have many equal scores, so that row numbers decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lance_core_vector.loops.best_rows import BestRows, Masks
+from lance_core_vector.loops.float_scan import best_by_differences, best_by_products
+from lance_core_vector.loops.library import native, numpy_loops
+from lance_core_vector.loops.product_scan import best_by_product
+from lance_core_vector.loops.scalar_scan import best_by_scalars
+
+Partitions = tuple[list[npt.NDArray[np.uint64]], Masks | None]
+
+SIZES = st.lists(st.integers(0, 90), min_size=1, max_size=4)
+SEEDS = st.integers(0, 10_000)
+BITS = st.sampled_from([4, 8])
+COUNTS = st.sampled_from([1, 3, 40, 400])
+
+
+def partitions(random: np.random.Generator, sizes: list[int]) -> Partitions:
+    """Row numbers, and which rows count."""
+    numbers = random.permutation(sum(sizes)).astype(np.uint64)
+    rows = np.split(numbers, np.cumsum(sizes)[:-1])
+    masks = [random.random(size) < 0.5 for size in sizes]
+    return rows, masks if random.random() < 0.5 else None
+
+
+def assert_same(scan: Callable[..., BestRows], *arguments: Any) -> None:
+    found = scan(*arguments)
+    with numpy_loops():
+        expected = scan(*arguments)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.integers(1, 20), bits=BITS)
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_product_codes(
+    sizes: list[int], seed: int, count: int, width: int, bits: int, is_shared: bool, whole: bool
+) -> None:
+    random = np.random.default_rng(seed)
+    rows, masks = partitions(random, sizes)
+    codes = [random.integers(0, 256, (width, size)).astype(np.uint8) for size in sizes]
+    shape = (1 if is_shared else len(sizes), width * (8 // bits), 1 << bits)
+    tables = random.integers(-3, 4, shape) if whole else random.normal(3, 1, shape)
+    assert_same(best_by_product, codes, rows, masks, tables.astype(np.float32), 1.0, count)
+
+
+def test_product_codes_with_distances_that_are_no_numbers() -> None:
+    codes = [np.arange(40, dtype=np.uint8).reshape(1, -1) % 4]
+    rows, tables = [np.arange(40, dtype=np.uint64)], np.zeros((1, 1, 256), np.float32)
+    tables[0, 0, :3] = np.nan, np.inf, -1
+    for width in (256, 16):
+        some = np.repeat(tables[:, :, :width], 1 if width == 256 else 2, axis=1)
+        assert_same(best_by_product, codes, rows, None, some, 0.0, 35)
+
+
+@given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.integers(1, 300), most=st.integers(1, 256))
+def test_scalar_codes(sizes: list[int], seed: int, count: int, width: int, most: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, masks = partitions(random, sizes)
+    codes = [(random.integers(0, most, (size, width)).astype(np.uint8),) for size in sizes]
+    query = random.integers(0, most, width).astype(np.uint8)
+    assert_same(best_by_scalars, codes, rows, masks, query, [0.0, 0.1, 3.7][seed % 3], count)
+
+
+@given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.integers(1, 150))
+@pytest.mark.parametrize("scan", [best_by_differences, best_by_products])
+def test_vectors(
+    scan: Callable[..., BestRows], sizes: list[int], seed: int, count: int, width: int
+) -> None:
+    random = np.random.default_rng(seed)
+    rows, masks = partitions(random, sizes)
+    vectors = [random.integers(-2, 3, (size, width)).astype(np.float32) for size in sizes]
+    assert_same(scan, vectors, rows, masks, random.integers(-2, 3, width).astype(np.float32), count)
+
+
+def test_wrong_sizes_are_an_error() -> None:
+    rows, query = [np.arange(3, dtype=np.uint64)], np.zeros(4, np.uint8)
+    out = np.empty(2, np.float32), np.empty(2, np.uint64), np.empty(2, np.int64)
+    codes: list[Any] = [np.zeros(11, np.uint8)]
+    with pytest.raises(ValueError, match="do not belong together"):
+        native.scan_scalar(codes, rows, None, query, 1.0, *out)
+    with pytest.raises(ValueError, match="do not belong together"):
+        native.scan_scalar([np.zeros(12, np.uint8)], rows, [query], query, 1.0, *out)
+    with pytest.raises(ValueError, match="do not belong together"):
+        native.scan_product(codes, rows, None, 4, 8, np.zeros(1023, np.float32), 0.0, *out)
+    with pytest.raises(ValueError, match="do not belong together"):
+        native.scan_floats([np.zeros(12, np.float32)[1:]], rows, None, query, False, *out)
