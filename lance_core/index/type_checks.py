@@ -109,7 +109,7 @@ class CheckedIndexType(IndexType):
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
     ) -> bytes:
-        own = [part._replace(source=_unchecked(part.source)) for part in parts]
+        own = [part._replace(source=unchecked(part.source)) for part in parts]
         return bytes(self._call("merge", bytes, lambda: self.inner.merge(own, rows, output)))
 
 
@@ -169,5 +169,6 @@ class CheckedRankedIndex(CheckedIndex, RankedIndex):
         return answers
 
 
-def _unchecked(source: OpenIndex) -> OpenIndex:
-    return source.inner if isinstance(source, CheckedIndex) else source
+def unchecked(index: OpenIndex) -> OpenIndex:
+    """The open index as its plugin made it, which `RankedQuery.for_index` recognizes."""
+    return index.inner if isinstance(index, CheckedIndex) else index

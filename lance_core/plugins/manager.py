@@ -216,6 +216,10 @@ class PluginManager:
             raise not_found(look, _left_out(every))
         return only(what, argument, every.searches[argument])
 
+    def has_search(self, argument: str) -> bool:
+        """True if a plugin provides the search that this ``argument`` of a scan asks for."""
+        return argument in self._all().searches
+
     def analyzer(self, name: str) -> Analyzer:
         """The analyzer of texts ``name``.
 

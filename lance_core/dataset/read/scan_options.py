@@ -29,6 +29,7 @@ from lance_core.error_texts.suggestions import did_you_mean, shortened, unknown_
 from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
 from lance_core.imports.on_demand import Part, lazy_module, load
 from lance_core.lazy_dataclass import dataclass
+from lance_core.plugins import get_manager
 from lance_core.schema import Schema
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class ScanOptions:
     ``use_scalar_index``: False ignores the indices of the table. ``fast_search``: True skips
     fragments that are not indexed, if an index is used.
 
-    ``nearest``: a search, see `RankedScan`. ``prefilter``: False filters the rows that it returns,
+    ``nearest``: a search, see `RankedScan`; ``other_search``: the argument of another search that a
+    plugin provides, and its value. ``prefilter``: False filters the rows that it returns,
     by default it returns rows that satisfy the filter. ``disable_scoring_autoprojection``: True
     returns the score only if ``columns`` names it.
     """
@@ -102,13 +104,14 @@ class ScanOptions:
     use_scalar_index: bool | None = None
     fast_search: bool | None = None
     nearest: Any = None
+    other_search: tuple[str, Any] | None = None
     prefilter: bool | None = None
     disable_scoring_autoprojection: bool | None = None
 
     @property
     def search(self) -> tuple[str, Any] | None:
         """The argument that asks for a search, and its value."""
-        return None if self.nearest is None else ("nearest", self.nearest)
+        return self.other_search if self.nearest is None else ("nearest", self.nearest)
 
 
 BLOBS_AS_BYTES = "all_binary"
@@ -145,7 +148,7 @@ UNSUPPORTED = frozenset({"full_text_query", "index_segments"})
 _CHOOSE_ROWS = "fragments", "row_ranges", "order_by", "row_addr_allowlist", "row_addr_blocklist"
 """Options that decide, with the filter, which rows are returned, or in which order."""
 
-_OPTIONS = frozenset(field.name for field in fields(ScanOptions))
+_OPTIONS = frozenset(field.name for field in fields(ScanOptions)) - {"other_search"}
 
 KNOWN = _OPTIONS | HINTS | UNSUPPORTED
 
@@ -171,6 +174,7 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
         if value is not None:
             given[BUILDER_NAMES.get(name, name)] = value
     given.update({name: value for name, value in arguments.items() if value is not None})
+    search = _search_in(given)
     for name, value in sorted(given.items()):
         if name in UNSUPPORTED and value is not False:
             raise UnsupportedFeatureError(f"scans do not support {name!r} yet")
@@ -179,13 +183,27 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
         if name in MIN_HINTS and whole(value, name) < MIN_HINTS[name]:
             least = "greater than 0" if MIN_HINTS[name] else "non-negative"
             raise InvalidInputError(f"{name} must be {least}, got {value}")
-    return ScanOptions(**{name: value for name, value in given.items() if name in _OPTIONS})
+    of_scan = {name: value for name, value in given.items() if name in _OPTIONS}
+    return ScanOptions(**of_scan, other_search=search)
+
+
+def _search_in(given: dict[str, Any]) -> tuple[str, Any] | None:
+    """The argument of a search of a plugin and its value, which are removed from ``given``."""
+    found = [name for name in given if name not in KNOWN and get_manager().has_search(name)]
+    if len(found) + ("nearest" in given) > 1:
+        first, second, *_ = sorted({*found, "nearest"} & given.keys())
+        raise InvalidInputError(f"{first} and {second} cannot both be given")
+    return (found[0], given.pop(found[0])) if found else None
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments of a scan, and all other arguments."""
-    of_scan = {name: value for name, value in options.items() if name in KNOWN}
-    return of_scan, {name: value for name, value in options.items() if name not in KNOWN}
+    of_scan = {
+        name: value
+        for name, value in options.items()
+        if name in KNOWN or get_manager().has_search(name)
+    }
+    return of_scan, {name: value for name, value in options.items() if name not in of_scan}
 
 
 def plan_scan(snapshot: Snapshot, options: ScanOptions) -> ScanPlan:

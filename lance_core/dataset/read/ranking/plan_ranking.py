@@ -61,7 +61,8 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
         columns = {name: sources[name] for name in names}
         columns = columns if isinstance(options.columns, Mapping) else names
     before, after = _conditions(schema, options, own)
-    stored = replace(options, columns=columns, filter=before, order_by=None, nearest=None)
+    stored = replace(options, columns=columns, filter=before, order_by=None)
+    stored = replace(stored, nearest=None, other_search=None)
     plan = plan_scan(snapshot, stored)
     names = plan.projection.schema.names
     num_extra = len(names) - len(columns) if columns is not None else _num_extra(options)

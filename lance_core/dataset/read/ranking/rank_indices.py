@@ -15,6 +15,7 @@ from lance_core.dataset.read.sources.row_places import addresses_at, live_places
 from lance_core.errors import CorruptFileError, LanceError
 from lance_core.index.base import RowNumbers
 from lance_core.index.ranking import AllowedRows, Hits, RankedIndex, merged
+from lance_core.index.type_checks import unchecked
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema.path import parse_path
 from lance_core.table.indices.row_set import RowSet
@@ -73,7 +74,7 @@ def _opened(snapshot: Snapshot, index: UsableIndex, query: RankedQuery) -> Ranki
     segments = []
     for segment in index.segments:
         opened = open_index(snapshot, segment.stored, index.spec)
-        own = query.for_index(opened)
+        own = query.for_index(unchecked(opened))
         if own is None or not isinstance(opened, RankedIndex):
             return None
         query = own
