@@ -34,6 +34,10 @@ KINDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "An index type of lance-core for integers",
         {"index.py.in": "@module@/index.py", "test_index.py.in": "tests/test_index.py"},
     ),
+    "search": (
+        "A search of lance-core for the closest numbers, with an index",
+        {"search.py.in": "@module@/search.py", "test_search.py.in": "tests/test_search.py"},
+    ),
     "function": (
         "An SQL function of lance-core that counts words",
         {"function.py.in": "@module@/function.py", "test_function.py.in": "tests/test_function.py"},

@@ -33,6 +33,7 @@ NAMES = {
     "manifest-store": "folder-rows",
     "encoding": "rising",
     "index": "hashed",
+    "search": "near-number",
     "function": "word-count",
 }
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -60,6 +61,7 @@ def module_of(kind: str) -> types.ModuleType:
 STORE, HANDLER = written("store"), written("handler")
 ROWS, ENCODING = written("manifest-store"), written("encoding")
 INDEX, FUNCTION = written("index"), written("function")
+SEARCH = written("search")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -111,12 +113,17 @@ class TestIndex(INDEX.TestHashed):  # type: ignore[misc, name-defined]
     """The index type of a new package."""
 
 
+class TestSearch(SEARCH.TestNearNumber):  # type: ignore[misc, name-defined]
+    """The search of a new package, and its index."""
+
+
 class TestFunction(FUNCTION.TestWordCount):  # type: ignore[misc, name-defined]
     """The SQL function of a new package."""
 
 
 test_filters_call_the_function = FUNCTION.test_filters_call_it
 test_filters_use_the_index = INDEX.test_filters_use_it
+test_scans_use_the_search = SEARCH.test_scans_use_it
 test_tables_live_on_the_store = STORE.test_tables_live_on_it
 test_tables_are_committed_by_the_handler = HANDLER.test_tables_are_committed_by_it
 test_tables_are_committed_through_the_rows = ROWS.test_tables_are_committed_through_them
@@ -139,9 +146,10 @@ def test_new_packages_offer_what_can_be_used() -> None:
             *plugin.manifest_stores,
             *plugin.index_types,
             *plugin.sql_functions,
+            *plugin.searches,
         )
     ]
-    assert [problem_of(spec) for spec in specs] == [None] * 5
+    assert [problem_of(spec) for spec in specs] == [None] * 7
 
 
 def test_new_packages_have_no_gaps() -> None:

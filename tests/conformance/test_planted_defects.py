@@ -22,6 +22,7 @@ from tests.conformance.planted import (
     encodings,
     handlers,
     index_types,
+    ranked_indices,
     rows,
     sql_functions,
     stores,
@@ -103,6 +104,18 @@ def test_every_planted_defect_of_an_index_type_is_caught() -> None:
     assert missed == []
 
 
+def test_every_planted_defect_of_a_search_or_a_ranked_index_is_caught() -> None:
+    tests = sorted({test for one in ranked_indices.ALL for test in one.tests})
+    for kit in (ranked_indices.Good(), ranked_indices.tested(ranked_indices.Ranks)):
+        assert [failure_of(kit, test, dict) for test in tests] == [None] * len(tests)
+    missed = [
+        one.name
+        for one in ranked_indices.ALL
+        if not any(failure_of(ranked_indices.tested(one.make), test, dict) for test in one.tests)
+    ]
+    assert missed == []
+
+
 def test_every_planted_defect_of_an_sql_function_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -120,5 +133,5 @@ def test_the_catalogue_has_150_kinds_of_defects() -> None:
 
 ALL = (
     *(stores.IN_MEMORY, stores.ON_DISK, handlers.IN_MEMORY, handlers.OF_LOG, handlers.ON_DISK),
-    *(rows.ALL, encodings.OF_ARRAYS, index_types.ALL, sql_functions.ALL),
+    *(rows.ALL, encodings.OF_ARRAYS, index_types.ALL, ranked_indices.ALL, sql_functions.ALL),
 )

@@ -10,6 +10,7 @@ from lance_core_testing.manifest_stores.suite import ExternalManifestStoreTests
 from lance_core_testing.memory_client import MemoryClient
 from lance_core_testing.network import FaultProxy
 from lance_core_testing.object_stores.suite import ObjectStoreTests
+from lance_core_testing.ranked_indices.suite import RankedIndexTests
 from lance_core_testing.sql_function import SqlFunctionTests
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "MemoryClient",
     "MemoryManifestStore",
     "ObjectStoreTests",
+    "RankedIndexTests",
     "SqlFunctionTests",
     "ValueEncodingTests",
     "check_bytes",

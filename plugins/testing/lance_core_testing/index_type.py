@@ -15,7 +15,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +25,8 @@ import pytest
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.hookspecs.file_versions import FileVersion
 from lance_core.hookspecs.indices import (
-    IndexFolder,
     IndexOutput,
-    IndexPart,
     IndexQuery,
-    IndexType,
-    IndexTypeSpec,
     IsNull,
     OpenIndex,
     PlainQuery,
@@ -39,8 +35,9 @@ from lance_core.hookspecs.indices import (
     SearchResult,
     UnansweredQueryError,
 )
-from lance_core.hookspecs.stores import LocalStore, MemoryStore, resolve_factory
+from lance_core.hookspecs.stores import LocalStore
 from lance_core.plugins import get_manager
+from lance_core_testing.built_index import FOLDER, BuiltIndex, IndexBuilder
 from lance_core_testing.index_samples import (
     GAP,
     Mask,
@@ -63,21 +60,10 @@ MUTANTS = 6
 EXACT_QUERIES = 12
 """Number of queries whose complement is compared for each distribution of nulls."""
 
-_FOLDER = "_indices/1"
 _HIGH_BITS = np.uint64(32)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Built:
-    """An index in a store of its own."""
-
-    store: MemoryStore
-    sizes: Mapping[str, int]
-    details: bytes
-    folder: IndexFolder
-
-
-class IndexTypeTests:
+class IndexTypeTests(IndexBuilder):
     """The contract of an index type. Subclass it and set ``spec``.
 
     ``samples`` returns the columns to index, by name: by default those of
@@ -86,9 +72,6 @@ class IndexTypeTests:
     of ``build_bytes``, for any number of rows. If the index stores values that it
     derives from those of the column, override `indexed` and `query`.
     """
-
-    spec: IndexTypeSpec
-    parameters: ClassVar[Mapping[str, Any]] = {}
 
     build_bytes: ClassVar[int] = 64 << 20
     """Bytes of the values and row numbers of an index whose building is measured."""
@@ -180,7 +163,7 @@ class IndexTypeTests:
         rows = RepeatedRows(values, self.build_bytes)
         with tempfile.TemporaryDirectory() as folder, measured_memory() as measured:
             store, registry, paths = LocalStore(folder), get_manager().encodings, list[str]()
-            with IndexOutput(store, _FOLDER, registry, FileVersion.V2_1, paths) as output:
+            with IndexOutput(store, FOLDER, registry, FileVersion.V2_1, paths) as output:
                 self._type().build(rows, self.parameters, output)
         assert measured.peak <= self.max_build_bytes, (
             f"{name}: `build` took {measured.peak} bytes of memory for {rows.nbytes} bytes of "
@@ -193,7 +176,7 @@ class IndexTypeTests:
         name, rows = next(self._rows())
         built = self._build(rows)
         for file in built.sizes:
-            path = f"{_FOLDER}/{file}"
+            path = f"{FOLDER}/{file}"
             data = bytes(built.store.get(path))
             for mutant in (*mutants(data, MUTANTS, 18, hot=400), None):
                 if mutant is None:
@@ -288,47 +271,12 @@ class IndexTypeTests:
         assert manager.index_type_of(self.spec.details_url) == self.spec
         assert "/" in self.spec.details_url, "other libraries need a slash in the type URL"
 
-    def _type(self) -> IndexType:
-        found: IndexType = resolve_factory(self.spec.factory, self.spec.name)()
-        return found
-
     def _rows(self) -> Iterator[tuple[str, SampleRows]]:
         samples = self.samples()
         assert samples, "no sample has an accepted type: provide `samples`"
         for name, values in samples.items():
             assert self._type().accepts(values.type), f"{name} has a type that is not accepted"
             yield name, sample_rows(values)
-
-    def _build(self, rows: SampleRows, parameters: Mapping[str, Any] | None = None) -> _Built:
-        given = self.parameters if parameters is None else parameters
-        return self._written(rows.type, lambda output: self._type().build(rows, given, output))
-
-    def _merge(
-        self, parts: Sequence[_Built], maps: Sequence[SampleMap], rows: SampleRows | None
-    ) -> _Built:
-        pairs = [IndexPart(self._open(part), one) for part, one in zip(parts, maps, strict=True)]
-        kind = parts[0].folder.kind
-        return self._written(kind, lambda output: self._type().merge(pairs, rows, output))
-
-    def _written(self, kind: pa.DataType, write: Any) -> _Built:
-        store, registry, paths = MemoryStore(), get_manager().encodings, list[str]()
-        with IndexOutput(store, _FOLDER, registry, FileVersion.V2_1, paths) as output:
-            details = write(output)
-        assert isinstance(details, bytes), "`build` and `merge` return serialized details"
-        stored = {one.path.removeprefix(f"{_FOLDER}/"): one.size for one in store.list(_FOLDER)}
-        assert stored == output.sizes, "an index has only files that `IndexOutput` has created"
-        folder = self._folder(store, output.sizes, kind)
-        return _Built(store, output.sizes, details, folder)
-
-    def _folder(
-        self, store: MemoryStore, sizes: Mapping[str, int], kind: pa.DataType
-    ) -> IndexFolder:
-        version = self.spec.version_for(stable_row_ids=False)
-        registry = get_manager().encodings
-        return IndexFolder(store, _FOLDER, sizes, registry, kind, version)
-
-    def _open(self, built: _Built) -> OpenIndex:
-        return self._type().open(built.folder, built.details)
 
     def _check(
         self,
@@ -361,7 +309,9 @@ class IndexTypeTests:
                     _check_equal(f"{what}: nulls", nulls, rows.rows[unknown])
         return answered
 
-    def _try(self, what: str, built: _Built, sizes: Mapping[str, int], rows: SampleRows) -> None:
+    def _try(
+        self, what: str, built: BuiltIndex, sizes: Mapping[str, int], rows: SampleRows
+    ) -> None:
         """Use a damaged index; only errors of the library may occur."""
         try:
             opened = self._type().open(self._folder(built.store, sizes, rows.type), built.details)
