@@ -12,9 +12,9 @@ import pytest
 
 from lance_core.errors import InvalidInputError, LanceError
 from lance_core.hookspecs.indices import (
+    IndexQuery,
     IsNull,
     OpenIndex,
-    PlainQuery,
     SearchResult,
     UnansweredQueryError,
 )
@@ -51,7 +51,7 @@ class _Unranked(OpenIndex):
 
     nbytes = 0
 
-    def search(self, query: PlainQuery, *, with_nulls: bool = False) -> SearchResult:
+    def search(self, query: IndexQuery, *, with_nulls: bool = False) -> SearchResult:
         raise UnansweredQueryError
 
     def statistics(self) -> dict[str, int]:

@@ -24,6 +24,7 @@ _STALE = "they are not those of this lance-core-vector; install it again"
 try:
     from lance_core_vector import _native as native
 except ImportError as error:
+    native = None  # type: ignore[assignment]  # `is_compiled` is False
     _failure = str(error) if find_spec("lance_core_vector._native") else None
     _is_compiled = False
 else:
