@@ -4,7 +4,7 @@ To write in other threads than the main one, import this package first.
 
 `read`, `count_rows` and `lance_schema` read tables with arguments instead of options.
 `create_table` writes a data frame as a table. `create_index` indexes a column. `compact` and
-`LanceTable` compact tables.
+`LanceTable` compact tables. `nearest_join` joins a data frame of vectors with the nearest rows.
 `upsert_batches` upserts the batches of a stream.
 """
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lance_core_spark.table.compact import compact
     from lance_core_spark.table.create_index import create_index
     from lance_core_spark.table.lance_table import LanceTable
+    from lance_core_spark.table.nearest_join import nearest_join
     from lance_core_spark.write.create_table import create_table
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "create_index",
     "create_table",
     "lance_schema",
+    "nearest_join",
     "read",
     "upsert_batches",
 ]
@@ -45,6 +47,7 @@ def __getattr__(name: str) -> object:
         "create_index": "table.create_index",
         "create_table": "write.create_table",
         "lance_schema": "frames",
+        "nearest_join": "table.nearest_join",
         "read": "frames",
         "upsert_batches": "stream.upsert",
     }
