@@ -32,7 +32,14 @@ else:
     lance_schema = lazy_module("lance_core.schema.lance_schema")
     plan = lazy_module("lance_core.dataset.write.merge_insert.plan")
 
-__all__ = ["added_schema", "as_filter", "can_cast", "check_new_index", "key_columns"]
+__all__ = [
+    "added_schema",
+    "as_filter",
+    "can_cast",
+    "check_new_index",
+    "key_columns",
+    "trained_parameters",
+]
 
 
 def as_filter(condition: str, schema: pa.Schema) -> Filter:
@@ -87,3 +94,23 @@ def check_new_index(
     new = create.NewIndex(column, index_type, parameters or {}, name, replace)
     request, checked_name = create.check_new_index(dataset.snapshot, new)
     return request.path, checked_name
+
+
+def trained_parameters(
+    dataset: LanceDataset,
+    column: str | Sequence[str],
+    index_type: str | IndexConfig,
+    parameters: Mapping[str, Any] | None = None,
+) -> Mapping[str, Any]:
+    """Parameters with which processes build segments of one index, beside ``parameters``.
+
+    Each process passes all of them to `LanceDataset.create_index_uncommitted`. They have what an
+    index learns from its rows, such as the centroids of vectors, so that all segments have the
+    same and can be merged without reading rows again. Rows from random places of the table are
+    read, as many as the type needs; none for types that learn nothing.
+
+    The arguments are those of `LanceDataset.create_scalar_index`, whose errors it raises, and
+    `TooFewRowsError` of `lance_core.hookspecs.indices` if there are too few rows to learn from.
+    """
+    new = create.NewIndex(column, index_type, parameters or {})
+    return create.trained_parameters(dataset.snapshot, new)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -227,6 +227,20 @@ class IndexType(ABC):
     def accepts_stable_row_ids(self, details: bytes) -> bool:
         """False if such an index cannot be made in a table with stable row ids."""
         return True
+
+    def trained_parameters(
+        self,
+        sample: Callable[[int], IndexRows],
+        num_rows: int,
+        parameters: Mapping[str, Any],
+    ) -> Mapping[str, Any]:
+        """Parameters for several processes that each build a segment of one index of ``num_rows``.
+
+        They say what each process would otherwise learn from its own rows; none for types that
+        learn nothing. ``sample`` returns about as many rows as it is asked for, from random places.
+        The values can be pickled.
+        """
+        return {}
 
     @abstractmethod
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import lance_core
-from lance_core_spark import LanceTable, upsert_batches
+from lance_core_spark import LanceTable, nearest_join, upsert_batches
 from tests.spark.stream.micro_batches import append
 
 
@@ -30,6 +30,7 @@ def main() -> None:
     told["filter"] = [row["id"] for row in read(filter="id < 2", columns="id").collect()]
     LanceTable.forPath(spark, uri).createIndex("id", "BTREE")
     told["indexed"] = [row["id"] for row in read(filter="id IN (3, 12)").collect()]
+    told["near"] = nearest_rows(spark, str(folder / "vectors.lance"))
     small = str(folder / "small.lance")
     for ids in (range(3), range(3, 5)):
         append(Path(small), *ids)
@@ -52,6 +53,19 @@ def main() -> None:
     told["changed"] = merge.execute()
     spark.stop()
     sys.stdout.write(json.dumps(told) + "\n")
+
+
+def nearest_rows(spark: SparkSession, uri: str) -> list[list[Any]]:
+    """Pairs of rows that a join with an index of vectors returns."""
+    vectors = "array(cast(id AS float), cast(id % 3 AS float))"
+    rows = spark.range(300).selectExpr("id", f"{vectors} AS v")
+    kind = {"v.arrow.fixed-size-list.size": 2}
+    rows.write.format("lance").mode("append").options(**kind).save(uri)
+    table = LanceTable.forPath(spark, uri)
+    table.createIndex("v", "IVF_PQ", num_partitions=2, num_sub_vectors=2, num_bits=4)
+    left = spark.range(7, 9).selectExpr("id AS n", f"{vectors} AS v")
+    found = nearest_join(left, uri, "v", 1, refine_factor=30).orderBy("n").collect()
+    return [[row["n"], row["id"]] for row in found]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import lance as pylance
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
@@ -19,6 +20,7 @@ from lance_core.errors import (
     ColumnNotFoundError,
     IndexNameError,
     IndexNotFoundError,
+    IndexWarning,
     InvalidInputError,
     InvalidTypeError,
     LanceError,
@@ -79,6 +81,43 @@ def test_tasks_build_segments_and_one_commit_has_them(spark: SparkSession, tmp_p
     lance_core.write_dataset(pa.table({"a": pa.array([], pa.int64())}), str(empty))
     create_index(spark, empty, "a", "BTREE")
     assert described(LanceTable.forPath(spark, empty)) == [("a_idx", "BTree", ["a"], 1, 0, 0)]
+
+
+def test_tasks_encode_vectors_with_one_training(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t.lance"
+    vectors = np.random.default_rng(0).random((900, 8), np.float32)
+    column = pa.FixedSizeListArray.from_arrays(vectors.ravel(), 8)
+    rows = pa.table({"id": range(900), "v": column})
+    lance_core.write_dataset(rows, str(path), max_rows_per_file=300)
+    table = LanceTable.forPath(spark, path)
+    options = {"metric": "cosine", "num_partitions": 2, "num_sub_vectors": 4, "num_bits": 4}
+    table.createIndex("v", "IVF_PQ", numSegments=3, mergeSegments=False, **options)
+    assert described(table) == [("v_idx", "IVF_PQ", ["v"], 3, 3, 900)]
+    nearest = {"column": "v", "q": vectors[7], "k": 5, "nprobes": 2, "refine_factor": 20}
+    exact = rows_of(path, nearest | {"use_index": False, "metric": "cosine"})
+    assert exact[0] == 7
+    assert rows_of(path, nearest) == exact
+
+    table.createIndex("v", "IVF_PQ", numSegments=3, **options)
+    assert described(table) == [("v_idx", "IVF_PQ", ["v"], 1, 3, 900)]
+    assert rows_of(path, nearest) == exact
+    theirs = pylance.dataset(str(path))
+    near = theirs.to_table(columns=["id"], nearest=nearest)["id"].to_pylist()
+    assert near == exact
+    assert "ANNSubIndex" in theirs.scanner(nearest=nearest).explain_plan()
+
+    few = tmp_path / "few.lance"
+    lance_core.write_dataset(rows.slice(0, 5), str(few))
+    with pytest.warns(IndexWarning, match="5"):
+        create_index(spark, few, "v", "IVF_PQ", **options)
+    assert described(LanceTable.forPath(spark, few))[0][5] == 0
+
+
+def rows_of(path: Path, nearest: dict[str, Any]) -> list[int]:
+    found: list[int] = (
+        lance_core.dataset(str(path)).to_table(["id"], nearest=nearest)["id"].to_pylist()
+    )
+    return found
 
 
 def test_a_failed_task_leaves_no_index_but_files_for_a_cleanup(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.maintenance.indices.request import IndexRequest, index_request
+from lance_core.dataset.maintenance.indices.rows import FragmentRows, sampled_rows
 from lance_core.dataset.maintenance.indices.segments import (
     SegmentWriter,
     field_files,
@@ -150,6 +152,14 @@ def create_uncommitted(
     with discard_on_failure(snapshot.root) as files:
         writer = SegmentWriter(snapshot, files, environment)
         return Index.of(_build(writer, new, request, name, fragments))
+
+
+def trained_parameters(snapshot: Snapshot, new: NewIndex) -> Mapping[str, Any]:
+    """What the segments of one index have in common; see `lance_core.engines`."""
+    request, _ = check_new_index(snapshot, new)
+    rows = FragmentRows(snapshot, request.lineage, snapshot.manifest.fragments, with_row_ids=False)
+    sample = functools.partial(sampled_rows, rows)
+    return request.type.trained_parameters(sample, rows.num_rows, request.parameters)
 
 
 def _build(

@@ -43,6 +43,10 @@ BATCH_ROWS = 1 << 18
 BATCH_BYTES = 16 << 20
 """Windows are joined until a batch has so many rows or bytes."""
 
+BLOCK_ROWS = 256
+"""Adjacent rows of a sample that are read together. Rows near each other are often alike, so blocks
+are small; smaller ones would take more reads of the same pages."""
+
 _HIGH_BITS = np.uint64(32)
 
 
@@ -52,7 +56,7 @@ class FragmentRows:
 
     ``lineage``: the field after the structs around it, outermost first. ``with_row_ids``: True for
     row ids as row numbers, False for row addresses. ``advance`` is called with numbers of rows that
-    were read.
+    were read. ``spans``: the physical rows that are read; None for all.
     """
 
     snapshot: Snapshot
@@ -60,6 +64,7 @@ class FragmentRows:
     fragments: Sequence[Fragment]
     with_row_ids: bool
     advance: Callable[[int], object] = lambda _: None
+    spans: tuple[Span, ...] | None = None
 
     @property
     def type(self) -> pa.DataType:
@@ -68,7 +73,9 @@ class FragmentRows:
 
     @property
     def num_rows(self) -> int:
-        """The number of live rows."""
+        """The number of live rows; that of physical rows if only some are read."""
+        if self.spans is not None:
+            return sum(span.stop - span.start for span in self.spans)
         return sum(map(self.snapshot.live_rows, self.fragments))
 
     def batches(self) -> Iterator[IndexBatch]:
@@ -109,13 +116,35 @@ class FragmentRows:
         path = tuple(field.name for field in self.lineage)
         schema = replace(snapshot.schema, fields=stored)
         outputs = [Output(value, path), Output(META_FIELDS[meta], (meta,))]
-        spans = [Span(one, 0, snapshot.physical_rows(one)) for one in self.fragments]
+        spans = self.spans
+        if spans is None:
+            spans = tuple(Span(one, 0, snapshot.physical_rows(one)) for one in self.fragments)
         return ScanPlan(
             projection=Projection.of(schema, outputs),
-            rows=SpanRows(tuple(spans)),
+            rows=SpanRows(spans),
             schema=schema,
             batch_size=WINDOW_ROWS,
         )
+
+
+def sampled_rows(rows: FragmentRows, count: int, seed: int = 0) -> FragmentRows:
+    """About ``count`` of ``rows`` in their order: random blocks, the same for a ``seed``.
+
+    All rows if there are no more. Deleted rows count, too.
+    """
+    sizes = np.array([rows.snapshot.physical_rows(one) for one in rows.fragments], np.int64)
+    ends = np.cumsum(-(-sizes // BLOCK_ROWS))
+    wanted = -(-count // BLOCK_ROWS)
+    if not len(ends) or wanted >= ends[-1]:
+        return rows
+    random = np.random.default_rng(seed)
+    blocks = np.sort(random.choice(int(ends[-1]), wanted, replace=False))
+    owners = np.searchsorted(ends, blocks, side="right")
+    starts = BLOCK_ROWS * (blocks - np.append(0, ends)[owners])
+    stops = np.minimum(starts + BLOCK_ROWS, sizes[owners])
+    places = zip(owners.tolist(), starts.tolist(), stops.tolist(), strict=True)
+    spans = tuple(Span(rows.fragments[owner], start, stop) for owner, start, stop in places)
+    return replace(rows, spans=spans)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

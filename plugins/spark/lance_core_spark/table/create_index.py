@@ -1,11 +1,15 @@
-"""Index a column: each task of Spark writes a segment of some fragments; one commit has all."""
+"""Index a column: each task of Spark writes a segment of some fragments; one commit has all.
+
+What a kind learns from its rows, such as the partitions of vectors, this process learns from a
+sample, and all tasks use it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,13 +19,14 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import SparkSession
 
 import lance_core
-from lance_core.engines import check_new_index
+from lance_core.engines import check_new_index, trained_parameters
 from lance_core.errors import (
     InvalidInputError,
     LanceError,
     RetryableCommitConflictError,
     UnsupportedFeatureError,
 )
+from lance_core.hookspecs.indices import IndexNotWrittenError, TooFewRowsError
 from lance_core.hookspecs.options import Secret, hide_secrets
 from lance_core.indices import Index, IndexConfig, IndexFile
 from lance_core_spark.job_progress import context_of, job_description, row_progress
@@ -53,10 +58,12 @@ def create_index(  # noqa: PLR0913 (those of LanceDataset.create_scalar_index, a
 
     Each task builds a segment of the index from some fragments, and one commit makes them visible.
     ``column``, ``kind``, ``name``, ``replace`` and ``parameters``: see
-    `LanceDataset.create_scalar_index`. ``num_segments``: the number of tasks, at most the number of
-    fragments; by default the parallelism of Spark, or fewer for a small table. ``merge_segments``:
-    True merges the segments in this process before the commit; a lookup in a single segment is
-    fastest. If another writer replaces indexed rows at the same time, the index is built again.
+    `LanceDataset.create_scalar_index`, and for vectors `LanceDataset.create_index`: this process
+    trains such an index by a sample, and the tasks encode the rows. ``num_segments``: the number of
+    tasks, at most the number of fragments; by default the parallelism of Spark, or fewer for a
+    small table. ``merge_segments``: True merges the segments in this process before the commit; a
+    lookup in a single segment is fastest. If another writer replaces indexed rows at the same time,
+    the index is built again.
 
     Raises the errors of `LanceDataset.create_scalar_index`, before any task runs for invalid
     arguments, and Spark's error if a task fails. Then no version has the index, and a cleanup
@@ -113,15 +120,32 @@ class _Build:
             parameters=new.parameters,
         )
         groups = _groups(dataset, num_segments or self._default_count())
-        if not groups:
+        trained = self._trained() if groups else None
+        if trained is None:
             dataset.create_scalar_index(
                 new.column, new.kind, name, replace=new.replace, **new.parameters
             )
             return
-        segments = self._segments(name, groups)
+        segments = self._segments(trained, name, groups)
         if merge_segments and len(segments) > 1:
-            segments = [dataset.merge_existing_index_segments(segments)]
+            segments = self._merged(segments)
         dataset.commit_existing_index_segments(name, path, segments)
+
+    def _trained(self) -> _NewIndex | None:
+        """The arguments for all tasks; None if there are too few rows to train the index."""
+        new = self.new
+        try:
+            trained = trained_parameters(self.dataset, new.column, new.kind, new.parameters)
+        except TooFewRowsError:
+            return None
+        return replace(new, parameters={**new.parameters, **trained})
+
+    def _merged(self, segments: list[Index]) -> list[Index]:
+        """One segment instead of several; those of a kind that cannot be merged stay."""
+        try:
+            return [self.dataset.merge_existing_index_segments(segments)]
+        except IndexNotWrittenError:
+            return segments
 
     def _default_count(self) -> int:
         """The parallelism of Spark, limited by the rows of the table."""
@@ -133,9 +157,9 @@ class _Build:
         )
         return max(1, min(most, self.dataset.count_rows() // MIN_SEGMENT_ROWS))
 
-    def _segments(self, name: str, groups: list[list[int]]) -> list[Index]:
+    def _segments(self, new: _NewIndex, name: str, groups: list[list[int]]) -> list[Index]:
         """The segments that tasks write. Raises the first error of a task."""
-        spark, new = self.spark, self.new
+        spark = self.spark
         details = f": {len(groups)} segments of {name}"
         with (
             job_description(spark, f"index {self.table}", details),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +39,7 @@ from lance_core_vector.training.details import (
     version_of,
 )
 from lance_core_vector.training.parameters import BuildParameters, warn_of_unused
+from lance_core_vector.training.shared_training import shared_training
 from lance_core_vector.vectors import vector_type
 
 
@@ -98,6 +99,14 @@ class VectorIndex(IndexType):
 
     def label_of(self, details: bytes) -> str | None:
         return kind_of(details)
+
+    def trained_parameters(
+        self,
+        sample: Callable[[int], IndexRows],
+        num_rows: int,
+        parameters: Mapping[str, Any],
+    ) -> Mapping[str, Any]:
+        return shared_training(sample, num_rows, BuildParameters.of(parameters))
 
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
         return build(rows, BuildParameters.of(parameters), output)

@@ -99,7 +99,7 @@ def train(rows: IndexRows, parameters: BuildParameters, progress: Progress) -> T
 def needs_sample(parameters: BuildParameters) -> bool:
     """False if all models are given."""
     models = parameters.models
-    if models.centroids is None or parameters.kind == "IVF_SQ":
+    if models.centroids is None or (parameters.kind == "IVF_SQ" and models.bounds is None):
         return True
     return parameters.kind == "IVF_PQ" and models.codebook is None
 
@@ -201,6 +201,8 @@ def train_encoder(
         width, metric = vector.list_size, parameters.metric.name
         return RabitEncoder.random(width, parameters.bits, metric, random)
     if parameters.kind == "IVF_SQ":
+        if parameters.models.bounds is not None:
+            return ScalarEncoder(vector.list_size, *parameters.models.bounds)
         if not len(sample):
             raise TooFewRowsError("there are no rows with a vector")
         return ScalarEncoder.trained(sample)

@@ -77,12 +77,12 @@ class FlatEncoder(Encoder):
 
 
 class ScalarEncoder(Encoder):
-    """One byte a number; the range is that of the sample."""
+    """One byte a number; ``bounds``: the lowest and the highest number of the sample."""
 
     def __init__(self, width: int, low: float, high: float) -> None:
         self._width = width
-        self._low, self._high = low, high
-        self._quantizer = ScalarQuantizer(self._width, self._low, self._high, "l2", "")
+        self.bounds = low, high
+        self._quantizer = ScalarQuantizer(width, low, high, "l2", "")
         self.columns = {scalar.COLUMN: fixed_bytes(self._width)}
 
     @classmethod
@@ -96,8 +96,8 @@ class ScalarEncoder(Encoder):
         return self._quantizer.encode(vectors)
 
     def metadata(self) -> dict[str, Any]:
-        bounds = {"start": self._low, "end": self._high}
-        return {"dim": self._width, "num_bits": 8, "bounds": bounds}
+        low, high = self.bounds
+        return {"dim": self._width, "num_bits": 8, "bounds": {"start": low, "end": high}}
 
 
 class ProductEncoder(Encoder):

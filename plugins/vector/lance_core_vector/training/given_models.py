@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from lance_core.errors import InvalidInputError, InvalidTypeError, ObjectNotFoun
 MODELS = frozenset(
     {
         *("ivf_centroids", "ivf_centroids_file", "pq_codebook"),
-        *("precomputed_partition_dataset", "precomputed_partitions_file"),
+        *("precomputed_partition_dataset", "precomputed_partitions_file", "sq_bounds"),
     }
 )
 """The names of the parameters."""
@@ -30,11 +31,13 @@ class GivenModels:
     """Models of a caller; None for those that are trained.
 
     ``centroids`` of the shape (partitions, numbers), ``codebook`` with the numbers of all codewords
-    of the first part first. ``partitions_uri``: a table with the partition of each row.
+    of the first part first. ``bounds``: the lowest and the highest number that codes of IVF_SQ
+    distinguish. ``partitions_uri``: a table with the partition of each row.
     """
 
     centroids: Floats | None
     codebook: Floats | None
+    bounds: tuple[float, float] | None
     partitions_uri: str | None
     storage_options: Mapping[str, str] | None
 
@@ -69,9 +72,22 @@ class GivenModels:
         return cls(
             None if centroids is None else _centroids(centroids),
             None if codebook is None else numbers_of(codebook, "pq_codebook", (2, 3)),
+            _bounds(given.get("sq_bounds")),
             partitions,
             given.get("storage_options"),
         )
+
+
+def _bounds(value: Any) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    try:
+        low, high = map(float, value)
+    except (TypeError, ValueError):
+        raise InvalidTypeError(f"sq_bounds are two numbers, got {value!r}") from None
+    if not -math.inf < low <= high < math.inf:
+        raise InvalidInputError(f"sq_bounds are a lowest and a highest number, got {value!r}")
+    return low, high
 
 
 def _centroids(value: Any) -> Floats:
