@@ -209,6 +209,7 @@ class _SetBenchmark:
             f"{OURS} {1000 * median:9.3f} ms  recall {recall:.3f}",
             point={"kind": kind.name, "set": self._set.name, **options},
             medians={OURS: median},
+            processor={OURS: answers.processor},
             recall={OURS: recall},
         )
 

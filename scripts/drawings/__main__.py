@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.drawings import how_fast, layers, pages, table_files
+from scripts.drawings import how_fast, layers, pages, table_files, vectors
 
 FOLDER = Path(__file__).parents[2] / "docs" / "drawings"
 DRAWINGS: dict[str, Callable[[], str]] = {
@@ -23,7 +23,7 @@ DRAWINGS: dict[str, Callable[[], str]] = {
 
 def drawings() -> dict[str, Callable[[], str]]:
     """All drawings, with the charts of the benchmarks' figures."""
-    return DRAWINGS | how_fast.drawings()
+    return DRAWINGS | how_fast.drawings() | vectors.drawings()
 
 
 def stale() -> list[str]:

@@ -101,6 +101,22 @@ class Canvas:
             f'rx="2" fill="{border if is_solid else fill}" stroke="{border}"/>'
         )
 
+    def line(self, points: Sequence[tuple[float, float]], colour: str, *, is_dashed: bool) -> None:
+        """A line through ``points``."""
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        dashes = ' stroke-dasharray="4 3"' if is_dashed else ""
+        self._parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>'
+        )
+
+    def dot(self, x: float, y: float, colour: str, *, is_solid: bool) -> None:
+        """A point of a chart."""
+        fill = colour if is_solid else "#fbfcfd"
+        self._parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{fill}" stroke="{colour}" '
+            'stroke-width="1.5"/>'
+        )
+
     def arrow(self, *points: tuple[float, float], label: str = "") -> None:
         """A line through ``points`` with a head at its end, and a label above its last point."""
         path = " ".join(f"{x:g},{y:g}" for x, y in points)

@@ -27,6 +27,7 @@ COLOURS = {
     f"{PEER} copy": ("blue", True),
     f"{PEER} re-encode": ("blue", False),
     "vortex": ("yellow", True),
+    "numpy": ("green", False),
     "parquet": ("grey", True),
     "cp": ("grey", False),
     "fresh": ("grey", True),
@@ -39,6 +40,7 @@ TITLES = {
     "parquet": "Parquet",
     "vortex": "Vortex",
     "fresh": "written at once",
+    "numpy": "with numpy only",
 }
 """Names of subjects that differ from those in the figures."""
 
@@ -73,6 +75,7 @@ class Chart:
     groups: Mapping[str, str]
     compared: tuple[str, str] = (OURS, PEER)
     """Two subjects whose ratio is written beside the title of a group."""
+    measure: str = "median time"
 
 
 def _workloads(operation: str, versions: Sequence[str] = ("2.2",)) -> dict[str, str]:
@@ -186,7 +189,7 @@ def _figures(chart: Chart, lines: Sequence[Figure]) -> list[tuple[str, Figure]]:
 
 def draw(chart: Chart, figures: Sequence[tuple[str, Figure]], runs: Sequence[Run]) -> str:
     """The chart as SVG: groups of bars in two columns, and what ran below them."""
-    notes = _notes(runs[number] for number in sorted({figure["run"] for _, figure in figures}))
+    notes = notes_of(runs[number] for number in sorted({figure["run"] for _, figure in figures}))
     notes = notes or ["These figures are not measured yet: tox -e bench -- --chart"]
     heights = [TITLE + ROW * len(figure["medians"]) + GAP for _, figure in figures]
     lines = [max(heights[at : at + 2]) for at in range(0, len(heights), 2)]
@@ -243,12 +246,12 @@ def duration(seconds: float) -> str:
 def _explanation(chart: Chart) -> str:
     ours, other = (TITLES.get(subject, subject) for subject in chart.compared)
     return (
-        "median time, shorter is better; each group has its own scale; "
+        f"{chart.measure}, shorter is better; each group has its own scale; "
         f"x: “{other}” divided by “{ours}”"
     )
 
 
-def _notes(runs: Iterable[Run]) -> list[str]:
+def notes_of(runs: Iterable[Run]) -> list[str]:
     """The machine, the date, the libraries and the command of each run, in lines that fit."""
     notes = []
     for run in runs:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.drawings import how_fast
+from scripts.drawings import how_fast, vectors
 
 ROOT = Path(__file__).parents[2]
 RUN = {
@@ -62,3 +62,30 @@ def test_bars_and_texts_do_not_leave_their_column() -> None:
     assert digits * 7 <= how_fast.VALUES
     for chart in how_fast.CHARTS.values():
         assert all(len(title) <= 36 for title in chart.groups.values()), chart.title
+
+
+def test_the_charts_of_vector_indices_have_the_points_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/how-to/choose-a-vector-index.md").read_text("utf-8")
+    assert set(re.findall(r"drawings/(vectors-[\w-]+)\.svg", page)) == vectors.drawings().keys()
+    monkeypatch.setattr(how_fast, "FIGURES", tmp_path / "figures.json")
+    assert all("not measured yet" in draw() for draw in vectors.drawings().values())
+
+    times = {"medians": {"lance_core": 0.002}, "processor": {"lance_core": 0.002}, "run": 0}
+    point = {"kind": "IVF_SQ", "set": "texts", "nprobes": 1}
+    queries = [
+        times | {"name": f"vectors texts IVF_SQ: {number}", "point": point, "recall": recall}
+        for number, recall in enumerate(({"lance_core": 0.5}, {"lance_core": 0.9}))
+    ]
+    build = times | {"name": "vectors texts IVF_SQ: build", "megabytes": {"lance_core": 20.0}}
+    query = times | {"name": "vectors texts IVF_SQ: 10 probes", "recall": {"lance_core": 0.9}}
+    figures = [*queries, build, query]
+    how_fast.FIGURES.write_text(json.dumps({"runs": [RUN], "figures": figures}))
+    drawn = {name: draw() for name, draw in vectors.drawings().items()}
+    legend = len(vectors.COLOURS)
+    # Of two queries that take the same time, only that of the higher recall is shown.
+    assert drawn["vectors-recall-time"].count("<circle") == legend + 1
+    assert drawn["vectors-recall-size"].count("<circle") == legend + 1
+    assert ">IVF_SQ, texts</text>" in drawn["vectors-builds"]
+    assert all("2026-01-02" in chart for chart in drawn.values())
