@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import resource
 import time
 from collections.abc import Iterator
@@ -10,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+
+from tests.worker_memory import collect_and_freeze
 
 MIB = 1 << 20
 MOST_BYTES = 256 * MIB
@@ -23,7 +24,7 @@ def limited() -> Iterator[None]:
     Raises `AssertionError` for more than `MOST_SECONDS` of the processor.
     """
     # What was freed before may not serve here.
-    gc.collect()
+    collect_and_freeze()
     pa.default_memory_pool().release_unused()
     old, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])

@@ -17,6 +17,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from lance_core.errors import LanceError
+from tests.worker_memory import collect_and_freeze
 
 OF_SDKS = (
     *("azure", "azure.core", "azure.identity", "boto3", "botocore", "fsspec"),
@@ -165,6 +166,7 @@ def logs() -> Iterator[list[str]]:
 @contextmanager
 def all_logs() -> Iterator[list[str]]:
     """The same, and every warning."""
+    collect_and_freeze()  # the collection at the end looks for what the block has left
     with logs() as texts:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
