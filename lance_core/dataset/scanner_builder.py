@@ -207,9 +207,12 @@ class ScannerBuilder:
         """
         return self._set(nearest={"column": column, "q": q, "k": k, **options})
 
-    def full_text_search(self, query: Any, columns: list[str] | None = None) -> NoReturn:
-        """Not supported: raises `UnsupportedFeatureError`."""
-        raise UnsupportedFeatureError("scans do not support 'full_text_search' yet")
+    def full_text_search(self, query: Any, columns: list[str] | None = None) -> ScannerBuilder:
+        """Return the rows that match a text, or a query of `lance_core.query`, best first.
+
+        ``columns``: those that a text is searched in; by default all that have a text index.
+        """
+        return self._set(full_text_query={"query": query, "columns": columns})
 
     def minhash_search(self, query: Any) -> NoReturn:
         """Not supported: raises `UnsupportedFeatureError`."""

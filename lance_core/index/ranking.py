@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +52,33 @@ class AllowedRows:
     share: float = 1.0
 
 
+class SearchedColumns(Protocol):
+    """The columns of the searched version."""
+
+    def __call__(self, path: str) -> pa.DataType:
+        """The storage type of the column at a path; raises `InvalidInputError` without one."""
+
+    def indexed(self, details_url: str) -> Sequence[str]:
+        """The paths of columns with an index whose details have this type, in their order."""
+
+
+class ValueRanking(ABC):
+    """The best rows of those that are added so far, by the values of a column."""
+
+    @abstractmethod
+    def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
+        """Rank further rows; ``values`` as for `RankedQuery.best`."""
+
+    @abstractmethod
+    def hits(self) -> list[Hits]:
+        """The best rows for each query, with exact scores. It is called once, at the end."""
+
+
 class RankedQuery(ABC):
-    """One or several queries that rank the rows of a column. Immutable and thread-safe."""
+    """One or several queries that rank the rows of a column. Immutable and thread-safe.
+
+    A query of ``parts`` combines the rows of other queries, which may have other columns.
+    """
 
     column: str
     """The path of the column to search."""
@@ -75,6 +100,10 @@ class RankedQuery(ABC):
     """The best score that results may have; None for any."""
     uses_indices: bool = True
     """False if all rows are ranked by their values."""
+    is_final: bool = False
+    """True if indices return the scores of results: rows of an index are never ranked again."""
+    parts: Sequence[RankedQuery] = ()
+    """Queries, one each, that are answered instead of this one; see `combined`."""
 
     @abstractmethod
     def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
@@ -99,6 +128,27 @@ class RankedQuery(ABC):
         it has what the user left to the index, such as the metric.
         """
         return self if isinstance(index, RankedIndex) else None
+
+    def with_segments(self, segments: Sequence[OpenIndex]) -> RankedQuery:
+        """This query as the segments of an index answer it, which together have its rows.
+
+        The query that is returned replaces this one, as in `for_index`. Raises `InvalidInputError`
+        if the index shows that the query is invalid, and `CorruptFileError`: all rows are then
+        ranked by their values.
+        """
+        return self
+
+    def up_to(self, count: int) -> RankedQuery:
+        """This query if only the ``count`` best rows are needed: it may have a lower `k`."""
+        return self
+
+    def ranking(self, count: int) -> ValueRanking:
+        """The best ``count`` rows by values that are still to come."""
+        return _BestSoFar(self, count)
+
+    def combined(self, hits: Sequence[Hits]) -> Hits:
+        """The best rows of the answers to `parts`, each with all of its rows, by address."""
+        raise NotImplementedError
 
     def step_text(self, index_name: str | None) -> str:
         """What a plan says of the search of an index, or of all rows (None)."""
@@ -132,13 +182,33 @@ class RankedSearch(ABC):
     """A search that scans have an argument for. It has no state."""
 
     @abstractmethod
-    def query(self, value: Any, type_of: Callable[[str], pa.DataType]) -> RankedQuery:
+    def query(self, value: Any, type_of: SearchedColumns) -> RankedQuery:
         """The query from the value of the argument.
 
-        ``type_of`` returns the storage type of the column at a path, and raises
-        `InvalidInputError` if there is none. Raises `InvalidInputError` for invalid values,
-        ``TypeError`` for unknown names in them.
+        ``type_of`` returns the storage type of the column at a path, and which columns have an
+        index. Raises `InvalidInputError` for invalid values, ``TypeError`` for unknown names in
+        them.
         """
+
+
+class _BestSoFar(ValueRanking):
+    """The ranking of queries whose scores depend on nothing but the row."""
+
+    def __init__(self, query: RankedQuery, count: int) -> None:
+        self._query = query
+        self._count = count
+        self._best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
+
+    def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
+        answers = self._query.best(values, self._count)
+        for mine, hits in zip(self._best, answers, strict=True):
+            mine.append(Hits(rows[hits.rows], hits.scores))
+            if len(mine) > 1:
+                mine[:] = [merged(mine, self._count, ascending=self._query.ascending)]
+
+    def hits(self) -> list[Hits]:
+        none = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
+        return [mine[0] if mine else none for mine in self._best]
 
 
 def merged(parts: Sequence[Hits], count: int, *, ascending: bool) -> Hits:

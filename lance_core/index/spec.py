@@ -29,6 +29,7 @@ class IndexTypeSpec:
     is written in tables with stable row ids, if it is another one. Indices of a higher version than
     both are ignored. ``kinds``: further names that users give, of a type that serves several kinds:
     the type gets the one that was given, in upper case, as the parameter ``kind``.
+    ``readable_version``: the highest version that is read, if it is above those that are written.
     """
 
     name: str
@@ -38,6 +39,7 @@ class IndexTypeSpec:
     version: int = 0
     stable_row_id_version: int | None = None
     kinds: tuple[str, ...] = ()
+    readable_version: int = 0
 
     def version_for(self, *, stable_row_ids: bool) -> int:
         """The ``index_version`` to write in a table with or without stable row ids."""
@@ -48,7 +50,7 @@ class IndexTypeSpec:
     @property
     def max_version(self) -> int:
         """The highest ``index_version`` that the type reads."""
-        return max(self.version, self.stable_row_id_version or 0)
+        return max(self.version, self.stable_row_id_version or 0, self.readable_version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,6 +88,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
         "details_url": _TEXT,
         "version": _VERSION,
         "kinds": ("a tuple of texts", _are_texts),
+        "readable_version": _VERSION,
         "stable_row_id_version": (
             "an int from 0 on, or None",
             lambda value: value is None or (_is(int)(value) and value >= 0),

@@ -79,7 +79,12 @@ KNOWN_PLUGINS = (
     KnownPlugin("s3", ("s3", "s3a", "s3n")),
     KnownPlugin("spark"),
     KnownPlugin("sql", handlers=("sql",)),
-    KnownPlugin("text", analyzers=("ngram", "raw", "simple", "whitespace")),
+    KnownPlugin(
+        "text",
+        index_types=("fts", "inverted", "text"),
+        searches=("full_text_query",),
+        analyzers=("ngram", "raw", "simple", "whitespace"),
+    ),
     KnownPlugin(
         "vector",
         index_types=(

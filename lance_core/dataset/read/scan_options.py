@@ -142,7 +142,11 @@ MIN_HINTS = {"batch_readahead": 1, "fragment_readahead": 0, "io_buffer_size": 0}
 """Minimum values of hints that are numbers."""
 
 
-UNSUPPORTED = frozenset({"full_text_query", "index_segments"})
+UNSUPPORTED = frozenset({"index_segments"})
+
+
+_SEARCHES = frozenset({"full_text_query"})
+"""Arguments of pylance that ask for a search of a plugin, which may be missing."""
 
 
 _CHOOSE_ROWS = "fragments", "row_ranges", "order_by", "row_addr_allowlist", "row_addr_blocklist"
@@ -150,7 +154,7 @@ _CHOOSE_ROWS = "fragments", "row_ranges", "order_by", "row_addr_allowlist", "row
 
 _OPTIONS = frozenset(field.name for field in fields(ScanOptions)) - {"other_search"}
 
-KNOWN = _OPTIONS | HINTS | UNSUPPORTED
+KNOWN = _OPTIONS | HINTS | UNSUPPORTED | _SEARCHES
 
 
 BUILDER_NAMES = {
@@ -189,7 +193,11 @@ def options_of(arguments: dict[str, Any], defaults: dict[str, Any] | None = None
 
 def _search_in(given: dict[str, Any]) -> tuple[str, Any] | None:
     """The argument of a search of a plugin and its value, which are removed from ``given``."""
-    found = [name for name in given if name not in KNOWN and get_manager().has_search(name)]
+    found = [
+        name
+        for name in given
+        if name in _SEARCHES or (name not in KNOWN and get_manager().has_search(name))
+    ]
     if len(found) + ("nearest" in given) > 1:
         first, second, *_ = sorted({*found, "nearest"} & given.keys())
         raise InvalidInputError(f"{first} and {second} cannot both be given")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lance_core.hookspecs import hookimpl
+from lance_core.hookspecs import IndexTypeSpec, hookimpl
 from lance_core.hookspecs.analyzers import AnalyzerSpec
+from lance_core.hookspecs.searches import SearchSpec
+
+DETAILS_URL = "/lance.table.InvertedIndexDetails"
 
 
 @hookimpl
@@ -17,5 +20,27 @@ def lance_analyzers() -> Iterable[AnalyzerSpec]:
         AnalyzerSpec(name="simple", factory="lance_core_text.analyzers.runs:SimpleAnalyzer"),
         AnalyzerSpec(
             name="whitespace", factory="lance_core_text.analyzers.runs:WhitespaceAnalyzer"
+        ),
+    )
+
+
+@hookimpl
+def lance_searches() -> Iterable[SearchSpec]:
+    """The search for texts."""
+    return (SearchSpec(name="full_text_query", factory="lance_core_text.search:TextSearch"),)
+
+
+@hookimpl
+def lance_index_types() -> Iterable[IndexTypeSpec]:
+    """The text indices of the format."""
+    return (
+        IndexTypeSpec(
+            name="text",
+            label="Inverted",
+            details_url=DETAILS_URL,
+            factory="lance_core_text.index_type:TextIndex",
+            version=2,
+            readable_version=3,
+            kinds=("INVERTED", "FTS"),
         ),
     )

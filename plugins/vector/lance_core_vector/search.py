@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lance_core.errors import InvalidInputError, InvalidTypeError
-from lance_core.hookspecs.searches import RankedQuery, RankedSearch
+from lance_core.hookspecs.searches import RankedQuery, RankedSearch, SearchedColumns
 from lance_core_vector.distances import METRICS, Metric
 from lance_core_vector.options import NearestOptions
 from lance_core_vector.query import VectorQuery
@@ -19,7 +18,7 @@ from lance_core_vector.vectors import NUMBERS, vector_type
 class VectorSearch(RankedSearch):
     """Makes a `VectorQuery` of a dictionary with the keys of pylance."""
 
-    def query(self, value: Any, type_of: Callable[[str], pa.DataType]) -> RankedQuery:
+    def query(self, value: Any, type_of: SearchedColumns) -> RankedQuery:
         options = NearestOptions.of(value)
         kind = type_of(options.column)
         vector = vector_type(kind)

@@ -81,7 +81,8 @@ class IndexSearch:
         if self._others.spans:
             unindexed = rank_spans(self._snapshot, self._others, query, query.k)
         is_mixed = any(len(one.rows) for one in unindexed)
-        hits = self._of_index(refines=query.refines or is_mixed)
+        is_inexact = is_mixed and not query.is_final
+        hits = self._of_index(refines=query.refines or is_inexact)
         if is_mixed:
             count = query.num_candidates
             pairs = zip(hits, unindexed, strict=True)
@@ -102,7 +103,8 @@ class IndexSearch:
         rows = self._matching()
         count = _count(rows)
         self._note(f"{count} rows satisfy the filter" if plan.is_selective else "")
-        if isinstance(rows, RowFlags) and count <= max(self._few_rows, self._query.k):
+        is_few = not self._query.is_final and count <= max(self._few_rows, self._query.k)
+        if isinstance(rows, RowFlags) and is_few:
             self._note("they are ranked by their values")
             return rank_rows(snapshot, plan, self._query, rows.addresses(), self._query.k)
         return self._ranked(rows, refines=refines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,6 +25,7 @@ from lance_core.dataset.read.scan_options import (
 from lance_core.errors import InvalidInputError
 from lance_core.plugins import get_manager
 from lance_core.store.spec import resolve_factory
+from lance_core.table.indices.index_metadata import details_key, parse_index_section
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,10 +141,27 @@ def _num_extra(options: ScanOptions) -> int:
 def _query(snapshot: Snapshot, argument: str, value: Any) -> RankedQuery:
     spec = get_manager().search(argument)
     search: RankedSearch = resolve_factory(spec.factory, f"search {argument!r}")()
-    schema = snapshot.schema
+    return search.query(value, _Columns(snapshot))
 
-    def type_of(path: str) -> pa.DataType:
+
+class _Columns:
+    """The `SearchedColumns` of a version."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def __call__(self, path: str) -> pa.DataType:
+        schema = self._snapshot.schema
         stored_column(schema, path)  # raises with a suggestion
         return schema.lineage(path)[-1].storage_type
 
-    return search.query(value, type_of)
+    def indexed(self, details_url: str) -> Sequence[str]:
+        key, schema = details_key(details_url), self._snapshot.schema
+        ids = {
+            index.fields[0]
+            for index in parse_index_section(self._snapshot.file.index_section)
+            if index.fields
+            and index.index_details is not None
+            and details_key(index.index_details.type_url) == key
+        }
+        return [schema.path_of(field.id) for field in schema.walk() if field.id in ids]

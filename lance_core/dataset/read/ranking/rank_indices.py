@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -12,7 +13,7 @@ from lance_core.dataset.read.sources.prefilter.stored_indices import open_index
 from lance_core.dataset.read.sources.prefilter.usable_indices import usable_indices, warn_of_failure
 from lance_core.dataset.read.sources.pruning import field_at
 from lance_core.dataset.read.sources.row_places import addresses_at, live_places
-from lance_core.errors import CorruptFileError, LanceError
+from lance_core.errors import CorruptFileError, InvalidInputError, LanceError
 from lance_core.index.base import RowNumbers
 from lance_core.index.ranking import AllowedRows, Hits, RankedIndex, merged
 from lance_core.index.type_checks import unchecked
@@ -62,11 +63,13 @@ def ranking_index(snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None
     for index in usable_indices(snapshot).of_field(snapshot, field.id):
         try:
             opened = _opened(snapshot, index, query)
+            if opened is not None:
+                segments = [unchecked(segment.index) for segment in opened.segments]
+                return replace(opened, query=opened.query.with_segments(segments))
+        except InvalidInputError:  # of the query, see `RankedQuery.with_segments`
+            raise
         except (LanceError, OSError) as error:
             warn_of_failure(snapshot, index.name, error)
-            continue
-        if opened is not None:
-            return opened
     return None
 
 

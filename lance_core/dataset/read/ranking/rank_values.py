@@ -31,16 +31,11 @@ def rank_spans(snapshot: Snapshot, plan: ScanPlan, query: RankedQuery, count: in
     plan = replace(
         plan, projection=projection, batch_size=tuning().ranking.window_rows, limit=None, offset=0
     )
-    best: list[list[Hits]] = [[] for _ in range(query.num_queries)]
+    ranking = query.ranking(count)
     for batch in scan.scan_batches(snapshot, plan):
         values, addresses = batch.columns
-        numbers = addresses.to_numpy()
-        for mine, hits in zip(best, query.best(_storage(values), count), strict=True):
-            mine.append(Hits(numbers[hits.rows], hits.scores))
-            if len(mine) > 1:
-                mine[:] = [merged(mine, count, ascending=query.ascending)]
-    none = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
-    return [mine[0] if mine else none for mine in best]
+        ranking.add(_storage(values), addresses.to_numpy())
+    return ranking.hits()
 
 
 def rank_rows(

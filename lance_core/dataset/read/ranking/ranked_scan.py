@@ -100,19 +100,26 @@ class RankedScan:
     def _hits(self, snapshot: Snapshot) -> list[Hits]:
         """The best rows for each query, by address, with the scores of the result."""
         query, plan = self.query, self.plan
-        index = self.index(snapshot)
-        hits = None
-        if index is not None:
-            query = index.query
-            try:
-                search = IndexSearch(snapshot, plan, index, skips_others=self.skips_others)
-                hits = search.hits()
-            except (LanceError, OSError) as error:
-                warn_of_failure(snapshot, index.name, error)
-        if hits is None:
-            hits = rank_spans(snapshot, plan, query, query.k)
+        if plan.limit is not None and self.condition is None and not self.order:
+            query = query.up_to(max(1, plan.offset + plan.limit))
+        query, hits = self._ranked(snapshot, query)
         accepted = [query.accepts(one.scores) for one in hits]
         return [
             Hits(one.rows[mask][: query.k], one.scores[mask][: query.k])
             for one, mask in zip(hits, accepted, strict=True)
         ]
+
+    def _ranked(self, snapshot: Snapshot, query: RankedQuery) -> tuple[RankedQuery, list[Hits]]:
+        """The query as it is answered, and its best rows, by an index or by the values."""
+        if query.parts:
+            answers = [self._ranked(snapshot, part)[1][0] for part in query.parts]
+            return query, [query.combined(answers)]
+        index = ranking_index(snapshot, query)
+        if index is not None:
+            query = index.query
+            try:
+                search = IndexSearch(snapshot, self.plan, index, skips_others=self.skips_others)
+                return query, search.hits()
+            except (LanceError, OSError) as error:
+                warn_of_failure(snapshot, index.name, error)
+        return query, rank_spans(snapshot, self.plan, query, query.k)

@@ -73,7 +73,7 @@ class RankedSubject(IndexBuilder):
         """The query for targets, as a scan makes it."""
         made: RankedSearch = resolve_factory(self.search.factory, self.search.name)()
         kind = self.values().type
-        return made.query(self.argument(targets, k), {COLUMN: kind}.__getitem__)
+        return made.query(self.argument(targets, k), _OneColumn(kind))
 
     def _opened(self, built: BuiltIndex) -> RankedIndex:
         opened = self._open(built)
@@ -167,3 +167,16 @@ def allowed_of(rows: RowNumbers, chosen: npt.NDArray[np.bool_], share: float) ->
         return np.array([known[number] for number in numbers.tolist()], np.bool_)
 
     return AllowedRows(mask, share)
+
+
+class _OneColumn:
+    """The `SearchedColumns` of a version with one column, which has no index."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+
+    def __call__(self, path: str) -> pa.DataType:
+        return {COLUMN: self._kind}[path]
+
+    def indexed(self, details_url: str) -> Sequence[str]:
+        return ()

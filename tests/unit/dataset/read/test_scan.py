@@ -325,7 +325,7 @@ def test_options_that_make_no_sense_are_refused(
         sample.dataset.scanner(**options)
 
 
-@pytest.mark.parametrize("option", ["full_text_query", "index_segments"])
+@pytest.mark.parametrize("option", ["index_segments"])
 def test_options_that_would_change_the_result_are_not_ignored(sample: Sample, option: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=option):
         sample.dataset.to_table(**{option: ["i"]})

@@ -168,7 +168,6 @@ def test_a_builder_sets_the_options_of_a_scanner(sample: Sample) -> None:
         ("with_fragments", [1], TypeError, "LanceFragment"),
         ("blob_handling", "x", ValueError, "all_binary"),
         ("apply_defaults", {"limt": 1}, ValueError, "did you mean 'limit'"),
-        ("full_text_search", "x", UnsupportedFeatureError, "full_text_search"),
         ("minhash_search", "x", UnsupportedFeatureError, "minhash_search"),
         ("substrait_aggregate", b"", UnsupportedFeatureError, "substrait"),
     ],

@@ -1,0 +1,191 @@
+"""`Partition`: the terms, documents and postings of a part of an index."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.concurrency import LruCache, cached_property
+from lance_core.hookspecs.indices import IndexFolder, RowNumbers, count_parts
+from lance_core_text.postings import index_files
+from lance_core_text.postings.blocks import Postings, decode_blocks
+from lance_core_text.postings.positions import decode_lists, decode_streams
+from lance_core_text.postings.token_set import TokenSet, read_tokens
+
+ROW_ID = "_rowid"
+NUM_TOKENS = "_num_tokens"
+
+POSTING = "_posting"
+MAX_SCORE = "_max_score"
+LENGTH = "_length"
+IMPACTS = "_impacts"
+POSITION_LISTS = "_position"
+POSITION_STREAM = "_compressed_position"
+POSITION_OFFSETS = "_position_block_offset"
+
+MAX_CACHED_BYTES = 256 << 20
+"""Maximum bytes of cached postings of a partition, decoded."""
+
+
+class Documents(NamedTuple):
+    """The documents of a partition: the row number and the number of terms of each."""
+
+    rows: RowNumbers
+    lengths: Integers
+
+
+class Partition:
+    """A part of an index, with documents and numbers of terms of its own. Thread-safe."""
+
+    def __init__(self, folder: IndexFolder, number: int) -> None:
+        self._tokens = folder.reader(index_files.tokens_file(number))
+        self._documents = folder.reader(index_files.documents_file(number))
+        self._postings = folder.reader(index_files.postings_file(number))
+        self.layout = index_files.block_layout(self._postings)
+        names = self._postings.names
+        self.has_positions = POSITION_STREAM in names or POSITION_LISTS in names
+        self._cache: LruCache[tuple[int, bool], _Cached] = LruCache(
+            MAX_CACHED_BYTES, lambda one: one.nbytes + 256, made_once=True
+        )
+
+    @property
+    def num_documents(self) -> int:
+        """The rows that have a term."""
+        return self._documents.num_rows
+
+    @property
+    def num_terms(self) -> int:
+        """The distinct terms."""
+        return self._postings.num_rows
+
+    @property
+    def nbytes(self) -> int:
+        """The most bytes in memory: documents, terms, and cached postings."""
+        return 16 * self.num_documents + 16 * self.num_terms + MAX_CACHED_BYTES
+
+    @cached_property
+    def total_length(self) -> int:
+        """The numbers of terms of all documents together."""
+        stored = index_files.total_tokens(self._documents)
+        return int(self.documents.lengths.sum()) if stored is None else stored
+
+    @cached_property
+    def tokens(self) -> TokenSet:
+        """The terms."""
+        return read_tokens(self._tokens)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The documents. Raises `CorruptFileError`."""
+        rows, lengths = self._documents.arrays([ROW_ID, NUM_TOKENS])
+        if rows.null_count or lengths.null_count:
+            raise CorruptFileError("a value is null", self._documents.path, field=ROW_ID)
+        return Documents(rows.to_numpy(), lengths.to_numpy().astype(np.int64))
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """The number of documents of each term."""
+        (stored,) = self._postings.arrays([LENGTH])
+        if stored.null_count:
+            raise CorruptFileError("a value is null", self._postings.path, field=LENGTH)
+        found: Integers = stored.to_numpy().astype(np.int64)
+        return found
+
+    @cached_property
+    def scored_lengths(self) -> Integers:
+        """The number of terms of each document as scores have it.
+
+        Format 3, with blocks of 256 documents, scores by the four highest bits.
+        """
+        lengths = self.documents.lengths
+        if self.layout.has_score:
+            return lengths
+        bits = np.frexp(lengths)[1]
+        low = np.maximum(bits - 4, 0).astype(np.int64)
+        found: Integers = (lengths >> low) << low
+        return found
+
+    def number(self, term: str) -> int | None:
+        """The number of ``term``; None if no document has it. Raises `CorruptFileError`."""
+        number = self.tokens.number(term)
+        if number is not None and not 0 <= number < self.num_terms:
+            raise CorruptFileError(f"a term has the number {number}", self._tokens.path)
+        return number
+
+    def postings(self, number: int) -> Postings:
+        """The postings of a term. Raises `CorruptFileError`."""
+        return self._cache.get((number, False), lambda: self._read(number)).postings
+
+    def positions(self, number: int) -> Integers:
+        """The positions of a term in each of its documents, all one after the other."""
+        found = self._cache.get((number, True), lambda: self._read_positions(number)).positions
+        assert found is not None
+        return found
+
+    def prewarm(self) -> None:
+        """Load the documents and the terms."""
+        _ = self.documents, self.tokens, self.lengths
+
+    def _read(self, number: int) -> _Cached:
+        count_parts(1)
+        (stored,) = self._postings.arrays([POSTING], number, number + 1)
+        data, offsets = _items(stored.flatten())
+        length = int(self.lengths[number])
+        try:
+            found = decode_blocks(data, offsets, length, self.layout)
+        except ValueError as error:
+            raise CorruptFileError(str(error), self._postings.path, field=POSTING) from None
+        if length and found.documents[-1] >= self.num_documents:
+            raise CorruptFileError(
+                f"document {found.documents[-1]} of {self.num_documents}",
+                self._postings.path,
+                field=POSTING,
+            )
+        return _Cached(found, None)
+
+    def _read_positions(self, number: int) -> _Cached:
+        postings = self.postings(number)
+        path, frequencies = self._postings.path, postings.frequencies
+        try:
+            if index_files.has_streams(self._postings):
+                columns = [POSITION_STREAM, POSITION_OFFSETS]
+                stream, offsets = self._postings.arrays(columns, number, number + 1)
+                data = np.frombuffer(stream[0].as_buffer(), np.uint8)
+                starts = offsets.flatten().to_numpy().astype(np.int64)
+                if (np.diff(np.concatenate([[0], starts, [len(data)]])) < 0).any():
+                    raise ValueError("streams of positions overlap")
+                found = decode_streams(data, starts, frequencies, self.layout.size)
+            else:
+                (lists,) = self._postings.arrays([POSITION_LISTS], number, number + 1)
+                found = decode_lists(lists.flatten(), frequencies)
+        except (ValueError, TypeError) as error:
+            raise CorruptFileError(str(error), path, field=POSITION_STREAM) from None
+        return _Cached(postings, found)
+
+
+class _Cached(NamedTuple):
+    """What is cached of a term."""
+
+    postings: Postings
+    positions: Integers | None
+
+    @property
+    def nbytes(self) -> int:
+        own = sum(part.nbytes for part in self.postings)
+        return own if self.positions is None else self.positions.nbytes
+
+
+def _items(values: pa.Array) -> tuple[npt.NDArray[np.uint8], Integers]:
+    """The bytes of large binary values, and their offsets."""
+    if values.null_count:
+        return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    _, offsets, data = values.buffers()
+    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    if not len(ends):
+        return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    return np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], ends - ends[0]

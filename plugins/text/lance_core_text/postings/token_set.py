@@ -1,0 +1,104 @@
+"""The terms of a partition and their numbers: a sorted column, or a finite state transducer."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.errors import CorruptFileError
+from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.indices import IndexFileReader
+from lance_core_text.postings.fst import Fst
+
+FST_BYTES = "_token_fst_bytes"
+TERM_COLUMN = "_token"
+NUMBER_COLUMN = "_token_id"
+
+
+class TokenSet(Protocol):
+    """The terms of a partition; the number of a term is its row in the file of postings."""
+
+    def number(self, term: str) -> int | None:
+        """The number of ``term``, None if the partition does not have it."""
+
+    def all(self) -> tuple[pa.Array, Integers]:
+        """All terms, sorted by their bytes, as large strings, and the number of each."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes in memory."""
+
+
+class SortedTokens:
+    """Terms in a sorted column beside their numbers."""
+
+    def __init__(self, terms: pa.Array, numbers: Integers, path: str) -> None:
+        self._terms = terms
+        self._numbers = numbers
+        if len(terms) > 1 and pc.any(pc.greater_equal(terms[:-1], terms[1:])).as_py():
+            raise CorruptFileError("terms are not sorted", path, field=TERM_COLUMN)
+
+    def number(self, term: str) -> int | None:
+        low, high = 0, len(self._terms)
+        wanted = term.encode()
+        while low < high:
+            middle = (low + high) // 2
+            if self._terms[middle].as_buffer().to_pybytes() < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        is_there = low < len(self._terms) and self._terms[low].as_py() == term
+        return int(self._numbers[low]) if is_there else None
+
+    def all(self) -> tuple[pa.Array, Integers]:
+        return self._terms, self._numbers
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._terms.nbytes + self._numbers.nbytes)
+
+
+class FstTokens:
+    """Terms in a transducer."""
+
+    def __init__(self, fst: Fst, path: str) -> None:
+        self._fst = fst
+        self._path = path
+
+    def number(self, term: str) -> int | None:
+        try:
+            return self._fst.get(term.encode())
+        except (ValueError, IndexError) as error:
+            raise CorruptFileError(str(error), self._path, field=FST_BYTES) from None
+
+    def all(self) -> tuple[pa.Array, Integers]:
+        try:
+            terms, numbers = self._fst.items()
+            return terms.cast(pa.large_string()), numbers
+        except (ValueError, IndexError, pa.ArrowInvalid) as error:
+            raise CorruptFileError(str(error), self._path, field=FST_BYTES) from None
+
+    @property
+    def nbytes(self) -> int:
+        return self._fst.nbytes
+
+
+def read_tokens(reader: IndexFileReader) -> TokenSet:
+    """The terms in a file of a partition. Raises `CorruptFileError`."""
+    if FST_BYTES in reader.names:
+        (stored,) = reader.arrays([FST_BYTES])
+        if len(stored) != 1 or stored.null_count:
+            raise CorruptFileError(f"{len(stored)} transducers", reader.path, field=FST_BYTES)
+        try:
+            return FstTokens(Fst(stored[0].as_buffer()), reader.path)
+        except ValueError as error:
+            raise CorruptFileError(str(error), reader.path, field=FST_BYTES) from None
+    terms, numbers = reader.arrays([TERM_COLUMN, NUMBER_COLUMN])
+    if terms.null_count or numbers.null_count:
+        raise CorruptFileError("a term or its number is null", reader.path, field=TERM_COLUMN)
+    return SortedTokens(
+        terms.cast(pa.large_string()), numbers.to_numpy().astype(np.int64), reader.path
+    )

@@ -1,0 +1,124 @@
+"""Queries of other queries: the rows of their answers, combined."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.hookspecs.searches import Hits, RankedQuery, best_of
+from lance_core_text.queries.text_query import ALL_ROWS, SCORE
+
+
+class CompoundQuery(RankedQuery):
+    """A query of ``parts``, which are answered with all their rows."""
+
+    score_name = SCORE
+    ascending = False
+    is_final = True
+
+    def __init__(self, parts: Sequence[RankedQuery], k: int = ALL_ROWS) -> None:
+        self.parts = parts
+        self.column = parts[0].column
+        self.k = self.num_candidates = k
+
+    @abstractmethod
+    def with_k(self, k: int) -> RankedQuery:
+        """The same query for ``k`` rows."""
+
+    @abstractmethod
+    def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        """The score of each row from those of all parts, which are NaN where a part has none.
+
+        NaN for a row that does not match.
+        """
+
+    def combined(self, hits: Sequence[Hits]) -> Hits:
+        rows = np.unique(np.concatenate([one.rows for one in hits]))
+        scores = []
+        for one in hits:
+            own = np.full(len(rows), np.nan, np.float32)
+            own[np.searchsorted(rows, one.rows)] = one.scores
+            scores.append(own)
+        return best_of(rows, self.total(scores), self.k, ascending=False)
+
+    def up_to(self, count: int) -> RankedQuery:
+        return self.with_k(min(self.k, count))
+
+    def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
+        raise NotImplementedError  # its parts are answered
+
+    def scores(self, values: pa.Array, query: int) -> npt.NDArray[np.float32]:
+        raise NotImplementedError
+
+    def step_text(self, index_name: str | None) -> str:
+        return "; ".join(part.step_text(None) for part in self.parts)
+
+    @property
+    def step_names(self) -> tuple[str, str]:
+        name = type(self).__name__
+        return name, name
+
+
+class BooleanTextQuery(CompoundQuery):
+    """Rows that all of the first parts have, and none of the last ones; see ``counts``.
+
+    ``counts``: how many parts must match, should match, and must not. Without one that must, one
+    that should is enough. The scores of parts that match are added.
+    """
+
+    def __init__(
+        self, parts: Sequence[RankedQuery], counts: tuple[int, int, int], k: int = ALL_ROWS
+    ) -> None:
+        super().__init__(parts, k)
+        self._counts = counts
+
+    def with_k(self, k: int) -> RankedQuery:
+        return BooleanTextQuery(self.parts, self._counts, k)
+
+    def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        num_must, num_should, _ = self._counts
+        scored = found[: num_must + num_should]
+        scores = np.zeros(len(found[0]), np.float32)
+        for own in scored:
+            scores += np.where(np.isnan(own), np.float32(0), own)
+        matches = np.zeros(len(scores), np.bool_)
+        if num_must:
+            matches = np.logical_and.reduce([~np.isnan(own) for own in scored[:num_must]])
+        else:
+            matches = np.logical_or.reduce([~np.isnan(own) for own in scored])
+        for own in found[num_must + num_should :]:
+            matches &= np.isnan(own)
+        scores[~matches] = np.nan
+        return scores
+
+
+class BoostTextQuery(CompoundQuery):
+    """The rows of the first of two parts; scores lose ``factor`` times those of the second."""
+
+    def __init__(self, parts: Sequence[RankedQuery], factor: float, k: int = ALL_ROWS) -> None:
+        super().__init__(parts, k)
+        self._factor = factor
+
+    def with_k(self, k: int) -> RankedQuery:
+        return BoostTextQuery(self.parts, self._factor, k)
+
+    def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        positive, negative = found
+        lost = np.where(np.isnan(negative), np.float32(0), negative)
+        return (positive - np.float32(self._factor) * lost).astype(np.float32)
+
+
+class BestTextQuery(CompoundQuery):
+    """The rows of any part, with the best of its scores."""
+
+    def with_k(self, k: int) -> RankedQuery:
+        # The best rows of all parts have those with the best scores.
+        return BestTextQuery([part.up_to(k) for part in self.parts], k)
+
+    def total(self, found: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        best: npt.NDArray[np.float32] = np.fmax.reduce(list(found))
+        return best

@@ -1,0 +1,42 @@
+"""What is searched in a column: words with their terms, and how they must match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lance_core_text.analyzers.analyze import analyze
+from lance_core_text.analyzers.parameters import TextParameters
+
+
+class Word(NamedTuple):
+    """A word of a query: the terms that match it, and its position in the query."""
+
+    terms: tuple[str, ...]
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """What a user wants to find in a column.
+
+    ``boost``: a factor of scores. ``needs_all``: True if a row must have all words. ``slop``: None
+    for words in any order; otherwise, how many other words may be between two words of a phrase.
+    """
+
+    column: str
+    text: str
+    boost: float = 1.0
+    needs_all: bool = False
+    slop: int | None = None
+
+    def words(self, parameters: TextParameters) -> tuple[Word, ...]:
+        """The words of the text, as an index with these parameters has them.
+
+        Terms at one position, such as all of the analyzer ``ngram``, are alternatives.
+        """
+        terms: dict[int, dict[str, None]] = {}
+        for token in analyze(self.text, parameters):
+            terms.setdefault(token.position, {})[token.term] = None
+        first = min(terms, default=0)
+        return tuple(Word(tuple(own), position - first) for position, own in terms.items())

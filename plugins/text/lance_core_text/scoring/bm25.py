@@ -1,0 +1,73 @@
+"""The score of a term in a document, by BM25 in 32-bit floats.
+
+``idf * (K1 + 1) * f / (f + K1 * (1 - B + B * length / average))`` for a term that a document of
+``length`` terms has ``f`` times; ``idf = ln((N - n + 0.5) / (n + 0.5) + 1)`` if ``n`` of ``N``
+documents have the term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.hookspecs.analyzers import Integers
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+
+K1 = np.float32(1.2)
+B = np.float32(0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What scores depend on beside the document itself.
+
+    ``num_documents``: those that have a term. ``total_length``: the terms of all of them.
+    ``frequencies``: how many of them have each term of a query.
+    """
+
+    num_documents: int
+    total_length: int
+    frequencies: Mapping[str, int]
+
+    def plus(self, other: Statistics) -> Statistics:
+        """The statistics of the documents of both."""
+        terms = {*self.frequencies, *other.frequencies}
+        return Statistics(
+            self.num_documents + other.num_documents,
+            self.total_length + other.total_length,
+            {t: self.frequencies.get(t, 0) + other.frequencies.get(t, 0) for t in terms},
+        )
+
+    @property
+    def average_length(self) -> np.float32:
+        """The terms of a document, on average; 1 without documents."""
+        if not self.total_length:
+            return np.float32(1)
+        return np.float32(self.total_length) / np.float32(self.num_documents)
+
+    def factor(self, term: str) -> np.float32:
+        """What `weights` of ``term`` are multiplied by: ``idf * (K1 + 1)``."""
+        half, one = np.float32(0.5), np.float32(1)
+        count = np.float32(self.frequencies.get(term, 0))
+        ratio = (np.float32(self.num_documents) - count + half) / (count + half)
+        return np.float32(np.log(ratio + one)) * (K1 + one)
+
+    def norms(self, lengths: Integers) -> Floats:
+        """The part of the divisor that depends on the length of a document."""
+        found: Floats = K1 * (1 - B + B * (lengths.astype(np.float32) / self.average_length))
+        return found
+
+
+NO_STATISTICS = Statistics(0, 0, {})
+
+
+def weights(frequencies: Integers, norms: Floats) -> Floats:
+    """The share of the best score that each document has, by how often it has the term."""
+    times = frequencies.astype(np.float32)
+    found: Floats = times / (times + norms)
+    return found

@@ -1,0 +1,34 @@
+"""Which documents have the words of a phrase in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lance_core.hookspecs.analyzers import Integers
+
+_POSITION_BITS = 32
+
+
+def position_keys(documents: Integers, frequencies: Integers, positions: Integers) -> Integers:
+    """One ascending number for each position of a term: document and position."""
+    return (np.repeat(documents, frequencies) << _POSITION_BITS) | positions
+
+
+def phrase_documents(keys: Sequence[Integers], places: Sequence[int], slop: int) -> Integers:
+    """The documents with a phrase, ascending.
+
+    ``keys``: the `position_keys` of each word, ascending. ``places``: the position of each word in
+    the phrase. The distance of a word from the one before it is that in the phrase, or up to
+    ``slop`` more.
+    """
+    ends = keys[0]
+    for own, distance in zip(keys[1:], np.diff(places).tolist(), strict=True):
+        # The phrase goes on where the word before is at one of these positions. None is below that
+        # of the first word of a document, so that no key of another document is in the range.
+        low = np.maximum(own - distance - slop, (own >> _POSITION_BITS) << _POSITION_BITS)
+        first = np.searchsorted(ends, low)
+        last = np.searchsorted(ends, own - distance, side="right")
+        ends = own[first < last]
+    return np.unique(ends >> _POSITION_BITS)

@@ -1,0 +1,105 @@
+"""`TextRanking`: the scores of rows that are read, without an index.
+
+The statistics of all these rows, and of an index of other rows of the table, must be known before
+the first score: the ranking keeps, of each row that matches, how often it has each term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_core.hookspecs.analyzers import Integers
+from lance_core.hookspecs.searches import Hits, ValueRanking, best_of
+from lance_core_text.analyzers.analyze import AnalyzedTexts
+from lance_core_text.analyzers.columns import analyze_column
+from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.queries.words import TextMatch, Word
+from lance_core_text.scoring.bm25 import Statistics, weights
+from lance_core_text.scoring.phrases import phrase_documents
+
+
+class TextRanking(ValueRanking):
+    """The best ``count`` rows that match ``words``."""
+
+    def __init__(
+        self,
+        match: TextMatch,
+        words: Sequence[Word],
+        parameters: TextParameters,
+        statistics: Statistics,
+        count: int,
+    ) -> None:
+        self._match = match
+        self._words = words
+        self._parameters = parameters
+        self._of_index = statistics
+        self._count = count
+        self._terms = list(dict.fromkeys(term for word in words for term in word.terms))
+        self._num_documents = 0
+        self._total_length = 0
+        self._frequencies = np.zeros(len(self._terms), np.int64)
+        self._parts: list[tuple[npt.NDArray[Any], Integers, npt.NDArray[np.int64]]] = []
+
+    def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
+        found = analyze_column(values, self._parameters)
+        lengths = np.bincount(found.texts, minlength=len(values))
+        self._num_documents += int(np.count_nonzero(lengths))
+        self._total_length += len(found.texts)
+        times = self._times(found, len(values))
+        self._frequencies += np.count_nonzero(times, axis=0)
+        places = np.flatnonzero(self._matches(found, times))
+        self._parts.append((rows[places], lengths[places], times[places]))
+
+    def hits(self) -> list[Hits]:
+        own = dict(zip(self._terms, self._frequencies.tolist(), strict=True))
+        statistics = self._of_index.plus(Statistics(self._num_documents, self._total_length, own))
+        if not self._parts:
+            return [Hits(np.empty(0, np.uint64), np.empty(0, np.float32))]
+        rows, lengths, times = (np.concatenate(each) for each in zip(*self._parts, strict=True))
+        norms = statistics.norms(lengths)
+        scores = np.zeros(len(rows), np.float32)
+        for word in self._words:
+            for term in word.terms:
+                share = weights(times[:, self._terms.index(term)], norms)
+                scores += statistics.factor(term) * share
+        scores *= np.float32(self._match.boost)
+        return [best_of(rows, scores, self._count, ascending=False)]
+
+    def _times(self, found: AnalyzedTexts, count: int) -> npt.NDArray[np.int64]:
+        """How often each row, one a row, has each term of the query."""
+        numbers = pc.index_in(found.terms, value_set=pa.array(self._terms, pa.large_string()))
+        number = numbers.fill_null(-1).to_numpy(zero_copy_only=False)[found.codes]
+        is_wanted = number >= 0
+        keys = found.texts[is_wanted] * len(self._terms) + number[is_wanted]
+        times = np.bincount(keys, minlength=count * len(self._terms))
+        return times.reshape(count, len(self._terms))
+
+    def _matches(self, found: AnalyzedTexts, times: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        has_word = [
+            times[:, [self._terms.index(term) for term in word.terms]].any(axis=1)
+            for word in self._words
+        ]
+        slop = self._match.slop
+        if not has_word:
+            return np.zeros(len(times), np.bool_)
+        if slop is None and not self._match.needs_all:
+            return np.logical_or.reduce(has_word)  # type: ignore[no-any-return]
+        matches: npt.NDArray[np.bool_] = np.logical_and.reduce(has_word)
+        if slop is not None and len(has_word) > 1 and matches.any():
+            has_phrase = np.zeros(len(times), np.bool_)
+            keys = [self._keys(found, word) for word in self._words]
+            places = [word.position for word in self._words]
+            has_phrase[phrase_documents(keys, places, slop)] = True
+            matches &= has_phrase
+        return matches
+
+    def _keys(self, found: AnalyzedTexts, word: Word) -> Integers:
+        codes = pc.index_in(pa.array(word.terms, pa.large_string()), value_set=found.terms)
+        is_word = np.isin(found.codes, codes.drop_null().to_numpy())
+        return np.sort((found.texts[is_word] << 32) | found.positions[is_word])
