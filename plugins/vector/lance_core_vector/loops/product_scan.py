@@ -55,7 +55,11 @@ def product_scores(codes: Sequence[npt.NDArray[Any]], tables: Tables, base: floa
         for first in range(0, places.shape[1], _ROWS_AT_ONCE):
             some = places[:, first : first + _ROWS_AT_ONCE]
             # No code is outside of the table; "clip" does not test it.
-            table.take(some, mode="clip").sum(axis=0, out=found[start : start + some.shape[1]])
+            distances = table.take(some, mode="clip")
+            if some.shape[1] > 1:
+                distances.sum(axis=0, out=found[start : start + some.shape[1]])
+            else:  # numpy would sum a single row in another order
+                found[start : start + 1] = np.add.accumulate(distances, axis=0)[-1]
             start += some.shape[1]
     found += np.float32(base)
     return found
