@@ -35,7 +35,7 @@ def scan_floats(
     rows: list[Buffer],
     masks: list[Buffer] | None,
     query: Buffer,
-    is_product: bool,
+    kind: int,
     scores: Buffer,
     best_rows: Buffer,
     positions: Buffer,
@@ -63,5 +63,19 @@ def scan_scalar(
     scores: Buffer,
     best_rows: Buffer,
     positions: Buffer,
+    /,
+) -> int: ...
+def offer_batch(
+    products: Buffer,
+    added: Buffer,
+    factors: Buffer,
+    rows: Buffer,
+    mask: Buffer,
+    places: Buffer,
+    position: int,
+    scores: Buffer,
+    best_rows: Buffer,
+    positions: Buffer,
+    sizes: Buffer,
     /,
 ) -> int: ...

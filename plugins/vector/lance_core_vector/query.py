@@ -13,15 +13,12 @@ import pyarrow as pa
 from lance_core.hookspecs.indices import OpenIndex
 from lance_core.hookspecs.searches import Hits, RankedIndex, RankedQuery, best_of
 from lance_core_vector.distances import Metric
-from lance_core_vector.shortlist import Shortlist
+from lance_core_vector.flat_search import candidates
 from lance_core_vector.vectors import Vectors
 
 if TYPE_CHECKING:
     from lance_core_vector.distances import Matrix
     from lance_core_vector.options import NearestOptions
-
-BLOCK_BYTES = 4 << 20
-"""Bytes of vectors, and of their distances, that are compared at once: they stay in the cache."""
 
 
 class VectorQuery(RankedQuery):
@@ -121,15 +118,10 @@ class VectorQuery(RankedQuery):
         if not np.isfinite(self.queries).all():
             every = np.arange(num_rows) if vectors.rows is None else vectors.rows
             return [every] * self.num_queries
-        shortlist = Shortlist(self.num_queries, count if low is None else num_rows)
         matrix, queries = vectors.matrix, self._own(vectors)
-        width = matrix.shape[1] * matrix.itemsize + 4 * len(queries)
-        step = max(256, BLOCK_BYTES // max(1, width))
-        for start in range(0, len(matrix), step):
-            block = matrix[start : start + step]
-            distances, errors = self.metric.approximate(block, queries)
-            shortlist.add(distances, errors, start)
-        found = shortlist.rows()
+        if low is not None:
+            count = num_rows
+        found = candidates(self.metric, matrix, queries, count)
         return found if vectors.rows is None else [vectors.rows[one] for one in found]
 
     def _own(self, vectors: Vectors) -> Matrix:

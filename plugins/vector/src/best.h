@@ -78,17 +78,32 @@ static inline void sort_best(best_t *best) {
     }
 }
 
+/* Whether one of 4 * LANES scores is at most `limit`. */
+INLINE int has_near(const float *scores, float limit) {
+    const floats_t limits = same_floats(limit);
+    const ints_t near = (load_floats(scores) <= limits) | (load_floats(scores + LANES) <= limits) |
+                        (load_floats(scores + 2 * LANES) <= limits) | (load_floats(scores + 3 * LANES) <= limits);
+    int64_t any[LANES / 2];
+    __builtin_memcpy(any, &near, sizeof any);
+    return (any[0] | any[1] | any[2] | any[3]) != 0;
+}
+
 /* Offers the rows with these scores, which are those of `first` on of partition `number`. */
 INLINE void offer_all(best_t *best, const partitions_t *p, int64_t number, int64_t first, int64_t count,
                       int64_t position, const float *scores) {
     const uint64_t *rows = (const uint64_t *)p->rows[number].buf + first;
     const uint8_t *mask = p->masks ? (const uint8_t *)p->masks[number].buf + first : NULL;
     float limit = limit_of(best);
-    for (int64_t i = 0; i < count; i++)
-        if (scores[i] <= limit && (!mask || mask[i])) {
-            offer(best, scores[i], rows[i], position + first + i);
-            limit = limit_of(best);
-        }
+    for (int64_t start = 0; start < count; start += 4 * LANES) {
+        const int64_t stop = count - start < 4 * LANES ? count : start + 4 * LANES;
+        if (stop == start + 4 * LANES && !has_near(scores + start, limit))
+            continue;
+        for (int64_t i = start; i < stop; i++)
+            if (scores[i] <= limit && (!mask || mask[i])) {
+                offer(best, scores[i], rows[i], position + first + i);
+                limit = limit_of(best);
+            }
+    }
 }
 
 /* What a scan of a function of Python is given: lists of buffers, and where the best rows go. */

@@ -9,6 +9,7 @@ static int add_all(PyObject *module) {
     PyMethodDef *groups[] = {
         codewords_methods,
         rabit_methods,
+        scan_batch_methods,
         scan_floats_methods,
         scan_product_methods,
         scan_scalar_methods,

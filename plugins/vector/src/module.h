@@ -42,6 +42,7 @@ INLINE floats_t same_floats(float value) {
 
 extern PyMethodDef codewords_methods[];
 extern PyMethodDef rabit_methods[];
+extern PyMethodDef scan_batch_methods[];
 extern PyMethodDef scan_floats_methods[];
 extern PyMethodDef scan_product_methods[];
 extern PyMethodDef scan_scalar_methods[];

@@ -1,7 +1,7 @@
 /* Scans of vectors of floats: products with a query, or squared differences from it. */
 #include "best.h"
 
-#define CHECKED 64 /* numbers after which a row that is too far already is left */
+#define CHECKED 128 /* numbers after which a row that is too far already is left */
 
 typedef struct {
     partitions_t partitions;
@@ -45,6 +45,25 @@ INLINE float product(const float *vector, const float *query, int64_t count) {
     return sum;
 }
 
+/* Also the square of the length of `vector`. */
+INLINE float product_and_square(const float *vector, const float *query, int64_t count, float *square) {
+    floats_t sums[2] = {{0}, {0}}, squares[2] = {{0}, {0}};
+    int64_t i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES)
+        for (int at = 0; at < 2; at++) {
+            const floats_t some = load_floats(vector + i + at * LANES);
+            sums[at] += some * load_floats(query + i + at * LANES);
+            squares[at] += some * some;
+        }
+    float sum = sum_lanes(sums[0] + sums[1]), own = sum_lanes(squares[0] + squares[1]);
+    for (; i < count; i++) {
+        sum += vector[i] * query[i];
+        own += vector[i] * vector[i];
+    }
+    *square = own;
+    return sum;
+}
+
 /* Squared differences; the sum of a row is not completed once it is above that of the best rows. */
 INLINE void scan_differences(const floats_scan_t *s, best_t *best) {
     int64_t position = 0;
@@ -73,8 +92,9 @@ INLINE void scan_differences(const floats_scan_t *s, best_t *best) {
     }
 }
 
-/* Minus the products. */
-INLINE void scan_products(const floats_scan_t *s, best_t *best) {
+/* Minus the products; `by_angle`: minus the cosines, times the length of the query. The size is -1 if
+ * the length of a vector is not finite. */
+INLINE void scan_products(const floats_scan_t *s, int by_angle, best_t *best) {
     int64_t position = 0;
     for (int64_t number = 0; number < s->partitions.number; number++) {
         const int64_t rows = s->partitions.rows[number].len / 8;
@@ -85,9 +105,18 @@ INLINE void scan_products(const floats_scan_t *s, best_t *best) {
         for (int64_t row = 0; row < rows; row++, vector += s->width) {
             if (mask && !mask[row])
                 continue;
-            const float score = -product(vector, s->query, s->width);
-            if (score <= limit) {
-                offer(best, score, ids[row], position + row);
+            float square = 1;
+            float score = by_angle ? product_and_square(vector, s->query, s->width, &square)
+                                   : product(vector, s->query, s->width);
+            if (by_angle) {
+                if (square == INFINITY) {
+                    best->size = -1;
+                    return;
+                }
+                score /= sqrtf(square); /* NaN for a vector of zeros */
+            }
+            if (-score <= limit) {
+                offer(best, -score, ids[row], position + row);
                 limit = limit_of(best);
             }
         }
@@ -95,46 +124,50 @@ INLINE void scan_products(const floats_scan_t *s, best_t *best) {
     }
 }
 
-INLINE void scan_either(const floats_scan_t *s, int is_product, best_t *best) {
-    if (is_product)
-        scan_products(s, best);
-    else
+enum { BY_DIFFERENCES, BY_PRODUCTS, BY_ANGLES };
+
+INLINE void scan_any(const floats_scan_t *s, int kind, best_t *best) {
+    if (kind == BY_DIFFERENCES)
         scan_differences(s, best);
+    else if (kind == BY_PRODUCTS)
+        scan_products(s, 0, best);
+    else
+        scan_products(s, 1, best);
 }
 
 #ifdef WITH_FMA
-WITH_FMA static void scan_fma(const floats_scan_t *s, int is_product, best_t *best) {
-    scan_either(s, is_product, best);
+WITH_FMA static void scan_fma(const floats_scan_t *s, int kind, best_t *best) {
+    scan_any(s, kind, best);
 }
 #endif
 
-static const char *scan_floats(const floats_scan_t *s, int is_product, best_t *best) {
+static const char *scan_floats(const floats_scan_t *s, int kind, best_t *best) {
 #ifdef WITH_FMA
     if (has_fma()) {
-        scan_fma(s, is_product, best);
+        scan_fma(s, kind, best);
         return NULL;
     }
 #endif
-    scan_either(s, is_product, best);
+    scan_any(s, kind, best);
     return NULL;
 }
 
 static PyObject *py_scan_floats(PyObject *self, PyObject *args) {
     PyObject *codes, *rows, *masks;
     Py_buffer query = {0};
-    int is_product;
+    int kind;
     const char *error = NULL;
     scan_t scan = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOy*pw*w*w*", &codes, &rows, &masks, &query, &is_product, &scan.out[0],
+    if (!PyArg_ParseTuple(args, "OOOy*iw*w*w*", &codes, &rows, &masks, &query, &kind, &scan.out[0],
                           &scan.out[1], &scan.out[2]))
         return release(&query, 1), release(scan.out, 3), NULL;
     if (begin_scan(&scan, codes, rows, masks, query.len, 4)) {
         const floats_scan_t s = {scan.partitions, query.len / 4, query.buf};
-        if (!holds(&query, s.width, 4))
+        if (!holds(&query, s.width, 4) || kind < BY_DIFFERENCES || kind > BY_ANGLES)
             error = MISMATCH;
         else
-            WITHOUT_GIL(scan_floats(&s, is_product, &scan.best))
+            WITHOUT_GIL(scan_floats(&s, kind, &scan.best))
     }
     release(&query, 1);
     return end_scan(&scan, error);

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lance_core_vector.loops.batch_scan import BestOfQueries, Terms
 from lance_core_vector.loops.best_rows import BestRows, Masks
-from lance_core_vector.loops.float_scan import best_by_differences, best_by_products
+from lance_core_vector.loops.float_scan import Score, best_by_floats
 from lance_core_vector.loops.library import native, numpy_loops
 from lance_core_vector.loops.product_scan import best_by_product
 from lance_core_vector.loops.scalar_scan import best_by_scalars
@@ -78,14 +79,43 @@ def test_scalar_codes(sizes: list[int], seed: int, count: int, width: int, most:
 
 
 @given(sizes=SIZES, seed=SEEDS, count=COUNTS, width=st.integers(1, 150))
-@pytest.mark.parametrize("scan", [best_by_differences, best_by_products])
-def test_vectors(
-    scan: Callable[..., BestRows], sizes: list[int], seed: int, count: int, width: int
-) -> None:
+@pytest.mark.parametrize("kind", ["differences", "products"])
+def test_vectors(kind: Score, sizes: list[int], seed: int, count: int, width: int) -> None:
     random = np.random.default_rng(seed)
     rows, masks = partitions(random, sizes)
     vectors = [random.integers(-2, 3, (size, width)).astype(np.float32) for size in sizes]
-    assert_same(scan, vectors, rows, masks, random.integers(-2, 3, width).astype(np.float32), count)
+    query = random.integers(-2, 3, width).astype(np.float32)
+    assert_same(best_by_floats, vectors, rows, masks, query, kind, count)
+
+
+def test_angles() -> None:
+    """Powers of two as lengths, and vectors of zeros, which have no angle."""
+    vectors = np.diag(np.float32([1, 2, 0, 4, -1, 8]))
+    rows, query = [np.arange(6, dtype=np.uint64)], np.float32([1, 2, 3, 1, 2, 1])
+    assert_same(best_by_floats, [vectors], rows, None, query, "angles", 4)
+    vectors[3, 3] = 1e30
+    assert best_by_floats([vectors], rows, None, query, "angles", 4) is None
+
+
+@given(sizes=SIZES, seed=SEEDS, count=COUNTS, queries=st.integers(1, 4))
+def test_batches(sizes: list[int], seed: int, count: int, queries: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, masks = partitions(random, sizes)
+    best = [BestOfQueries(queries, count) for _ in range(2)]
+    position = 0
+    for number, size in enumerate(sizes):
+        some = random.permutation(queries)[: random.integers(0, queries + 1)]
+        products = random.integers(-3, 4, (len(some), size)).astype(np.float32)
+        added, factors = random.integers(-2, 3, (2, size)).astype(np.float32)
+        mask = masks and masks[number]
+        arguments = products, Terms(added, factors), rows[number], mask, some, position
+        best[0].offer(*arguments)
+        with numpy_loops():
+            best[1].offer(*arguments)
+        position += size
+    for query in range(queries):
+        for ours, theirs in zip(best[0].found(query), best[1].found(query), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_wrong_sizes_are_an_error() -> None:
@@ -99,4 +129,4 @@ def test_wrong_sizes_are_an_error() -> None:
     with pytest.raises(ValueError, match="do not belong together"):
         native.scan_product(codes, rows, None, 4, 8, np.zeros(1023, np.float32), 0.0, *out)
     with pytest.raises(ValueError, match="do not belong together"):
-        native.scan_floats([np.zeros(12, np.float32)[1:]], rows, None, query, False, *out)
+        native.scan_floats([np.zeros(12, np.float32)[1:]], rows, None, query, 0, *out)

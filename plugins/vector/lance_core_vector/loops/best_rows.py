@@ -46,10 +46,13 @@ def best_by_scores(
     return BestRows(numbers[order], found, positions[order])
 
 
-def best_by(scan: Callable[..., int], count: int, *arguments: Any) -> BestRows:
-    """What a compiled scan finds: it fills three arrays, and returns how many rows there are."""
+def best_by(scan: Callable[..., int], count: int, *arguments: Any) -> BestRows | None:
+    """What a compiled scan finds: it fills three arrays, and returns how many rows there are.
+
+    None if it returns a negative number.
+    """
     scores = np.empty(count, np.float32)
     rows = np.empty(count, np.uint64)
     positions = np.empty(count, np.int64)
     size = scan(*arguments, scores, rows, positions)
-    return BestRows(rows[:size], scores[:size], positions[:size])
+    return BestRows(rows[:size], scores[:size], positions[:size]) if size >= 0 else None

@@ -79,4 +79,6 @@ def best_by_product(
     bits = 8 if tables.shape[2] == BYTE_VALUES else 4
     width = len(codes[0])
     flat = np.ascontiguousarray(tables)
-    return best_by(native.scan_product, count, [*codes], [*rows], masks, width, bits, flat, base)
+    found = best_by(native.scan_product, count, [*codes], [*rows], masks, width, bits, flat, base)
+    assert found is not None
+    return found

@@ -63,6 +63,8 @@ def best_by_scalars(
     """The ``count`` rows with the lowest `scalar_scores`."""
     if is_compiled() and len(query) <= MOST_WIDTH and all(len(one) == 1 for one in codes):
         arguments = [one[0] for one in codes], [*rows], masks, query, scale
-        return best_by(native.scan_scalar, count, *arguments)
+        found = best_by(native.scan_scalar, count, *arguments)
+        assert found is not None
+        return found
     scores = np.concatenate([scalar_scores(one, query, scale) for one in codes])
     return best_by_scores(scores, rows, masks, count)

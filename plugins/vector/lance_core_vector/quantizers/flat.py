@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lance_core.hookspecs.searches import Hits, best_of
 from lance_core_vector.loops.best_rows import Masks
-from lance_core_vector.loops.float_scan import best_by_differences, best_by_products
+from lance_core_vector.loops.float_scan import SPARE_ROWS, Score, best_by_floats, is_conclusive
 from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.quantizers.base import (
     Codes,
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from lance_core_vector.partitions.partition_cache import Partition
 
 COLUMN = "flat"
-
-_SPARE_ROWS = 22
-"""Rows beyond the best ones that are compared exactly, since scores are rounded."""
 
 _MOST_ERROR = 1e-2
 """If scores may be more wrong, as those of vectors of other lengths, numpy computes them."""
@@ -124,20 +121,20 @@ class _FloatScorer(_Scorer):
             return super().top(partitions, count, masks)
         query, rows = self._query.astype(np.float32), [one.rows for one in partitions]
         low, high = np.array([one.codes[2] for one in partitions]).T
-        rounding, error = (len(query) + 8) * float(np.finfo(np.float32).eps), 0.0
-        by_products = self._metric.name == "dot"
-        if self._metric.name == "cosine":
+        rounding = (len(query) + 8) * float(np.finfo(np.float32).eps)
+        kind: Score = "products" if self._metric.name == "dot" else "differences"
+        error = 0.0
+        if kind == "products":
+            error = rounding * float(np.sqrt(high.max() * (query @ query)))
+        elif self._metric.name == "cosine":
             # Squared differences of vectors of the length one are twice the distances.
             error = 4 * float(max(1 - low.min(), high.max() - 1, 0)) + rounding
-        elif by_products:
-            error = rounding * float(np.sqrt(high.max() * (query @ query)))
-        if not error < _MOST_ERROR:
+        found = None
+        if error < _MOST_ERROR:
+            found = best_by_floats(codes, rows, masks, query, kind, count + SPARE_ROWS)
+        if found is None or not is_conclusive(
+            found.scores, count, error, rounding if kind == "differences" else 0.0
+        ):
             return super().top(partitions, count, masks)
-        best = best_by_products if by_products else best_by_differences
-        found = best(codes, rows, masks, query, count + _SPARE_ROWS)
-        if len(found.rows) == count + _SPARE_ROWS:
-            near, far = float(found.scores[count - 1]), float(found.scores[-1])
-            if not far - near > 2 * error + (0 if by_products else 2 * rounding * far):
-                return super().top(partitions, count, masks)
         exact = self.exact(partitions, found.positions, found.scores)
         return best_of(found.rows, exact, count, ascending=True)
