@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         progress,
         schema,
         udf,
+        util,
         vector,
     )
     from lance_core.dataset import (
@@ -96,6 +97,7 @@ __all__ = [
     "schema",
     "schema_to_json",
     "udf",
+    "util",
     "vector",
     "write_dataset",
 ]
@@ -110,7 +112,7 @@ if not TYPE_CHECKING:  # for type checkers, every name would exist
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         modules = "arrow blob commit debug errors file fragment indices optimize progress"
-        if name in [*modules.split(), "schema", "udf", "vector"]:
+        if name in [*modules.split(), "schema", "udf", "util", "vector"]:
             return import_module(f"lance_core.{name}")
         load(Part.TABLES)
         home = "schema" if name in {"json_to_schema", "schema_to_json"} else "dataset"

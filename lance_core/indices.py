@@ -1,7 +1,24 @@
-"""Values that describe indices, and the parameters of new ones."""
+"""Values that describe indices, and the parameters of new ones.
+
+With the extra ``vector``, also `IndicesBuilder`, which builds vector indices step by step, the
+models that it trains, `IvfModel` and `PqModel`, and `IndexFileVersion`.
+"""
+
+from typing import Any
 
 from lance_core.dataset.values.index import Index, IndexFile
 from lance_core.dataset.values.index_config import IndexConfig
 from lance_core.dataset.values.index_description import IndexDescription, IndexSegmentDescription
 
 __all__ = ["Index", "IndexConfig", "IndexDescription", "IndexFile", "IndexSegmentDescription"]
+
+_TOOLS = ("IndexFileVersion", "IndicesBuilder", "IvfModel", "PqModel")
+
+
+def __getattr__(name: str) -> Any:
+    """What a plugin provides; raises `PluginNotFoundError` without it."""
+    if name not in _TOOLS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lance_core.plugins.index_tools import index_tool
+
+    return index_tool(name)

@@ -45,7 +45,7 @@ PUBLIC = (
         f"lance_core.{module}"
         for module in (
             *("arrow", "blob", "commit", "dataset", "debug", "errors", "file", "fragment"),
-            *("indices", "optimize", "progress", "query", "schema", "udf", "vector"),
+            *("indices", "optimize", "progress", "query", "schema", "udf", "util", "vector"),
         )
     ),
 )

@@ -54,6 +54,7 @@ def dataset(
     from lance_core.dataset.dataset import LanceDataset
     from lance_core.dataset.snapshot import open_table, versions
     from lance_core.dataset.snapshot.session import Session
+    from lance_core.errors import warn_caller
 
     commit_lock = options.pop("commit_lock", None)
     allow_base_paths = options.pop("allow_base_paths", None)
@@ -62,6 +63,10 @@ def dataset(
     metadata_bytes = options.pop("metadata_cache_size_bytes", None)
     session = Session(index_bytes, metadata_bytes) if session is None else session
     open_table.check_options(options)
+    if options.get("index_cache_size") is not None:
+        warn_caller(
+            "index_cache_size has no effect: use index_cache_size_bytes", DeprecationWarning
+        )
     root = open_table.open_root(uri, storage_options, allow_base_paths, session)
     root = root.with_lock(commit_lock)
     if version is None and asof is not None:

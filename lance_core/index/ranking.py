@@ -181,6 +181,10 @@ class RankedIndex(OpenIndex):
 class RankedSearch(ABC):
     """A search that scans have an argument for. It has no state."""
 
+    count_key: str | None = None
+    """The key of the number of rows in a value that is a dictionary; the limit of a scan, if it has
+    one, is the default."""
+
     @abstractmethod
     def query(self, value: Any, type_of: SearchedColumns) -> RankedQuery:
         """The query from the value of the argument.

@@ -89,6 +89,7 @@ _FIELDS: dict[type, dict[str, _Kind]] = {
         "version": _VERSION,
         "kinds": ("a tuple of texts", _are_texts),
         "readable_version": _VERSION,
+        "tools": ("a tuple of texts", _are_texts),
         "stable_row_id_version": (
             "an int from 0 on, or None",
             lambda value: value is None or (_is(int)(value) and value >= 0),

@@ -18,7 +18,8 @@ class KnownPlugin:
     the file versions that it reads and writes. ``index_types``: names of its index types, without
     underscores; the `details_key` of each is ``<name>indexdetails``. ``functions``: names and
     aliases of its SQL functions, in lower case. ``searches``: the arguments of scans that ask for
-    its searches. ``analyzers``: names of its analyzers of texts.
+    its searches. ``analyzers``: names of its analyzers of texts. ``tools``: what its index types
+    offer to users by `lance_core.indices` and `lance_core.util`.
     """
 
     extra: str
@@ -29,6 +30,7 @@ class KnownPlugin:
     functions: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
     analyzers: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 _SQL_FUNCTIONS = """
@@ -92,6 +94,10 @@ KNOWN_PLUGINS = (
             *("ivfhnswflat", "ivfhnswpq", "ivfhnswsq"),
         ),
         searches=("nearest",),
+        tools=(
+            *("IndexFileVersion", "IndicesBuilder", "IvfModel", "PqModel"),
+            *("KMeans", "validate_vector_index"),
+        ),
     ),
 )
 
@@ -126,6 +132,9 @@ EXTRA_OF_SEARCH = {name: known.extra for known in KNOWN_PLUGINS for name in know
 
 EXTRA_OF_ANALYZER = {name: known.extra for known in KNOWN_PLUGINS for name in known.analyzers}
 """The extra that installs an analyzer of texts, by its name."""
+
+EXTRA_OF_TOOL = {name: known.extra for known in KNOWN_PLUGINS for name in known.tools}
+"""The extra that installs what `lance_core.indices` and `lance_core.util` offer, by its name."""
 
 
 def extra_of_details(key: str | None) -> str | None:

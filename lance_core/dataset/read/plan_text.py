@@ -126,6 +126,8 @@ def ranked_steps(
         if plan.metrics is not None and plan.metrics.ranking:
             rest += f", decided=[{'; '.join(plan.metrics.ranking)}]"
         steps.append(PlanStep(of_index, query.step_text(found.name) + rest))
+        if search.num_others:
+            steps.append(PlanStep(of_values, query.step_text(None)))
     else:
         steps.append(PlanStep(of_values, query.step_text(None)))
     searched = replace(plan, projection=select(plan.schema, [query.column]), limit=None, offset=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,7 +113,10 @@ def query_vectors(value: Any) -> tuple[npt.NDArray[Any], bool]:
         if found.dtype == object:
             found = np.asarray(value, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidTypeError(f"q of nearest must be a vector of numbers: {error}") from None
+        reason = "All query vectors must have the same length: " if _has_lists(value) else ""
+        raise InvalidTypeError(
+            f"{reason}q of nearest must be a vector of numbers: {error}"
+        ) from None
     if found.ndim not in (1, 2) or found.dtype.kind not in "fiub":
         raise InvalidTypeError(
             f"q of nearest must be one or several vectors of numbers, got {found.ndim} dimensions "
@@ -165,3 +168,8 @@ def _effort(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidInputError(f"search_effort must be between 0 and 1, got {value!r}")
     return float(value)
+
+
+def _has_lists(value: Any) -> bool:
+    """True for several vectors."""
+    return isinstance(value, Sequence) and all(hasattr(one, "__len__") for one in value)

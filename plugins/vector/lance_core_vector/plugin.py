@@ -31,5 +31,13 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
             factory="lance_core_vector.kinds.vector_index:VectorIndex",
             version=2,
             kinds=KINDS,
+            tools=(
+                "lance_core_vector.builder.indices_builder:IndicesBuilder",
+                "lance_core_vector.builder.kmeans_model:KMeans",
+                "lance_core_vector.builder.models:IndexFileVersion",
+                "lance_core_vector.builder.models:IvfModel",
+                "lance_core_vector.builder.models:PqModel",
+                "lance_core_vector.builder.validation:validate_vector_index",
+            ),
         ),
     )

@@ -18,6 +18,8 @@ from lance_core_vector.vectors import NUMBERS, vector_type
 class VectorSearch(RankedSearch):
     """Makes a `VectorQuery` of a dictionary with the keys of pylance."""
 
+    count_key = "k"
+
     def query(self, value: Any, type_of: SearchedColumns) -> RankedQuery:
         options = NearestOptions.of(value)
         kind = type_of(options.column)

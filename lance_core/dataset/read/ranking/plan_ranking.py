@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 OwnFields: TypeAlias = "Mapping[str, pa.Field]"
 """The columns that a search adds, by name."""
 
-_EXCLUDED = ("include_deleted_rows", "splits")
+_EXCLUDED = {
+    "include_deleted_rows": "Cannot include deleted rows in a search",
+    "splits": "a search has no splits",
+}
+"""Arguments of a scan that a search excludes, and why."""
 
 
 def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
@@ -48,10 +52,10 @@ def plan_ranked(snapshot: Snapshot, options: ScanOptions) -> RankedScan:
     """
     assert options.search is not None
     argument, value = options.search
-    for name in _EXCLUDED:
+    for name, reason in _EXCLUDED.items():
         if getattr(options, name):
-            raise InvalidInputError(f"{name} and {argument} cannot both be given")
-    query = _query(snapshot, argument, value)
+            raise InvalidInputError(f"{reason}: {name} and {argument} cannot both be given")
+    query = _query(snapshot, argument, value, options)
     own = own_fields(query)
     schema = schema_with_blobs(snapshot, options.blob_handling)
     sources = _sources(options.columns)
@@ -138,9 +142,12 @@ def _num_extra(options: ScanOptions) -> int:
     return bool(options.with_row_id) + bool(options.with_row_address)
 
 
-def _query(snapshot: Snapshot, argument: str, value: Any) -> RankedQuery:
+def _query(snapshot: Snapshot, argument: str, value: Any, options: ScanOptions) -> RankedQuery:
     spec = get_manager().search(argument)
     search: RankedSearch = resolve_factory(spec.factory, f"search {argument!r}")()
+    key = search.count_key
+    if key is not None and options.limit and isinstance(value, Mapping):
+        value = {key: options.limit + (options.offset or 0), **value}
     return search.query(value, _Columns(snapshot))
 
 

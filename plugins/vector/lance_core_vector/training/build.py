@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from lance_core.hookspecs.indices import TooFewRowsError
 from lance_core_vector.training import kmeans
 from lance_core_vector.training.details import details_of
+from lance_core_vector.training.encoded_files import read_rows
 from lance_core_vector.training.encoders import (
     PQ_ROWS,
     Encoder,
@@ -69,12 +70,25 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
         )
     with PartitionedRows(len(centroids), output.scratch, memory) as partitioned:
         done, total = 0, rows.num_rows
-        for count in encode_rows(rows, training, parameters, partitioned, precomputed):
+        counts = encode_rows(rows, training, parameters, partitioned, precomputed)
+        if models.encoded_files is not None:
+            counts = _read_codes(models.encoded_files, training, partitioned)
+        for count in counts:
             done += count
             output.progress("encode", min(done, total), total)
         write_codes(partitioned, training.encoder, vector.value_type, parameters, output)
     write_index(centroids, training.loss, vector.value_type, parameters, output)
     return details_of(parameters.with_target_of(done))
+
+
+def _read_codes(
+    paths: Sequence[str], training: Training, partitioned: PartitionedRows
+) -> Iterator[int]:
+    """Add the codes in files to ``partitioned``; yields the number of vectors of each batch."""
+    ((_, kind),) = training.encoder.columns.items()
+    for owners, numbers, codes in read_rows(paths, len(training.centroids), kind.list_size):
+        partitioned.add(owners, numbers, codes)
+        yield len(numbers)
 
 
 def train(rows: IndexRows, parameters: BuildParameters, progress: Progress) -> Training:

@@ -19,6 +19,7 @@ MODELS = frozenset(
     {
         *("ivf_centroids", "ivf_centroids_file", "pq_codebook"),
         *("precomputed_partition_dataset", "precomputed_partitions_file", "sq_bounds"),
+        "precomputed_shuffle_buffers",
     }
 )
 """The names of the parameters."""
@@ -32,7 +33,8 @@ class GivenModels:
 
     ``centroids`` of the shape (partitions, numbers), ``codebook`` with the numbers of all codewords
     of the first part first. ``bounds``: the lowest and the highest number that codes of IVF_SQ
-    distinguish. ``partitions_uri``: a table with the partition of each row.
+    distinguish. ``partitions_uri``: a table with the partition of each row. ``encoded_files``: the
+    paths of files with the partitions and codes of all rows.
     """
 
     centroids: Floats | None
@@ -40,6 +42,7 @@ class GivenModels:
     bounds: tuple[float, float] | None
     partitions_uri: str | None
     storage_options: Mapping[str, str] | None
+    encoded_files: Sequence[str] | None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> GivenModels:
@@ -69,12 +72,18 @@ class GivenModels:
             raise InvalidTypeError(
                 f"precomputed_partition_dataset is the URI of a table, got {partitions!r}"
             )
+        files = given.get("precomputed_shuffle_buffers")
+        if files is not None and (centroids is None or codebook is None):
+            raise InvalidInputError(
+                "ivf_centroids and pq_codebook must be provided with precomputed_shuffle_buffers"
+            )
         return cls(
             None if centroids is None else _centroids(centroids),
             None if codebook is None else numbers_of(codebook, "pq_codebook", (2, 3)),
             _bounds(given.get("sq_bounds")),
             partitions,
             given.get("storage_options"),
+            None if files is None else [str(path) for path in files],
         )
 
 

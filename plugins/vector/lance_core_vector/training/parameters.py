@@ -49,8 +49,7 @@ _WITHOUT_EFFECT = frozenset(
 """Parameters of pylance that change how it builds, and not what is built."""
 
 _REFUSED = {
-    "precomputed_shuffle_buffers": "load_shuffled_vectors of IndicesBuilder reads such files",
-    "precomputed_shuffle_buffers_path": "load_shuffled_vectors of IndicesBuilder reads such files",
+    "precomputed_shuffle_buffers_path": "precomputed_shuffle_buffers has the paths of files",
     "rabitq_model": "the rotation of an index follows from its seed",
 }
 """Parameters of pylance for which nothing is done, and what can be done instead."""
@@ -118,6 +117,8 @@ class BuildParameters:
         if kind == "IVF_RQ" and bits > MAX_RABIT_BITS:
             raise InvalidInputError(f"num_bits of IVF_RQ is 1 to {MAX_RABIT_BITS}, got {bits}")
         models = GivenModels.of(given)
+        if models.encoded_files is not None and kind != "IVF_PQ":
+            raise InvalidInputError(f"precomputed_shuffle_buffers have codes of IVF_PQ, not {kind}")
         partitions = whole_number(given, "num_partitions", None, whole_floats=True)
         if models.centroids is not None and partitions not in (None, len(models.centroids)):
             raise InvalidInputError(

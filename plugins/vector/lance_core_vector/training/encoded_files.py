@@ -1,0 +1,83 @@
+"""Files of encoded vectors, which processes write before an index is built of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core.errors import CorruptFileError
+from lance_core.file import LanceFileReader, LanceFileWriter
+from lance_core_vector.quantizers.base import fixed_bytes, matrix
+from lance_core_vector.quantizers.product import COLUMN
+
+ROW_ID, PARTITION = "_rowid", "__ivf_part_id"
+
+BATCH_ROWS = 1 << 16
+"""Rows that are read at once."""
+
+Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.uint8]]
+"""The partitions, row ids and codes of some vectors, one code a row."""
+
+
+def schema_of(num_bytes: int) -> pa.Schema:
+    """The columns of a file of codes of so many bytes."""
+    return pa.schema(
+        [
+            pa.field(ROW_ID, pa.uint64()),
+            pa.field(PARTITION, pa.uint32()),
+            pa.field(COLUMN, fixed_bytes(num_bytes)),
+        ]
+    )
+
+
+def write_rows(writer: LanceFileWriter, rows: Rows) -> None:
+    """Append rows to a file with the columns of `schema_of`."""
+    partitions, numbers, codes = rows
+    flat = pa.array(np.ascontiguousarray(codes).reshape(-1))
+    arrays = [
+        pa.array(numbers, pa.uint64()),
+        pa.array(partitions.astype(np.uint32)),
+        pa.FixedSizeListArray.from_arrays(flat, codes.shape[1]).cast(fixed_bytes(codes.shape[1])),
+    ]
+    schema = schema_of(codes.shape[1])
+    writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def read_rows(paths: Sequence[str], count: int, num_bytes: int) -> Iterator[Rows]:
+    """The rows of files, of vectors in ``count`` partitions with codes of ``num_bytes`` bytes.
+
+    Raises `CorruptFileError` for other files and `ObjectNotFoundError`.
+    """
+    for path in paths:
+        reader = LanceFileReader(path)
+        found = reader.metadata().schema
+        for field in schema_of(num_bytes):
+            place = found.get_field_index(field.name)
+            stored = None if place < 0 else found.field(place).type
+            if stored != field.type and not _same_lists(stored, field.type):
+                raise CorruptFileError(
+                    f"has the type {stored} instead of {field.type}", path, field=field.name
+                )
+        for batch in reader.read_all(batch_size=BATCH_ROWS).to_batches():
+            partitions = batch.column(PARTITION).to_numpy().astype(np.int64)
+            if len(partitions) and int(partitions.max()) >= count:
+                raise CorruptFileError(
+                    f"has partition {partitions.max()} of {count}", path, field=PARTITION
+                )
+            codes = matrix(batch.column(COLUMN), path)
+            yield partitions, batch.column(ROW_ID).to_numpy(), codes
+
+
+def _same_lists(stored: Any, expected: pa.DataType) -> bool:
+    """True for lists of the same numbers, whatever the name of their item is."""
+    return (
+        stored is not None
+        and pa.types.is_fixed_size_list(stored)
+        and pa.types.is_fixed_size_list(expected)
+        and stored.list_size == expected.list_size
+        and stored.value_type == expected.value_type
+    )
