@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,26 @@ def table(vectors: Matrix, first: int = 0) -> pa.Table:
     return pa.table({"id": numbers, "v": column, "tenth": numbers % 10})
 
 
+_indexed_tables: dict[object, Path] = {}
+"""Tables with an index, which tests copy: to build an index takes longer than to search it."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _folder_of_indexed_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    _indexed_tables["folder"] = tmp_path_factory.mktemp("indexed")
+    yield
+    _indexed_tables.clear()
+
+
 def create(path: Path, vectors: Matrix, kind: str, metric: str = "l2", **options: Any) -> str:
-    uri = str(path)
-    lance.write_dataset(table(vectors), uri, max_rows_per_file=500, **options)
-    index(uri, kind, metric)
-    return uri
+    key = (vectors.tobytes(), vectors.dtype, kind, metric, *options.items())
+    if key not in _indexed_tables:
+        built = _indexed_tables["folder"] / str(len(_indexed_tables))
+        lance.write_dataset(table(vectors), str(built), max_rows_per_file=500, **options)
+        index(str(built), kind, metric)
+        _indexed_tables[key] = built
+    shutil.copytree(_indexed_tables[key], path)
+    return str(path)
 
 
 def index(uri: str, kind: str, metric: str = "l2", **more: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -141,6 +142,15 @@ def _written(table: pa.Table, version: FileVersion, max_page_bytes: int | None =
     return MemoryStore(objects).get(PATH).to_pybytes()
 
 
+@functools.cache
+def _written_table(name: str, version: FileVersion) -> tuple[pa.Table, bytes]:
+    """The columns of one of `TABLES` that a version can store, and their file."""
+    table = TABLES[name]
+    if version is FileVersion.V2_0:  # it cannot store structs that are null
+        table = table.select([f.name for f in table.schema if not pa.types.is_struct(f.type)])
+    return table, _written(table, version)
+
+
 def _opened(data: bytes, store: MemoryStore | None = None) -> FileReader:
     store = MemoryStore(Objects()) if store is None else store
     store.put(PATH, data)
@@ -157,11 +167,11 @@ TABLES = {"common": TABLE, "other": OTHER, "same": SAME, "nested": NESTED}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("store", [MemoryStore, Remote])
 def test_columns_that_are_decoded_together_have_their_own_values(
     version: FileVersion,
-    table: pa.Table,
+    name: str,
     store: type[MemoryStore],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -170,11 +180,10 @@ def test_columns_that_are_decoded_together_have_their_own_values(
 
     monkeypatch.setattr(column_groups, "decode_field", decode_field)
     monkeypatch.setattr(column_groups, "_MAX_PART_ROWS", ROWS)
-    if version is FileVersion.V2_0:  # it cannot store structs that are null
-        table = table.select([f.name for f in table.schema if not pa.types.is_struct(f.type)])
-    reader = _opened(_written(table, version), store(Objects()))
+    table, file = _written_table(name, version)
+    reader = _opened(file, store(Objects()))
     some = RowIndices(np.array([0, 3, 4, 1023, 1024, 1499]))
-    wanted: list[AnyRows] = [
+    selections: list[AnyRows] = [
         RowRange(0, ROWS),
         RowRange(1000, 1100),
         RowRange(3, ROWS // 5 - 9),
@@ -185,17 +194,19 @@ def test_columns_that_are_decoded_together_have_their_own_values(
         RowIndices(np.arange(0, ROWS, 2)),
         sequence([1499, 0, 0, 3, 4, 1023, 1024]),
     ]
+    expected = [
+        table.slice(rows.first, len(rows))
+        if isinstance(rows, RowRange)
+        else table.take(rows.numbers)
+        for rows in selections
+    ]
+    some_names = table.column_names[3:50]
     for _ in range(2):
-        for rows in wanted:
-            numbers = rows.numbers if not isinstance(rows, RowRange) else None
-            expected = (
-                table.slice(rows.first, len(rows)) if numbers is None else table.take(numbers)
-            )
+        for rows, same in zip(selections, expected, strict=True):
             found = _read(reader, rows)
             found.validate(full=True)
-            assert found.equals(expected)
-            some_names = table.column_names[3:50]
-            assert _read(reader, rows, some_names).equals(expected.select(some_names))
+            assert found.equals(same)
+            assert _read(reader, rows, some_names).equals(same.select(some_names))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
