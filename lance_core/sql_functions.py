@@ -16,7 +16,6 @@ with a kernel, which gets an Arrow array or scalar for each argument. `SqlFuncti
 
 from lance_core.concurrency.pools import run_interruptibly
 from lance_core.dataset.expressions import datafusion
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql.nodes.chunks import by_chunk, each_chunk
 from lance_core.dataset.expressions.sql.nodes.evaluate import evaluate
 from lance_core.dataset.expressions.sql.nodes.node import (
@@ -78,6 +77,7 @@ from lance_core.dataset.expressions.sql.values.coerce import (
 )
 from lance_core.dataset.expressions.sql.values.conversions import caster
 from lance_core.dataset.expressions.sql.values.value_text import check_years
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 
 __all__ = [
     "JSON_POSITION",

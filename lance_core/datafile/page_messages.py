@@ -17,7 +17,7 @@ from lance_core.datafile.column_metadata import (
     MAX_PAGE_ROWS,
 )
 from lance_core.datafile.varints import Bytes, Ints, packed_varints, varints_at
-from lance_core.encodings.arrow.coalesced_take import edges_of
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 
 PAGE_OFFSETS, _PAGE_SIZES, _PAGE_ROWS, _PAGE_ENCODING, PAGE_PRIORITY = 0x0A, 0x12, 0x18, 0x22, 0x28

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.encodings.arrow.coalesced_take import edges_of, spans_index
+from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.errors import CorruptFileError
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pyarrow as pa
 
 from lance_core.dataset.arrow_class import ArrowInstance
-from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read import blob_frames
 from lance_core.dataset.read.planned_scan import planned_scan
 from lance_core.dataset.read.scan_metrics import ScanMetrics
@@ -21,6 +20,7 @@ from lance_core.dataset.short_tracebacks import short_tracebacks
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError, printable
 from lance_core.imports.on_demand import lazy_module
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from lance_core.byte_ranges import ByteRange
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.page import ForeignEncoding, Page
 from lance_core.lazy_dataclass import dataclass
 

@@ -17,7 +17,7 @@ from lance_core.datafile.description import (
     describe,
     statistics,
 )
-from lance_core.dataset.expressions.combine_chunks import with_joined_chunks
+from lance_core.encodings.arrow.combine_chunks import with_joined_chunks
 from lance_core.encodings.decoding import RowIndices, RowRange, Rows
 from lance_core.errors import InvalidInputError, UnsupportedFeatureError
 from lance_core.file.place import StorageOptions, located, refuse_namespace

@@ -12,10 +12,8 @@ from lance_core.encodings.arrow.coalesced_take import (
     MAX_OFFSET,
     Cuts,
     Places,
-    edges_of,
     span_ranges,
     span_take,
-    spans_index,
 )
 from lance_core.encodings.arrow.fixed_width import alignment, bits_from, has_fixed_width
 from lance_core.encodings.arrow.lists import Lists, list_arrays
@@ -23,6 +21,7 @@ from lance_core.encodings.arrow.memory_pool import allocate, concat_arrays, empt
 from lance_core.encodings.arrow.nulls import all_null
 from lance_core.encodings.arrow.numpy_values import from_numpy, numpy_dtype
 from lance_core.encodings.arrow.ordered_rows import AnyRows, OrderedRows, reorder
+from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.arrow.strings import (
     Spans,
     above_text,

@@ -14,7 +14,7 @@ import pytest
 from lance.file import LanceFileReader as TheirReader
 from lance.file import LanceFileWriter as TheirWriter
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.numpy_values import numpy_dtype
 from lance_core.file import LanceFileReader as OurReader
 from lance_core.file import LanceFileWriter as OurWriter

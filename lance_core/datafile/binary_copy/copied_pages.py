@@ -19,7 +19,7 @@ from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import serialize_page
 from lance_core.datafile.footer import ALIGNMENT
 from lance_core.datafile.varints import Ints
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.context import EncodeContext
 from lance_core.lazy_dataclass import dataclass
 

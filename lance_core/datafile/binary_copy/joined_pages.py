@@ -18,10 +18,10 @@ from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import ColumnParser, PageEncoding
 from lance_core.datafile.joined_ranges import GAP
 from lance_core.datafile.varints import Ints
-from lance_core.encodings.arrow.coalesced_take import edges_of, spans_index
 from lance_core.encodings.arrow.fixed_width import bit_width, has_fixed_width
 from lance_core.encodings.arrow.memory_pool import concat_arrays, low_retention_pool
 from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.arrow.split import split_columns
 from lance_core.encodings.arrow.strings import is_plain
 from lance_core.encodings.arrow.take import take_rows

@@ -13,7 +13,7 @@ from lance_core.datafile.column_metadata import COLUMN_PAGES_TAG
 from lance_core.datafile.page_messages import PAGE_OFFSETS, PAGE_PRIORITY
 from lance_core.datafile.varints import Bytes, Ints, Ragged, encode, tagged
 from lance_core.datafile.varints import merged as merge_items
-from lance_core.encodings.arrow.coalesced_take import edges_of
+from lance_core.encodings.arrow.spans import edges_of
 
 
 class PageBytes:

@@ -19,7 +19,7 @@ from lance_core.datafile.binary_copy.field_layout import FieldLayout
 from lance_core.datafile.binary_copy.source_pages import SourcePages
 from lance_core.datafile.column_metadata import ColumnParser
 from lance_core.datafile.varints import Ints
-from lance_core.encodings.arrow.coalesced_take import edges_of, spans_index
+from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.nullable_structs import nullable_structs
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass

@@ -19,7 +19,7 @@ from lance_core.datafile.column_metadata import COLUMN_ENCODING_TAG, COLUMN_PAGE
 from lance_core.datafile.footer import TABLE_ENTRY
 from lance_core.datafile.page_messages import SLACK, PageMessages, single_pages
 from lance_core.datafile.varints import Bytes, Ints
-from lance_core.encodings.arrow.coalesced_take import edges_of
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 

@@ -19,7 +19,7 @@ from lance_core.datafile.column_map import column_fields
 from lance_core.datafile.content import FileContent
 from lance_core.datafile.fast.single_pages import column_pages
 from lance_core.datafile.metadata import FileMetadata
-from lance_core.encodings.arrow.coalesced_take import edges_of
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import RowRange, run_interleaved
 from lance_core.encodings.dispatch import decode_field
 from lance_core.encodings.fast.version_paths import decode_columns, group_key

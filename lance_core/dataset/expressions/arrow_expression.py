@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.combine_chunks import with_few_chunks
 from lance_core.dataset.expressions.sql.nodes.evaluate import arrow_errors
+from lance_core.encodings.arrow.combine_chunks import with_few_chunks
 from lance_core.errors import InvalidInputError
 from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass

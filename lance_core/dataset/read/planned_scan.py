@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.zero_column_tables import sliced
 from lance_core.dataset.read import scan
 from lance_core.dataset.read.scan_options import plan_scan
+from lance_core.encodings.arrow.zero_column_tables import sliced
 from lance_core.imports.on_demand import lazy_module
 from lance_core.lazy_dataclass import dataclass
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 from lance_core.dataset.read.fragments.blob_sizes import described_blobs
 from lance_core.dataset.read.fragments.live_rows import without_deleted
 from lance_core.dataset.read.given_rows.take import gather
@@ -50,6 +49,7 @@ from lance_core.dataset.read.windows.scan_windows import (
     windows_of,
 )
 from lance_core.encodings.arrow.huge_pages import MAX_KEPT_BYTES
+from lance_core.encodings.arrow.zero_column_tables import concatenated, sliced
 from lance_core.encodings.decoding import packed_rows
 from lance_core.imports.on_demand import lazy_module
 

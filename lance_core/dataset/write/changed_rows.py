@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.inserted_keys import KeyBits
 from lance_core.dataset.write.merge_insert.plan import primary_key
 from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.error_texts.suggestions import hint

@@ -13,12 +13,12 @@ import numpy as np
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.concurrency.pools import in_order
-from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import matching
 from lance_core.dataset.read.scan_options import HasFragmentId, ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.discard_on_failure import discard_deletion_files
+from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.table.fragments.deletion import RowOffsets, encode_deletions

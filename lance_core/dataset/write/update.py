@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
-from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
 from lance_core.dataset.expressions.filters import Value, as_value
 from lance_core.dataset.read.given_rows.chosen_rows import read_chosen
 from lance_core.dataset.snapshot.snapshot import Snapshot
@@ -21,6 +20,7 @@ from lance_core.dataset.write.discard_on_failure import NewFiles, discard_on_fai
 from lance_core.dataset.write.legacy_dictionaries import in_dictionary
 from lance_core.dataset.write.retry_on_conflict import ConflictRetries, retry_on_conflict
 from lance_core.dataset.write.row_rewrite import move_rows, write_rows
+from lance_core.encodings.arrow.combine_chunks import combine_chunks, fitting_parts
 from lance_core.encodings.version import FileVersion
 from lance_core.error_texts.suggestions import hint, shortened
 from lance_core.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError

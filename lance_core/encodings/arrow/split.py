@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.arrow.strings import is_plain, is_variable, offset_dtype
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 import lance_core as lance
-from lance_core.dataset.expressions import combine_chunks
-from lance_core.dataset.expressions.combine_chunks import with_few_chunks, with_joined_chunks
 from lance_core.dataset.expressions.filters import as_filter, as_value
+from lance_core.encodings.arrow import combine_chunks
+from lance_core.encodings.arrow.combine_chunks import with_few_chunks, with_joined_chunks
 
 
 def _and(left: bool | None, right: bool | None) -> bool | None:

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import fitting_batches
 from lance_core.dataset.read.columns.projection import (
     META_FIELDS,
     ROW_ADDRESS,
@@ -24,6 +23,7 @@ from lance_core.dataset.read.scan import scan_windows
 from lance_core.dataset.read.sources.row_places import live_places
 from lance_core.dataset.read.sources.row_source import SpanRows
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.combine_chunks import fitting_batches
 from lance_core.errors import InvalidInputError
 from lance_core.imports.on_demand import Part, load
 from lance_core.index.base import IndexBatch, RowNumbers

@@ -15,9 +15,9 @@ import pyarrow as pa
 from lance_core.concurrency.lru_cache import LruCache
 from lance_core.dataset.blobs import type as _registers  # noqa: F401 (the Arrow type of blobs)
 from lance_core.dataset.expressions.filters import Value, as_value
-from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.columns.prune_struct_fields import prune_fields
 from lance_core.dataset.values.to_stored import check_text
+from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.error_texts.suggestions import no_field
 from lance_core.errors import InvalidInputError
 from lance_core.lazy_dataclass import dataclass

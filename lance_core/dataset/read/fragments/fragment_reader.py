@@ -14,12 +14,12 @@ import pyarrow as pa
 from lance_core.datafile.reader import FileReader
 from lance_core.dataset.blobs.payloads import with_payloads
 from lance_core.dataset.blobs.versions import as_in_file, as_version_2
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
-from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.fragments.live_rows import live
 from lance_core.dataset.read.fragments.meta_columns import meta_column
 from lance_core.dataset.snapshot.snapshot import Snapshot
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.ordered_rows import AnyRows
+from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.encodings.decoding import RowIndices, RowRange
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.schema import Field, described_in_file, wrap_chunks

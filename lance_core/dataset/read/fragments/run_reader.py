@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.zero_column_tables import concatenated
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.fragments import fragment_reader
 from lance_core.dataset.read.fragments.live_rows import without_deleted
 from lance_core.dataset.read.fragments.meta_columns import meta_column
 from lance_core.dataset.read.fragments.span import FragmentRun
 from lance_core.dataset.read.scan_tuning import tuning
+from lance_core.encodings.arrow.zero_column_tables import concatenated
 from lance_core.encodings.decoding import RowRange, Rows
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.imports.on_demand import lazy_module

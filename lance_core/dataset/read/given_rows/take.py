@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from lance_core.concurrency.pools import IO_THREADS, in_order
-from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.columns.projection import Columns, Projection, select, select_pruned
 from lance_core.dataset.read.fragments import run_reader
 from lance_core.dataset.read.fragments.fragment_reader import read_rows
@@ -30,6 +29,7 @@ from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
 from lance_core.encodings.arrow.take import take_rows
+from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.encodings.decoding import RowIndices
 from lance_core.schema.empty_arrays import empty_table
 from lance_core.table.fragments.fragment import Fragment

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_batches
-from lance_core.dataset.expressions.zero_column_tables import concatenated, sliced
 from lance_core.dataset.read.steps.results import ScannedRows
+from lance_core.encodings.arrow.combine_chunks import combine_chunks, fitting_batches
+from lance_core.encodings.arrow.zero_column_tables import concatenated, sliced
 from lance_core.errors import ResultTooLargeError
 
 if TYPE_CHECKING:

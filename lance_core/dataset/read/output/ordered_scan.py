@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
-from lance_core.dataset.expressions.zero_column_tables import (
-    concatenated,
-    sliced,
-    zero_column_table,
-)
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, Output, Projection, select
 from lance_core.dataset.read.given_rows.take import take_addresses
 from lance_core.dataset.read.output.sort_keys import may_precede, row_bytes, sort_order
 from lance_core.dataset.read.scan_metrics import UNMEASURED, ScanMetrics
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.sources.fragment_spans import num_rows, stored_bytes
+from lance_core.encodings.arrow.combine_chunks import combine_chunks, fitting_parts
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import filter_rows, take_rows
+from lance_core.encodings.arrow.zero_column_tables import (
+    concatenated,
+    sliced,
+    zero_column_table,
+)
 from lance_core.index.external_sort import ExternalSort
 from lance_core.index.runs import MemoryShares
 from lance_core.store.temporary_folder import TemporaryFolder, memory_budget

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.read.columns.ordering import ColumnOrdering
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.index.sort_order import searchable, sort_keys
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import fitting_batches
 from lance_core.dataset.read.scan_tuning import tuning
 from lance_core.dataset.read.steps.late import late_columns
 from lance_core.dataset.read.steps.results import FoundRows, PendingRows, fragment_edges
 from lance_core.dataset.read.steps.window_rows import subset, window_rows
+from lance_core.encodings.arrow.combine_chunks import fitting_batches
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import RowIndices

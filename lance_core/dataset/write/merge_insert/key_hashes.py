@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.write.merge_insert.keys import as_integers, has_bits, plain
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.index.xxhash64 import UInt64Array, hash_array
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels import NUMPY, Kernels

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
@@ -28,6 +27,7 @@ from lance_core.dataset.write.schema_evolution.column_files import (
     ColumnFiles,
     plan_of_fragments,
 )
+from lance_core.encodings.arrow.combine_chunks import combine_chunks, fitting_parts
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.merge_insert.decide import Decision
 from lance_core.dataset.write.merge_insert.source import Source
 from lance_core.dataset.write.merge_insert.target import Addresses, OldRows
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array

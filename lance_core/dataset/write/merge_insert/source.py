@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import with_joined_chunks
 from lance_core.dataset.write.blob_options import stored_schema
 from lance_core.dataset.write.merge_insert.plan import MergePlan
 from lance_core.dataset.write.merge_insert.spill import SpilledRows
+from lance_core.encodings.arrow.combine_chunks import with_joined_chunks
 from lance_core.encodings.version import FileVersion
 from lance_core.error_texts.suggestions import hint
 from lance_core.errors import (

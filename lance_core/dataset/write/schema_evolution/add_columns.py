@@ -12,7 +12,6 @@ import pyarrow as pa
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
 from lance_core.dataset.expressions.filters import Value
-from lance_core.dataset.expressions.zero_column_tables import zero_column_table
 from lance_core.dataset.read.columns.projection import ROW_ADDRESS, ROW_ID
 from lance_core.dataset.read.plan import ScanPlan
 from lance_core.dataset.read.scan import scan_batches
@@ -30,6 +29,7 @@ from lance_core.dataset.write.schema_evolution.column_files import (
 )
 from lance_core.dataset.write.schema_evolution.udf import BatchUDF, BatchUDFCheckpoint, Transform
 from lance_core.dataset.write.schema_evolution.udf import as_transform as _as_transform
+from lance_core.encodings.arrow.zero_column_tables import zero_column_table
 from lance_core.errors import (
     InvalidInputError,
     ObjectNotFoundError,

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from lance_core.commits.environment import SYSTEM, Environment
 from lance_core.commits.options import CommitOptions
-from lance_core.dataset.expressions.combine_chunks import combine_chunks, fitting_parts
 from lance_core.dataset.read.scan import scan_batches
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.commit import commit
@@ -22,6 +21,7 @@ from lance_core.dataset.write.schema_evolution.column_files import (
     read_fields,
     scan_fragment,
 )
+from lance_core.encodings.arrow.combine_chunks import combine_chunks, fitting_parts
 from lance_core.encodings.arrow.dictionary_items import copied
 from lance_core.errors import InvalidInputError, SchemaMismatchError
 from lance_core.schema import Field, check_nulls, to_storage

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from lance_core.concurrency.pools import IO_THREADS, in_order, num_threads
 from lance_core.datafile.file_output import FileOptions
-from lance_core.dataset.expressions.combine_chunks import fitting_batches
 from lance_core.dataset.read.columns.projection import Projection, stored_field_output
 from lance_core.dataset.read.columns.widths import fixed_bytes
 from lance_core.dataset.read.fragments.live_rows import offsets_of
@@ -33,6 +32,7 @@ from lance_core.dataset.write.fragment_writer import (
     WriteOptions,
     write_fragments,
 )
+from lance_core.encodings.arrow.combine_chunks import fitting_batches
 from lance_core.errors import SchemaMismatchError, UnsupportedFeatureError
 from lance_core.lazy_dataclass import dataclass
 from lance_core.schema import Schema, check_storable

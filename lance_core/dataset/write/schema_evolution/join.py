@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks, with_joined_chunks
 from lance_core.dataset.read.columns.projection import META_COLUMNS
 from lance_core.dataset.read.scan import scan_table
 from lance_core.dataset.read.scan_options import ScanOptions, plan_scan
 from lance_core.dataset.snapshot.snapshot import Snapshot
 from lance_core.dataset.write.schema_evolution.column_files import plan_of_fragments
+from lance_core.encodings.arrow.combine_chunks import combine_chunks, with_joined_chunks
 from lance_core.encodings.arrow.numpy_values import from_numpy
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.errors import SchemaMismatchError

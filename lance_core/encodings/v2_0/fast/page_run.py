@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.byte_ranges import BufferSlices
-from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.fixed_width import joined_bits
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import Int64Array, RowRange
 from lance_core.encodings.page_arrays import PageArrays

@@ -20,7 +20,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     InlineBitpacking,
     OutOfLineBitpacking,
 )
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import (
     CHUNK,

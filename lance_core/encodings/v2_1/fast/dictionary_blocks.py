@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
 from lance_core.byte_ranges import BufferSlices
-from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET, spans_index
+from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import concat_arrays
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.compression.general import decompress
 from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.codecs.general import scheme_of

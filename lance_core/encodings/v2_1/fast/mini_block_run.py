@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
 from lance_core.byte_ranges import BufferSlices, RangeArrays, concatenated
-from lance_core.encodings.arrow.coalesced_take import span_places, spans_index
+from lance_core.encodings.arrow.coalesced_take import span_places
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.arrow.strings import is_variable
 from lance_core.encodings.decoding import RowRange
 from lance_core.encodings.v2_1.codecs import fsst

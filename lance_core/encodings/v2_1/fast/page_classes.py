@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import PageLayout
-from lance_core.encodings.arrow.coalesced_take import spans_index
 from lance_core.encodings.arrow.memory_pool import concat_arrays
 from lance_core.encodings.arrow.ordered_rows import OrderedRows
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import RowRange, packed_rows, run_interleaved
 from lance_core.encodings.page_rows import check_within
 from lance_core.encodings.v2_1.fast.constant_pages import constant_kind, decode_constants

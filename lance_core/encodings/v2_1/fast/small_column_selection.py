@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_core.encodings.arrow.coalesced_take import edges_of
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.arrow.strings import is_text
 from lance_core.encodings.kernels.numpy.bitpacking import CHUNK, packed_bytes
 from lance_core.encodings.v2_1.codecs.rle import entries

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.kernels.numpy.full_zip_offsets import ZippedForm, windows

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core.byte_ranges import ByteRange
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, ValuePositions
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, Levels, layer_kinds
 from lance_core.errors import CorruptFileError

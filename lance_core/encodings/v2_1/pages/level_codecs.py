@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, OutOfLineBitpacking
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.v2_1.codecs.base import Block, MiniBlockChunks, decode, take
 from lance_core.encodings.v2_1.codecs.rle import chunks_of_blocks
 from lance_core.encodings.v2_1.codecs.values import Values, as_fixed

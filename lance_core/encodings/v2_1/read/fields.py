@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import RowIndices, RowRange, run_interleaved
 from lance_core.encodings.page_rows import check_within
 from lance_core.encodings.v2_1.levels.tree import Node, rows_per_slot

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.memory_pool import (
     allocate,
     concat_arrays,

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql.nodes.evaluate import evaluate
 from lance_core.dataset.expressions.sql.nodes.node import (
     CallNode,
@@ -19,6 +18,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
     call,
     with_nullable,
 )
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 
 
 def by_chunk(kernel: Callable[[pa.Array], pa.Array]) -> functools.partial[Datum]:

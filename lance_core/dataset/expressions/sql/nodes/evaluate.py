@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.concurrency.pools import check_not_abandoned
-from lance_core.dataset.expressions.combine_chunks import with_few_chunks
 from lance_core.dataset.expressions.sql.nodes.node import (
     CallNode,
     ColumnNode,
@@ -24,6 +23,7 @@ from lance_core.dataset.expressions.sql.nodes.size_limit import (
     is_variable,
     scalar_bytes,
 )
+from lance_core.encodings.arrow.combine_chunks import with_few_chunks
 from lance_core.errors import InvalidInputError, ResultTooLargeError, UnsupportedFeatureError
 from lance_core.schema.empty_arrays import empty_array, empty_batch
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.sql.nodes.evaluate import evaluate
 from lance_core.dataset.expressions.sql.nodes.node import (
     ColumnNode,
@@ -29,6 +28,7 @@ from lance_core.dataset.expressions.sql.nodes.node import (
 )
 from lance_core.dataset.expressions.sql.nodes.size_limit import check_added
 from lance_core.dataset.expressions.sql.values.coerce import is_text
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.encodings.arrow.numpy_values import from_numpy
 
 Plan = Callable[..., Node]

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from lance_core.concurrency.fork_safe import ForkSafeLock
 from lance_core.concurrency.lru_cache import LruCache
-from lance_core.dataset.expressions.combine_chunks import combine_chunks
 from lance_core.dataset.expressions.filters import Filter
 from lance_core.dataset.expressions.sql.expression import SqlExpression
 from lance_core.dataset.expressions.sql.nodes.node import unknown
@@ -40,6 +39,7 @@ from lance_core.dataset.read.sources.prefilter.usable_indices import (
 )
 from lance_core.dataset.read.sources.pruning import field_at
 from lance_core.dataset.read.sources.row_source import RowSource, SpanRows
+from lance_core.encodings.arrow.combine_chunks import combine_chunks
 from lance_core.imports.on_demand import lazy_module
 from lance_core.index.base import UnansweredQueryError
 from lance_core.index.queries import IsIn

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import RowRange, ValuePositions
 from lance_core.encodings.plugin_values.foreign_blocks import ForeignBlocks, parse_foreign
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding

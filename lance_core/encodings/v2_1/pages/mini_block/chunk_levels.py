@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.arrow.coalesced_take import spans_index
+from lance_core.encodings.arrow.spans import spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows, ValuePositions
 from lance_core.encodings.page_rows import places_in_parts
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels

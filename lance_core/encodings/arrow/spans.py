@@ -1,0 +1,24 @@
+"""Spans of numbers, each from a start to a stop, as arrays of starts, of stops, or of edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core.encodings.decoding import Int64Array
+
+
+def edges_of(lengths: Int64Array | npt.NDArray[np.bool_]) -> Int64Array:
+    """The n + 1 int64 edges of n ``lengths``: item i is from ``edges[i]`` to ``edges[i + 1]``."""
+    edges = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=edges[1:])
+    return edges
+
+
+def spans_index(starts: Int64Array, stops: Int64Array) -> Int64Array:
+    """The numbers ``starts[i]`` to ``stops[i]`` (exclusive) of all spans, concatenated."""
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    # A number equals its index in the result plus the distance from there to its span.
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
