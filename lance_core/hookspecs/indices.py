@@ -22,6 +22,7 @@ from lance_core.index.base import (
 )
 from lance_core.index.details import (
     IVF,
+    InvertedIndexDetails,
     JsonIndexDetails,
     JsonTargetDataType,
     Tensor,
@@ -101,6 +102,7 @@ __all__ = [
     "IndexRows",
     "IndexType",
     "IndexTypeSpec",
+    "InvertedIndexDetails",
     "IsIn",
     "IsNull",
     "JsonIndexDetails",

@@ -2,9 +2,10 @@
 
 An index type returns the serialized message from `IndexType.build`, and gets it back whenever the
 index is used; its type URL is `IndexTypeSpec.details_url`. A type of one's own may store any bytes.
-The messages of the format are the attributes ``JsonIndexDetails``, ``JsonTargetDataType`` (an
-enumeration), ``VectorIndexDetails`` and ``ZoneMapIndexDetails`` of this module; other types of the
-format store empty ones. ``IVF`` and ``Tensor`` are messages in the files of vector indices.
+The messages of the format are the attributes ``InvertedIndexDetails``, ``JsonIndexDetails``,
+``JsonTargetDataType`` (an enumeration), ``VectorIndexDetails`` and ``ZoneMapIndexDetails`` of this
+module; other types of the format store empty ones. ``IVF`` and ``Tensor`` are messages in the files
+of vector indices.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lance_core.table.indices.index_metadata import details_key
 from lance_core.table.unknown_fields import parse
 
 if TYPE_CHECKING:
-    from lance_core._pb.index_old_pb2 import ZoneMapIndexDetails
+    from lance_core._pb.index_old_pb2 import InvertedIndexDetails, ZoneMapIndexDetails
     from lance_core._pb.index_pb2 import (
         IVF,
         JsonIndexDetails,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IVF",
+    "InvertedIndexDetails",
     "JsonIndexDetails",
     "JsonTargetDataType",
     "Tensor",
@@ -44,6 +46,7 @@ M = TypeVar("M", bound=Message)
 
 _MODULES = {
     "IVF": "lance_core._pb.index_pb2",
+    "InvertedIndexDetails": "lance_core._pb.index_old_pb2",
     "JsonIndexDetails": "lance_core._pb.index_pb2",
     "JsonTargetDataType": "lance_core._pb.index_pb2",
     "Tensor": "lance_core._pb.index_pb2",

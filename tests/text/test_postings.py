@@ -58,13 +58,13 @@ def test_short_blocks_are_damaged(cut: int) -> None:
         ]
     ).astype(np.uint8)
     whole = np.array([0, len(block)])
-    found = decode_blocks(block, whole, 128, BlockLayout())
+    found = decode_blocks(block, whole, np.array([128]), BlockLayout())
     assert found.documents.tolist() == documents.tolist()
     assert found.frequencies.tolist() == frequencies.tolist()
     with pytest.raises(ValueError, match="block"):
-        decode_blocks(block[:-cut], np.array([0, len(block) - cut]), 128, BlockLayout())
+        decode_blocks(block[:-cut], np.array([0, len(block) - cut]), np.array([128]), BlockLayout())
     with pytest.raises(ValueError, match="blocks for 129 documents"):
-        decode_blocks(block, whole, 129, BlockLayout())
+        decode_blocks(block, whole, np.array([129]), BlockLayout())
 
 
 @pytest.mark.parametrize("data", [b"", b"x" * 40, b"\x03" + b"\x00" * 60])

@@ -7,10 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lance_core.errors import UnsupportedFeatureError
 from lance_core.hookspecs.indices import (
     IndexFolder,
-    IndexNotWrittenError,
     IndexOutput,
     IndexPart,
     IndexQuery,
@@ -20,6 +18,8 @@ from lance_core.hookspecs.indices import (
     Precision,
 )
 from lance_core_text.analyzers.columns import is_text
+from lance_core_text.build.build import build, merge
+from lance_core_text.build.parameters import BuildParameters
 from lance_core_text.inverted_index import InvertedIndex
 
 
@@ -33,10 +33,13 @@ class TextIndex(IndexType):
         return None
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> None:
-        raise UnsupportedFeatureError(f"indices of type {parameters['kind']} are not built yet")
+        BuildParameters.of(parameters)
+
+    def details_of(self, parameters: Mapping[str, Any]) -> bytes:
+        return BuildParameters.of(parameters).details()
 
     def build(self, rows: IndexRows, parameters: Mapping[str, Any], output: IndexOutput) -> bytes:
-        raise IndexNotWrittenError("text indices are not built yet")
+        return build(rows, BuildParameters.of(parameters), output)
 
     def open(self, folder: IndexFolder, details: bytes) -> OpenIndex:
         return InvertedIndex(folder, details)
@@ -44,4 +47,4 @@ class TextIndex(IndexType):
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput
     ) -> bytes:
-        raise IndexNotWrittenError("text indices are not written yet")
+        return merge(parts, rows, output)

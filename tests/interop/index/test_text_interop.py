@@ -50,8 +50,8 @@ def create(path: Path, kind: str) -> str:
     return uri
 
 
-def append(uri: str) -> None:
-    more = pa.table({"id": range(ROWS, ROWS + 50), "t": documents(50, seed=9)})
+def append(uri: str, first: int = ROWS) -> None:
+    more = pa.table({"id": range(first, first + 50), "t": documents(50, seed=9)})
     lance.write_dataset(more, uri, mode="append")
     lance.dataset(uri).delete("id % 11 = 3")
 
@@ -198,3 +198,27 @@ def test_analyze_has_the_terms_of_pylance(tmp_path: Path) -> None:
         for token in analyze(text, language=language):
             word = text.encode()[token.start : token.stop].decode()
             assert len(answer(lance, uri, lance.query.MatchQuery(word, "t"))) == 1
+
+
+@pytest.mark.parametrize("kind", ["default", "positions", "french"])
+def test_pylance_uses_and_maintains_an_index_that_is_built_here(tmp_path: Path, kind: str) -> None:
+    uri = str(tmp_path / "t")
+    rows = pa.table({"id": range(ROWS), "t": documents()})
+    lance.write_dataset(rows, uri, max_rows_per_file=400)
+    lance_core.dataset(uri).create_scalar_index("t", "INVERTED", **KINDS[kind])
+    theirs = create(tmp_path / "theirs", kind)
+    with_phrases = "with_position" in KINDS[kind]
+    for query in queries(lance.query, with_phrases=with_phrases):
+        expected = answer(lance, theirs, query)
+        assert answer(lance, uri, query) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert_same(uri, kind)
+    append(uri)
+    assert_same(uri, kind)
+    lance.dataset(uri).optimize.optimize_indices()
+    lance.dataset(uri).optimize.compact_files()
+    assert_same(uri, kind)
+    lance_core.dataset(uri).optimize.optimize_indices(num_indices_to_merge=10)
+    append(uri, ROWS + 50)
+    lance_core.dataset(uri).optimize.compact_files()
+    lance_core.dataset(uri).optimize.optimize_indices()
+    assert_same(uri, kind)

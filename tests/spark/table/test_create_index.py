@@ -169,7 +169,7 @@ BAD: list[tuple[Callable[[LanceTable], object], type[LanceError], str]] = [
     (lambda t: t.createIndex("idd", "BTREE"), ColumnNotFoundError, "did you mean 'id'"),
     (lambda t: t.createIndex(["id", "name"], "BTREE"), UnsupportedFeatureError, "one column"),
     (lambda t: t.createIndex("id", "BTREEE"), UnsupportedFeatureError, "BTREE"),
-    (lambda t: t.createIndex("id", "FTS"), UnsupportedFeatureError, "FTS"),
+    (lambda t: t.createIndex("id", "RTREE"), UnsupportedFeatureError, "RTREE"),
     (lambda t: t.createIndex("id", "NGRAM"), InvalidTypeError, "int32"),
     (lambda t: t.createIndex("id", "BTREE", zone_sise=4), InvalidInputError, "zone_sise"),
     (lambda t: t.createIndex("Size", "BTREE", "old"), IndexNameError, "different fields"),

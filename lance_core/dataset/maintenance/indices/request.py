@@ -25,7 +25,7 @@ from lance_core.schema import Field, Schema
 from lance_core.schema.path import format_path
 
 _UNSUPPORTED = frozenset(
-    {"inverted", "fts", "fm", "rtree", "minhashlsh", "vector", "scalar"}
+    {"fm", "rtree", "minhashlsh", "vector", "scalar"}
     | {f"ivf{kind}" for kind in ("flat", "pq", "sq", "rq", "hnswflat", "hnswpq", "hnswsq")}
 )
 """Names of pylance's other types, as `plain_index_type` writes them: no plugin is missing."""

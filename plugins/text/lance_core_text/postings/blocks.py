@@ -52,33 +52,57 @@ class Postings(NamedTuple):
     frequencies: Integers
 
 
-def decode_blocks(data: Bytes, offsets: Integers, length: int, layout: BlockLayout) -> Postings:
-    """The postings of one list of ``length`` documents.
+def decode_blocks(
+    data: Bytes, offsets: Integers, lengths: Integers, layout: BlockLayout
+) -> Postings:
+    """The postings of lists with these numbers of documents, one list after the other.
 
     Block i is ``data[offsets[i] : offsets[i + 1]]``. Raises ``ValueError`` for a list that is not
     well formed.
     """
     size = layout.size
-    full, rest = divmod(length, size)
-    if len(offsets) - 1 != full + bool(rest):
-        raise ValueError(f"{len(offsets) - 1} blocks for {length} documents")
-    documents, frequencies = _full_blocks(data, offsets[: full + 1], layout)
-    if rest:
-        last = data[offsets[full] + layout.header : offsets[full + 1]]
-        more = _plain_rest(last, rest) if layout.has_plain_rest else _varint_rest(last, rest)
-        documents = np.concatenate([documents, more.documents])
-        frequencies = np.concatenate([frequencies, more.frequencies])
-    if (documents[1:] <= documents[:-1]).any():
+    of_lists = -(-lengths // size)
+    if len(offsets) - 1 != of_lists.sum():
+        raise ValueError(f"{len(offsets) - 1} blocks for {lengths.sum()} documents")
+    counts = np.full(len(offsets) - 1, size)
+    lasts = (np.cumsum(of_lists) - 1)[lengths > 0]
+    counts[lasts] = (lengths[lengths > 0] - 1) % size + 1
+    starts = np.cumsum(counts) - counts
+    total = int(counts.sum())
+    found = Postings(np.empty(total, np.int64), np.empty(total, np.int64))
+    is_full = counts == size
+    for own, decode in ((is_full, _full_blocks), (~is_full, _rest_blocks)):
+        if own.any():
+            blocks = _Blocks(offsets[:-1][own], offsets[1:][own], counts[own])
+            places = np.repeat(starts[own] - blocks.firsts, blocks.counts)
+            places += np.arange(len(places))
+            part = decode(data, blocks, layout)
+            found.documents[places], found.frequencies[places] = part
+    firsts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    ascends = found.documents[1:] > found.documents[:-1]
+    ascends[firsts[firsts > 0] - 1] = True
+    if not ascends.all():
         raise ValueError("documents do not ascend")
-    if length and frequencies.min() < 1:
+    if total and found.frequencies.min() < 1:
         raise ValueError("a document has the term not once")
-    return Postings(documents, frequencies)
+    return found
 
 
-def _full_blocks(data: Bytes, offsets: Integers, layout: BlockLayout) -> Postings:
-    if len(offsets) < 2:
-        return Postings(np.empty(0, np.int64), np.empty(0, np.int64))
-    starts, ends = offsets[:-1] + layout.header, offsets[1:]
+class _Blocks(NamedTuple):
+    """Some blocks: where each starts and ends, and its documents."""
+
+    starts: Integers
+    ends: Integers
+    counts: Integers
+
+    @property
+    def firsts(self) -> Integers:
+        """The documents of all blocks before each."""
+        return np.cumsum(self.counts) - self.counts
+
+
+def _full_blocks(data: Bytes, blocks: _Blocks, layout: BlockLayout) -> Postings:
+    starts, ends = blocks.starts + layout.header, blocks.ends
     lanes = layout.lanes
     if (starts + 5 > ends).any():
         raise ValueError("a block ends in its header")
@@ -116,15 +140,30 @@ def _add_exceptions(
     frequencies[blocks, data[places]] |= high
 
 
-def _plain_rest(data: Bytes, count: int) -> Postings:
-    if len(data) != 8 * count:
-        raise ValueError(f"{len(data)} bytes for {count} documents")
-    numbers = np.frombuffer(data.tobytes(), "<u4").astype(np.int64)
-    return Postings(numbers[:count], numbers[count:])
-
-
-def _varint_rest(data: Bytes, count: int) -> Postings:
-    numbers, _ = decode_varints(data)
-    if len(numbers) != 2 * count:
-        raise ValueError(f"{len(numbers)} numbers for {count} documents")
-    return Postings(np.cumsum(numbers[:count]), numbers[count:])
+def _rest_blocks(data: Bytes, blocks: _Blocks, layout: BlockLayout) -> Postings:
+    """Blocks that are not full: all documents of one, then all frequencies."""
+    starts = blocks.starts + layout.header
+    lengths = blocks.ends - starts
+    if (lengths < 0).any():
+        raise ValueError("a block ends in its header")
+    places = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    rest = data[places + np.arange(len(places))]
+    counts = blocks.counts
+    if layout.has_plain_rest:
+        if (lengths != 8 * counts).any():
+            raise ValueError("a block has other bytes than its documents")
+        numbers = rest.view("<u4").astype(np.int64)
+    else:
+        numbers, ends = decode_varints(rest)
+        # Each block ends with the last one of its numbers.
+        last = 2 * np.cumsum(counts) - 1
+        if len(numbers) != 2 * counts.sum() or (ends[last] != np.cumsum(lengths)).any():
+            raise ValueError("a block has another number of documents")
+    firsts = np.repeat(blocks.firsts, counts)
+    own = firsts + np.arange(len(firsts))
+    documents, frequencies = numbers[own], numbers[own + np.repeat(counts, counts)]
+    if not layout.has_plain_rest:  # differences
+        sums = np.cumsum(documents)
+        begins = blocks.firsts
+        documents = sums - np.repeat(sums[begins] - documents[begins], counts)
+    return Postings(documents, frequencies)

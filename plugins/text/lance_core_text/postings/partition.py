@@ -13,8 +13,8 @@ from lance_core.hookspecs.analyzers import Integers
 from lance_core.hookspecs.concurrency import LruCache, cached_property
 from lance_core.hookspecs.indices import IndexFolder, RowNumbers, count_parts
 from lance_core_text.postings import index_files
-from lance_core_text.postings.blocks import Postings, decode_blocks
-from lance_core_text.postings.positions import decode_lists, decode_streams
+from lance_core_text.postings.blocks import BlockLayout, Postings, decode_blocks
+from lance_core_text.postings.positions import Streams, decode_lists, decode_streams
 from lance_core_text.postings.token_set import TokenSet, read_tokens
 
 ROW_ID = "_rowid"
@@ -135,37 +135,50 @@ class Partition:
         count_parts(1)
         (stored,) = self._postings.arrays([POSTING], number, number + 1)
         data, offsets = _items(stored.flatten())
-        length = int(self.lengths[number])
+        return _Cached(self._decoded(data, offsets, self.lengths[number : number + 1]), None)
+
+    def all_postings(self) -> Postings:
+        """The postings of all terms, by their numbers. Raises `CorruptFileError`."""
+        (stored,) = self._postings.arrays([POSTING])
+        data, offsets = _items(stored.flatten())
+        return self._decoded(data, offsets, self.lengths)
+
+    def all_positions(self) -> Integers:
+        """The positions of all terms, by their numbers. Raises `CorruptFileError`."""
+        return self._positions(0, self.num_terms, self.all_postings().frequencies)
+
+    def _decoded(
+        self, data: npt.NDArray[np.uint8], offsets: Integers, lengths: Integers
+    ) -> Postings:
         try:
-            found = decode_blocks(data, offsets, length, self.layout)
+            found = decode_blocks(data, offsets, lengths, self.layout)
         except ValueError as error:
             raise CorruptFileError(str(error), self._postings.path, field=POSTING) from None
-        if length and found.documents[-1] >= self.num_documents:
+        last = found.documents.max(initial=-1)
+        if last >= self.num_documents:
             raise CorruptFileError(
-                f"document {found.documents[-1]} of {self.num_documents}",
-                self._postings.path,
-                field=POSTING,
+                f"document {last} of {self.num_documents}", self._postings.path, field=POSTING
             )
-        return _Cached(found, None)
+        return found
 
     def _read_positions(self, number: int) -> _Cached:
         postings = self.postings(number)
-        path, frequencies = self._postings.path, postings.frequencies
+        found = self._positions(number, number + 1, postings.frequencies)
+        return _Cached(postings, found)
+
+    def _positions(self, first: int, stop: int, frequencies: Integers) -> Integers:
+        """The positions of the terms with the numbers ``first`` to ``stop``."""
+        path = self._postings.path
         try:
             if index_files.has_streams(self._postings):
                 columns = [POSITION_STREAM, POSITION_OFFSETS]
-                stream, offsets = self._postings.arrays(columns, number, number + 1)
-                data = np.frombuffer(stream[0].as_buffer(), np.uint8)
-                starts = offsets.flatten().to_numpy().astype(np.int64)
-                if (np.diff(np.concatenate([[0], starts, [len(data)]])) < 0).any():
-                    raise ValueError("streams of positions overlap")
-                found = decode_streams(data, starts, frequencies, self.layout.size)
-            else:
-                (lists,) = self._postings.arrays([POSITION_LISTS], number, number + 1)
-                found = decode_lists(lists.flatten(), frequencies)
+                stored, offsets = self._postings.arrays(columns, first, stop)
+                data, streams = _streams(stored, offsets, self.lengths[first:stop], self.layout)
+                return decode_streams(data, streams, frequencies)
+            (lists,) = self._postings.arrays([POSITION_LISTS], first, stop)
+            return decode_lists(lists.flatten(), frequencies)
         except (ValueError, TypeError) as error:
             raise CorruptFileError(str(error), path, field=POSITION_STREAM) from None
-        return _Cached(postings, found)
 
 
 class _Cached(NamedTuple):
@@ -189,3 +202,23 @@ def _items(values: pa.Array) -> tuple[npt.NDArray[np.uint8], Integers]:
     if not len(ends):
         return np.empty(0, np.uint8), np.zeros(1, np.int64)
     return np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], ends - ends[0]
+
+
+def _streams(
+    stored: pa.Array, offsets: pa.Array, lengths: Integers, layout: BlockLayout
+) -> tuple[npt.NDArray[np.uint8], Streams]:
+    """The bytes of the streams of some terms, and where the streams of their blocks are."""
+    data, ends = _items(stored)
+    own = offsets.flatten().to_numpy().astype(np.int64)
+    of_lists = -(-lengths // layout.size)
+    if stored.null_count or offsets.null_count or len(own) != of_lists.sum():
+        raise ValueError(f"{len(own)} streams of positions for {of_lists.sum()} blocks")
+    lists = np.repeat(np.arange(len(lengths)), of_lists)
+    starts = own + ends[lists]
+    is_last = np.append(lists[1:] != lists[:-1], True)[: len(lists)]
+    stops = np.where(is_last, ends[lists + 1], np.append(starts[1:], 0)[: len(starts)])
+    if (starts > stops).any():
+        raise ValueError("streams of positions overlap")
+    counts = np.full(len(lists), layout.size)
+    counts[is_last] = (lengths[lengths > 0] - 1) % layout.size + 1
+    return data, Streams(starts, stops, counts)

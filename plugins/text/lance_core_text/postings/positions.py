@@ -6,6 +6,8 @@ for each as its frequency is.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,23 +22,29 @@ _GROUP = 128
 _LANES = 4
 
 
+class Streams(NamedTuple):
+    """Where the streams of blocks of documents are, and how many documents each block has."""
+
+    starts: Integers
+    ends: Integers
+    counts: Integers
+
+
 def decode_streams(
-    data: npt.NDArray[np.uint8], offsets: Integers, frequencies: Integers, block_size: int
+    data: npt.NDArray[np.uint8], streams: Streams, frequencies: Integers
 ) -> Integers:
     """The positions in one stream for each block of documents, as formats 2 and 3 have them.
 
-    ``offsets``: where the stream of each block begins in ``data``. A stream has the differences of
-    positions, the first one of each document from 0: packed groups of 128, and varints for the
-    rest. Raises ``ValueError`` for a stream that is not well formed.
+    A stream has the differences of positions, the first one of each document from 0: packed groups
+    of 128, and varints for the rest. Raises ``ValueError`` for a stream that is not well formed.
     """
-    count = -(-len(frequencies) // block_size)
-    if len(offsets) != count:
-        raise ValueError(f"{len(offsets)} streams of positions for {count} blocks")
-    ends = np.append(offsets[1:], len(data))
-    firsts = np.arange(count) * block_size
-    totals = np.add.reduceat(frequencies, firsts) if count else np.empty(0, np.int64)
+    firsts = np.cumsum(streams.counts) - streams.counts
+    if int(streams.counts.sum()) != len(frequencies):
+        raise ValueError("streams of positions have other documents")
+    totals = np.add.reduceat(frequencies, firsts) if len(firsts) else np.empty(0, np.int64)
     starts, widths, rests = [], [], []
-    for start, end, total in zip(offsets.tolist(), ends.tolist(), totals.tolist(), strict=True):
+    triples = zip(streams.starts.tolist(), streams.ends.tolist(), totals.tolist(), strict=True)
+    for start, end, total in triples:
         place = start
         for _ in range(total // _GROUP):
             if place >= end or data[place] > 32:

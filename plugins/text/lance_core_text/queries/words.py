@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,8 +36,14 @@ class TextMatch:
 
         Terms at one position, such as all of the analyzer ``ngram``, are alternatives.
         """
-        terms: dict[int, dict[str, None]] = {}
-        for token in analyze(self.text, parameters):
-            terms.setdefault(token.position, {})[token.term] = None
-        first = min(terms, default=0)
-        return tuple(Word(tuple(own), position - first) for position, own in terms.items())
+        return _words(self.text, parameters)
+
+
+@functools.lru_cache(maxsize=256)
+def _words(text: str, parameters: TextParameters) -> tuple[Word, ...]:
+    """The words of a text. A query is analyzed for each column and segment, and often repeated."""
+    terms: dict[int, dict[str, None]] = {}
+    for token in analyze(text, parameters):
+        terms.setdefault(token.position, {})[token.term] = None
+    first = min(terms, default=0)
+    return tuple(Word(tuple(own), position - first) for position, own in terms.items())

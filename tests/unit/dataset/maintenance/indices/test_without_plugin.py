@@ -268,7 +268,7 @@ def test_a_misspelt_and_an_unknown_type_are_unsupported(uri: str, without: None)
         dataset.create_scalar_index("i", "BTREEE")
     assert PIP in str(raised.value)
     with pytest.raises(UnsupportedFeatureError, match="not built yet"):
-        dataset.create_scalar_index("s", "INVERTED")
+        dataset.create_scalar_index("s", "RTREE")
 
 
 def test_what_needs_the_type_names_the_extra(uri: str, without: None) -> None:
