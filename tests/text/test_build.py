@@ -17,7 +17,7 @@ from lance_core.errors import (
     UnsupportedFeatureError,
 )
 from lance_core.query import MatchQuery, PhraseQuery
-from lance_core_text.build.parameters import BuildParameters
+from lance_core_text.write.parameters import BuildParameters
 from tests.text.corpus import bm25, texts
 
 ROWS = 900
@@ -58,7 +58,7 @@ def files(dataset: lance.LanceDataset) -> dict[str, bytes]:
 @pytest.mark.parametrize("memory", [1, 512])
 def test_partitions_have_common_statistics(tmp_path: Path, memory: int, monkeypatch: Any) -> None:
     if memory == 1:
-        monkeypatch.setattr("lance_core_text.build.parameters._BYTES_PER_TERM", 1 << 10)
+        monkeypatch.setattr("lance_core_text.write.parameters._BYTES_PER_TERM", 1 << 10)
     dataset = create(tmp_path / "t", with_position=True, memory_limit=memory)
     names = [name for name in files(dataset) if name.endswith("docs.lance")]
     assert (len(names) > 3) == (memory == 1)

@@ -18,9 +18,9 @@ from lance_core.hookspecs.indices import (
     Precision,
 )
 from lance_core_text.analyzers.columns import is_text
-from lance_core_text.build.build import build, merge
-from lance_core_text.build.parameters import BuildParameters
 from lance_core_text.inverted_index import InvertedIndex
+from lance_core_text.write.build import build, merge
+from lance_core_text.write.parameters import BuildParameters
 
 
 class TextIndex(IndexType):
