@@ -38,11 +38,21 @@ class Query:
     share: float | None = None
 
 
+_PROBES = tuple({"nprobes": probes} for probes in (1, 2, 5, 10, 20, ALL_PROBES))
+_EF = tuple({"ef": ef} for ef in (15, 30, 50, 100, 200))
+
+
+def _with_refinement(sweep: tuple[Options, ...]) -> tuple[Options, ...]:
+    return sweep + tuple({**options, "refine_factor": REFINE} for options in sweep)
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """An index of ``type``; ``arguments`` are made of the number of sub-vectors of 8 bits.
 
-    ``build_bars``: of the elapsed time, or with ``by_processor`` of the processor time.
+    ``build_bars``: of the elapsed time, or with ``by_processor`` of the processor time. Without
+    ``numpy_build_bars`` it is not built by numpy, which would take too long. ``sweep``: options
+    whose recall and time are a point of a chart each.
     """
 
     name: str
@@ -52,6 +62,7 @@ class Kind:
     build_bars: Bars | None = None
     numpy_build_bars: Bars | None = None
     by_processor: bool = False
+    sweep: tuple[Options, ...] = _with_refinement(_PROBES)
 
 
 def same(ratio: float) -> Bars:
@@ -76,6 +87,7 @@ KINDS = (
         (Query(_QUERY, _PROBED, (1, 1.5), (0.8, 1.2)),),
         same(1),
         same(0.7),
+        sweep=_PROBES,
     ),
     Kind(
         "IVF_PQ",
@@ -125,20 +137,8 @@ KINDS = (
         (Query("query", {}, same(1)), Query("query, refined", {"refine_factor": REFINE})),
         same(1.8),
         by_processor=True,
+        sweep=_with_refinement(_EF),
     ),
-)
-
-SWEEP = tuple(
-    {"nprobes": probes} | ({"refine_factor": factor} if factor else {})
-    for factor in (None, REFINE)
-    for probes in (1, 2, 5, 10, 20, ALL_PROBES)
-)
-"""Options whose recall and time are a point of a chart each."""
-
-GRAPH_SWEEP = tuple(
-    {"ef": ef} | ({"refine_factor": factor} if factor else {})
-    for factor in (None, REFINE)
-    for ef in (15, 30, 50, 100, 200)
 )
 
 MAX_RECALL_LOSS = 0.01

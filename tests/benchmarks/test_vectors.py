@@ -39,11 +39,10 @@ def test_given_vectors_are_measured(
     np.save(tmp_path / "few_x.npy", random.random((4000, 16)))
     np.save(tmp_path / "few_q.npy", random.random((4, 16)))
     filtered = Query("1 % of the rows", {"nprobes": 2}, (1, 1), share=0.05)
-    kind = replace(KINDS[0], queries=(*KINDS[0].queries, filtered))
+    kind = replace(KINDS[0], queries=(*KINDS[0].queries, filtered), sweep=({"nprobes": 1},))
     monkeypatch.setenv(vector_sets.FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setattr(worker, "ProcessPoolExecutor", ThisProcess)
     monkeypatch.setattr(group, "KINDS", (kind,))
-    monkeypatch.setattr(group, "SWEEP", ({"nprobes": 1},))
     report = Report()
     group.vectors(report, tmp_path, quick=True)
     found = {str(line["name"]): line for line in report.lines}
