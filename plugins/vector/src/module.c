@@ -13,6 +13,7 @@ static int add_all(PyObject *module) {
         scan_floats_methods,
         scan_product_methods,
         scan_scalar_methods,
+        training_methods,
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (PyModule_AddFunctions(module, groups[i]) < 0)

@@ -46,5 +46,6 @@ extern PyMethodDef scan_batch_methods[];
 extern PyMethodDef scan_floats_methods[];
 extern PyMethodDef scan_product_methods[];
 extern PyMethodDef scan_scalar_methods[];
+extern PyMethodDef training_methods[];
 
 #endif

@@ -1,8 +1,6 @@
 /* Scans of vectors of floats: products with a query, or squared differences from it. */
 #include "best.h"
 
-#define CHECKED 128 /* numbers after which a row that is too far already is left */
-
 typedef struct {
     partitions_t partitions;
     int64_t width;
@@ -64,7 +62,8 @@ INLINE float product_and_square(const float *vector, const float *query, int64_t
     return sum;
 }
 
-/* Squared differences; the sum of a row is not completed once it is above that of the best rows. */
+/* Squared differences. To leave a row whose sum is too great already would take longer: the processor
+ * fetches what follows only where all is read. */
 INLINE void scan_differences(const floats_scan_t *s, best_t *best) {
     int64_t position = 0;
     for (int64_t number = 0; number < s->partitions.number; number++) {
@@ -74,17 +73,11 @@ INLINE void scan_differences(const floats_scan_t *s, best_t *best) {
         const uint8_t *mask = s->partitions.masks ? s->partitions.masks[number].buf : NULL;
         float limit = limit_of(best);
         for (int64_t row = 0; row < rows; row++, vector += s->width) {
-            float sum = 0;
-            int64_t at = 0;
             if (mask && !mask[row])
                 continue;
-            for (; at + CHECKED < s->width && sum <= limit; at += CHECKED)
-                sum += squared_difference(vector + at, s->query + at, CHECKED);
-            if (sum > limit)
-                continue;
-            sum += squared_difference(vector + at, s->query + at, s->width - at);
-            if (sum <= limit) {
-                offer(best, sum, ids[row], position + row);
+            const float score = squared_difference(vector, s->query, s->width);
+            if (score <= limit) {
+                offer(best, score, ids[row], position + row);
                 limit = limit_of(best);
             }
         }

@@ -1,7 +1,6 @@
 /* Scans of scalar-quantised codes, one byte a number: sums of squared differences from the codes of a query. */
 #include "best.h"
 
-#define CHECKED 128     /* numbers after which a row that is too far already is left */
 #define MOST_WIDTH 32768 /* numbers whose squared differences 32 bits hold the sum of */
 
 typedef struct {
@@ -42,41 +41,29 @@ WITH_AVX2 static inline int32_t differences_avx2(const uint8_t *codes, const uin
 }
 #endif
 
-/* A function of `differences` makes a scan; the sum of a row is not completed once it is above `most`. */
-#define SCAN(name, target, differences)                                                                   \
-    target static void name(const scalar_t *s, best_t *best) {                                            \
-        int64_t position = 0;                                                                             \
-        for (int64_t number = 0; number < s->partitions.number; number++) {                               \
-            const int64_t rows = s->partitions.rows[number].len / 8;                                      \
-            const uint8_t *codes = s->partitions.codes[number].buf;                                       \
-            const uint64_t *ids = s->partitions.rows[number].buf;                                         \
-            const uint8_t *mask = s->partitions.masks ? s->partitions.masks[number].buf : NULL;           \
-            int32_t most = most_of(s, limit_of(best));                                                    \
-            for (int64_t row = 0; row < rows; row++, codes += s->width) {                                 \
-                int32_t sum = 0;                                                                          \
-                int64_t at = 0;                                                                           \
-                if (mask && !mask[row])                                                                   \
-                    continue;                                                                             \
-                for (; at + CHECKED < s->width && sum <= most; at += CHECKED)                             \
-                    sum += differences(codes + at, s->query + at, CHECKED);                               \
-                if (sum > most)                                                                           \
-                    continue;                                                                             \
-                sum += differences(codes + at, s->query + at, s->width - at);                             \
-                const float score = (float)sum * s->scale;                                                \
-                if (sum <= most && score <= limit_of(best)) {                                             \
-                    offer(best, score, ids[row], position + row);                                         \
-                    most = most_of(s, limit_of(best));                                                    \
-                }                                                                                         \
-            }                                                                                             \
-            position += rows;                                                                             \
-        }                                                                                                 \
+/* A function of `differences` makes a scan. To leave a row whose sum is too great already saves nothing:
+ * the codes are read either way. */
+#define SCAN(name, target, differences)                                                         \
+    target static void name(const scalar_t *s, best_t *best) {                                  \
+        int64_t position = 0;                                                                   \
+        for (int64_t number = 0; number < s->partitions.number; number++) {                     \
+            const int64_t rows = s->partitions.rows[number].len / 8;                            \
+            const uint8_t *codes = s->partitions.codes[number].buf;                             \
+            const uint64_t *ids = s->partitions.rows[number].buf;                               \
+            const uint8_t *mask = s->partitions.masks ? s->partitions.masks[number].buf : NULL; \
+            float limit = limit_of(best);                                                       \
+            for (int64_t row = 0; row < rows; row++, codes += s->width) {                       \
+                if (mask && !mask[row])                                                         \
+                    continue;                                                                   \
+                const float score = (float)differences(codes, s->query, s->width) * s->scale;   \
+                if (score <= limit) {                                                           \
+                    offer(best, score, ids[row], position + row);                               \
+                    limit = limit_of(best);                                                     \
+                }                                                                               \
+            }                                                                                   \
+            position += rows;                                                                   \
+        }                                                                                       \
     }
-
-/* A sum above which the score is above `limit`, whatever the rounding. */
-static inline int32_t most_of(const scalar_t *s, float limit) {
-    const double most = (double)limit / s->scale * (1 + 1e-6) + 1;
-    return most < INT32_MAX ? (int32_t)most : INT32_MAX; /* also if the scale is 0 */
-}
 
 SCAN(scan_plain, , differences)
 #ifdef WITH_AVX2

@@ -18,9 +18,11 @@ from lance_core.hookspecs.searches import (
     best_of,
     merged,
 )
+from lance_core_vector.kinds.query_batch import FEW_ALLOWED, best_of_queries
 from lance_core_vector.partitions.index_files import ROW_ID
 from lance_core_vector.partitions.partition_cache import PartitionCache
 from lance_core_vector.partitions.probing import num_probes
+from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.query import VectorQuery
@@ -30,10 +32,6 @@ if TYPE_CHECKING:
     from lance_core_vector.partitions.index_files import IndexFiles, IvfModel
     from lance_core_vector.partitions.partition_cache import Partition
     from lance_core_vector.quantizers.base import Quantizer, Scorer
-
-_FEW_ALLOWED = 0.02
-"""The share of allowed rows below which all rows are masked before they are ranked: to rank many
-times as many rows as are wanted takes longer."""
 
 _SPARE_ROWS = 32
 """Rows that are ranked beyond those that are wanted, since some may not be allowed."""
@@ -115,7 +113,14 @@ class IvfIndex(RankedIndex):
             vectors = self._prepared(query)
             if query.is_multivector:
                 return [self._of_lists(vectors, query, count, allowed)]
-            return [self._of_vector(vector, query, count, allowed) for vector in vectors]
+            answers: list[Hits | None] = [None] * len(vectors)
+            is_whole = isinstance(self.quantizer, FlatQuantizer)
+            if len(vectors) > 1 and is_whole and not query.has_range:
+                answers = self._of_batch(vectors, query, count, allowed)
+            return [
+                self._of_vector(vector, query, count, allowed) if hits is None else hits
+                for vector, hits in zip(vectors, answers, strict=True)
+            ]
 
     def _prepared(self, query: VectorQuery) -> npt.NDArray[Any]:
         """The query vectors in the type of the centroids; of length one for cosine."""
@@ -140,6 +145,34 @@ class IvfIndex(RankedIndex):
             distances = self.metric.approximate(centroids, vector[None])[0][:, 0]
         order = np.argsort(distances, kind="stable")
         return order, distances[order]
+
+    def _of_batch(
+        self,
+        vectors: npt.NDArray[Any],
+        query: VectorQuery,
+        count: int,
+        allowed: AllowedRows | None,
+    ) -> list[Hits | None]:
+        """The best rows for several vectors; None where more has to be searched."""
+        chosen, is_last = [], []
+        for vector in vectors:
+            order, distances = self._nearest_centroids(vector)
+            if np.isnan(distances[0]):
+                return [None] * len(vectors)
+            stop, most = num_probes(distances, self.metric.name, query.k, query.options)
+            chosen.append(order[:stop])
+            is_last.append(stop >= most)
+        owners = np.repeat(np.arange(len(vectors)), [len(one) for one in chosen])
+        every = np.concatenate(chosen)
+        partitions = self._partitions.get(np.unique(every).tolist())
+        searched = [(one, owners[every == one.number]) for one in partitions]
+        if not searched:
+            return [None] * len(vectors)
+        found = best_of_queries(self.metric, vectors, searched, count, allowed)
+        return [
+            None if hits is None or (len(hits.rows) < count and not last) else hits
+            for hits, last in zip(found, is_last, strict=True)
+        ]
 
     def _of_vector(
         self,
@@ -213,7 +246,7 @@ def _best(
         return _best_in_range(partitions, scorer, query, count, allowed)
     if allowed is None:
         return scorer.top(partitions, count, None)
-    if allowed.share >= _FEW_ALLOWED:
+    if allowed.share >= FEW_ALLOWED:
         wanted = int(1.25 * count / allowed.share) + _SPARE_ROWS
         found = scorer.top(partitions, wanted, None)
         mask = allowed.mask(found.rows)

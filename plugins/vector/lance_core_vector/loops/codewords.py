@@ -6,11 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core_vector.loops.library import is_compiled, native
+from lance_core_vector.loops.passes import sum_by_owner
 
 Floats = npt.NDArray[np.float32]
 
 BLOCK_ROWS = 1 << 14
 """Vectors whose products with codewords are computed at once by numpy."""
+
+CODEWORDS = (16, 256)
+"""How many codewords there may be."""
+
+MOST_NUMBERS = 64
+"""Numbers of a part up to which the codewords stay in the cache."""
 
 _NONE = np.empty(0)
 
@@ -50,3 +57,22 @@ def nearest_codewords(vectors: Floats, codebook: Codebook) -> npt.NDArray[np.uin
             products -= codebook.halves[part]
             codes[start : start + BLOCK_ROWS, part] = products.argmax(axis=1)
     return codes
+
+
+def assigned_codewords(
+    vectors: Floats, codebook: Codebook
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The nearest codeword of each vector, which is one part; the sum and number of those of each.
+
+    Sums have 64 bits, and are made in the order of the vectors.
+    """
+    _, count, size = codebook.shape
+    if is_compiled():
+        vectors = np.ascontiguousarray(vectors, np.float32)
+        codes = np.empty(len(vectors), np.uint8)
+        sums, sizes = np.zeros((count, size)), np.zeros(count, np.int64)
+        tables = codebook.turned, codebook.halves
+        native.nearest_codewords(vectors, 1, size, *tables, 0, 1, codes, sums, sizes)
+        return codes.astype(np.int64), sums, sizes
+    owners = nearest_codewords(vectors, codebook)[:, 0].astype(np.int64)
+    return owners, sum_by_owner(vectors, owners, count), np.bincount(owners, minlength=count)

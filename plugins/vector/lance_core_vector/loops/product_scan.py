@@ -26,7 +26,7 @@ def arranged(codes: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
 
     numpy looks up all bytes of codes in one call, with the number of the table in the upper bits.
     """
-    return codes if is_compiled() else _places(codes)
+    return np.ascontiguousarray(codes) if is_compiled() else _places(codes)
 
 
 def _places(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from lance_core_vector.partitions.partition_cache import Partition
 
 COLUMN = "flat"
-
-_MOST_ERROR = 1e-2
-"""If scores may be more wrong, as those of vectors of other lengths, numpy computes them."""
 
 _ROWS_AT_ONCE = 4096
 """Rows whose exact distances are computed at once."""
@@ -73,14 +70,10 @@ class _Scorer(Scorer):
     def exact(
         self, partitions: Sequence[Partition], positions: npt.NDArray[np.intp], scores: Distances
     ) -> npt.NDArray[np.float32]:
-        ends = np.cumsum([len(partition.rows) for partition in partitions])
-        which = np.searchsorted(ends, positions, side="right")
-        at = positions - np.append(0, ends)[which]
         found = np.empty(len(positions), np.float32)
         for start in range(0, len(positions), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
-            pairs = zip(which[some].tolist(), at[some].tolist(), strict=True)
-            vectors = np.array([partitions[number].codes[0][row] for number, row in pairs])
+            vectors = vectors_at(partitions, positions[some])
             found[some] = self._metric.exact(vectors, self._query.astype(vectors.dtype))
         return found
 
@@ -122,19 +115,33 @@ class _FloatScorer(_Scorer):
         query, rows = self._query.astype(np.float32), [one.rows for one in partitions]
         low, high = np.array([one.codes[2] for one in partitions]).T
         rounding = (len(query) + 8) * float(np.finfo(np.float32).eps)
-        kind: Score = "products" if self._metric.name == "dot" else "differences"
-        error = 0.0
-        if kind == "products":
-            error = rounding * float(np.sqrt(high.max() * (query @ query)))
-        elif self._metric.name == "cosine":
-            # Squared differences of vectors of the length one are twice the distances.
-            error = 4 * float(max(1 - low.min(), high.max() - 1, 0)) + rounding
-        found = None
-        if error < _MOST_ERROR:
-            found = best_by_floats(codes, rows, masks, query, kind, count + SPARE_ROWS)
-        if found is None or not is_conclusive(
-            found.scores, count, error, rounding if kind == "differences" else 0.0
-        ):
+        kind: Score = "differences" if self._metric.name == "l2" else "products"
+        error = rounding * float(np.sqrt(high.max() * (query @ query)))
+        if self._metric.name == "cosine":
+            # Cosines are products of vectors of the length one.
+            error += float(max(1 - low.min(), high.max() - 1, 0))
+        bounds = (0.0, rounding) if kind == "differences" else (error, 0.0)
+        found = best_by_floats(codes, rows, masks, query, kind, count + SPARE_ROWS)
+        if found is None or not is_conclusive(found.scores, count, *bounds):
             return super().top(partitions, count, masks)
         exact = self.exact(partitions, found.positions, found.scores)
         return best_of(found.rows, exact, count, ascending=True)
+
+
+def vectors_at(
+    partitions: Sequence[Partition], positions: npt.NDArray[np.integer[Any]]
+) -> npt.NDArray[Any]:
+    """The vectors at ``positions`` in all partitions, one after the other."""
+    ends = np.cumsum([len(partition.rows) for partition in partitions])
+    which = np.searchsorted(ends, positions, side="right")
+    at = positions - np.append(0, ends)[which]
+    codes = [partition.codes[0] for partition in partitions]
+    if len(positions) <= 4 * len(codes):
+        pairs = zip(which.tolist(), at.tolist(), strict=True)
+        rows = [codes[number][row] for number, row in pairs]
+        return np.array(rows, codes[0].dtype).reshape(len(rows), -1)
+    found = np.empty((len(positions), codes[0].shape[1]), codes[0].dtype)
+    for number, one in enumerate(codes):
+        mine = np.flatnonzero(which == number)
+        found[mine] = one[at[mine]]
+    return found

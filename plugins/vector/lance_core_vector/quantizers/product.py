@@ -65,8 +65,11 @@ class ProductQuantizer(Quantizer):
         self._num_bytes = len(codebook) * bits // 8
         self.columns = {COLUMN: fixed_bytes(self._num_bytes)}
         self.bytes_per_row = self._num_bytes * (1 if is_compiled() else 2)
-        self._squares = np.einsum("mkd,mkd->mk", codebook, codebook)
-        self._words = np.ascontiguousarray(codebook.transpose(0, 2, 1)) * np.float32(-2)
+        # For a vector that a one follows, the product is the distance without its own square.
+        squares = np.einsum("mkd,mkd->mk", codebook, codebook)
+        turned = codebook.transpose(0, 2, 1)
+        self._words = np.concatenate([np.float32(-2) * turned, squares[:, None]], axis=1)
+        self._turned = -np.ascontiguousarray(turned)
         self._metric = metric
         self._model = model
         self._path = path
@@ -116,20 +119,16 @@ class ProductQuantizer(Quantizer):
 
         The shape is (partitions, parts, codewords). Partitions share one table for dot products.
         """
-        parts, _, size = self.codebook.shape
+        parts, words, size = self.codebook.shape
         if self._metric == "dot":
-            vectors = query[None]
-        else:
-            vectors = (query - self._model.centroids[list(numbers)]).astype(np.float32)
-        split = vectors.reshape(len(vectors), parts, size).transpose(1, 0, 2)
-        found = split @ self._words  # (parts, partitions, codewords)
-        if self._metric == "dot":
-            found *= 0.5  # minus the product
-        else:
-            found += self._squares[:, None, :]
-            found += np.einsum("mpd,mpd->mp", split, split)[:, :, None]
-        found = found.transpose(1, 0, 2)
-        return np.ascontiguousarray(found, np.float32)
+            return (query.reshape(parts, 1, size) @ self._turned).reshape(1, parts, words)
+        vectors = (query - self._model.centroids[list(numbers)]).astype(np.float32)
+        split = np.ones((len(vectors), parts, size + 1), np.float32)
+        split[:, :, :size] = vectors.reshape(len(vectors), parts, size)
+        found = np.empty((len(vectors), parts, words), np.float32)
+        np.matmul(split.transpose(1, 0, 2), self._words, out=found.transpose(1, 0, 2))
+        found += np.einsum("pmd,pmd->pm", split[:, :, :size], split[:, :, :size])[:, :, None]
+        return found
 
     @property
     def base(self) -> float:

@@ -14,6 +14,7 @@ from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.searches import Hits
 from lance_core_vector.loops.best_rows import Masks
 from lance_core_vector.loops.integer_products import integer_products
+from lance_core_vector.loops.passes import STEPS, scalar_codes
 from lance_core_vector.loops.scalar_scan import MIDDLE, arranged, best_by_scalars, scalar_scores
 from lance_core_vector.partitions.index_files import (
     QUANTIZER_KEY,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from lance_core_vector.partitions.partition_cache import Partition
 
 COLUMN = "__sq_code"
-
-STEPS = 255
-"""The code of the highest number."""
 
 
 class ScalarQuantizer(Quantizer):
@@ -70,8 +68,7 @@ class ScalarQuantizer(Quantizer):
 
     def encode(self, vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
         """The codes of vectors; numbers outside of the range have the nearest code."""
-        scaled = (vectors.astype(np.float64) - self.low) / (self.step or 1.0)
-        return np.clip(scaled, 0, STEPS).astype(np.uint8)
+        return scalar_codes(vectors, self.low, self.step)
 
     def load(self, arrays: Sequence[pa.Array]) -> Codes:
         return arranged(matrix(arrays[0], self._path))

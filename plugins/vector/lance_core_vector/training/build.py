@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.indices import TooFewRowsError
+from lance_core_vector.loops.passes import unit
 from lance_core_vector.training import kmeans
 from lance_core_vector.training.details import details_of
 from lance_core_vector.training.encoded_files import read_rows
@@ -153,7 +154,7 @@ def vectors_of(
             if not kept.all():
                 matrix, numbers = matrix[kept], numbers[kept]
             if parameters.metric.name == "cosine":
-                matrix = kmeans.unit(matrix)
+                matrix = unit(matrix)
         yield numbers, matrix
 
 

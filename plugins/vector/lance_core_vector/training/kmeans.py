@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
+
+from lance_core_vector.loops.codewords import (
+    CODEWORDS,
+    MOST_NUMBERS,
+    Codebook,
+    assigned_codewords,
+)
+from lance_core_vector.loops.passes import sum_by_owner, unit
 
 BLOCK_ROWS = 1 << 14
 """Vectors whose distances are computed at once."""
@@ -52,8 +58,7 @@ def train(
     squares = float(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64))
     loss = before = np.inf
     for _ in range(max(1, iterations)):
-        owners = nearest(vectors, centroids, by_angle=by_angle)
-        sums, sizes = _sums(vectors, owners, count)
+        owners, sums, sizes = _assigned(vectors, centroids, by_angle=by_angle)
         loss = squares - 2 * float(np.einsum("ij,ij->", sums, centroids, dtype=np.float64))
         lengths = np.einsum("ij,ij->i", centroids, centroids, dtype=np.float64)
         loss += float(sizes @ lengths)
@@ -70,26 +75,15 @@ def train(
     return centroids, max(loss, 0.0)
 
 
-def unit(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The vectors with the length one; a vector of zeros stays one."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
-    found: npt.NDArray[Any] = (vectors / np.where(lengths > 0, lengths, 1)[:, None]).astype(
-        vectors.dtype
-    )
-    return found
-
-
-def _sums(
-    vectors: Floats, owners: npt.NDArray[np.int64], count: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """The sum and the number of the vectors of each centroid."""
-    sizes = np.bincount(owners, minlength=count)
-    order = np.argsort(owners, kind="stable")
-    starts = np.cumsum(sizes) - sizes
-    present = sizes > 0
-    sums = np.zeros((count, vectors.shape[1]))
-    sums[present] = np.add.reduceat(vectors[order], starts[present], axis=0, dtype=np.float64)
-    return sums, sizes
+def _assigned(
+    vectors: Floats, centroids: Floats, *, by_angle: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The owner of each vector, and the sum and the number of the vectors of each centroid."""
+    count, width = centroids.shape
+    if count in CODEWORDS and width <= MOST_NUMBERS and not by_angle:
+        return assigned_codewords(vectors, Codebook(centroids[None]))
+    owners = nearest(vectors, centroids, by_angle=by_angle)
+    return owners, sum_by_owner(vectors, owners, count), np.bincount(owners, minlength=count)
 
 
 def _far_vectors(

@@ -1,0 +1,51 @@
+"""Passes over all vectors of a build: lengths, sums by partition, scalar codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core_vector.loops.library import is_compiled, native
+
+Floats = npt.NDArray[np.float32]
+
+STEPS = 255
+"""The scalar code of the highest number."""
+
+
+def unit(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The vectors with the length one, in their type; a vector of zeros stays one."""
+    if is_compiled() and vectors.dtype == np.float32:
+        found = np.empty(vectors.shape, np.float32)
+        native.unit_vectors(np.ascontiguousarray(vectors), vectors.shape[1], found)
+        return found
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    return (vectors / np.where(lengths > 0, lengths, 1)[:, None]).astype(vectors.dtype)
+
+
+def sum_by_owner(
+    vectors: Floats, owners: npt.NDArray[np.int64], count: int
+) -> npt.NDArray[np.float64]:
+    """For each of ``count`` owners the sum of its vectors, in 64 bits and in their order."""
+    sums = np.zeros((count, vectors.shape[1]))
+    if is_compiled():
+        native.sum_by_owner(np.ascontiguousarray(vectors), owners, vectors.shape[1], sums)
+        return sums
+    sizes = np.bincount(owners, minlength=count)
+    order = np.argsort(owners, kind="stable")
+    starts, present = np.cumsum(sizes) - sizes, sizes > 0
+    sums[present] = np.add.reduceat(vectors[order], starts[present], axis=0, dtype=np.float64)
+    return sums
+
+
+def scalar_codes(vectors: npt.NDArray[Any], low: float, step: float) -> npt.NDArray[np.uint8]:
+    """How many times ``step`` each number is above ``low``, without the fraction, at most 255."""
+    step = step or 1.0
+    if is_compiled() and vectors.dtype == np.float32:
+        codes = np.empty(vectors.shape, np.uint8)
+        native.scalar_codes(np.ascontiguousarray(vectors), low, step, codes)
+        return codes
+    scaled = (vectors.astype(np.float64) - low) / step
+    return np.clip(scaled, 0, STEPS).astype(np.uint8)
