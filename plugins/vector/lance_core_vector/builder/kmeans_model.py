@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lance_core.errors import InvalidInputError
 from lance_core_vector.distances import METRICS
+from lance_core_vector.loops.passes import unit
 from lance_core_vector.training import kmeans
 
 Floats = npt.NDArray[np.float32]
@@ -73,7 +74,7 @@ class KMeans:
 
     def _vectors(self, data: Any) -> Floats:
         vectors = _matrix(data)
-        found: Floats = kmeans.unit(vectors) if self._metric == "cosine" else vectors
+        found: Floats = unit(vectors) if self._metric == "cosine" else vectors
         return found
 
 
