@@ -150,6 +150,13 @@ class RankedQuery(ABC):
         """The best rows of the answers to `parts`, each with all of its rows, by address."""
         raise NotImplementedError
 
+    def tuned(self, rows: RankedRows) -> RankedQuery:
+        """This query with what it measures of the index before it is searched; itself by default.
+
+        ``rows``: those that the index covers.
+        """
+        return self
+
     def step_text(self, index_name: str | None) -> str:
         """What a plan says of the search of an index, or of all rows (None)."""
         return f"k={self.k}" if index_name is None else f"name={index_name}, k={self.k}"
@@ -158,6 +165,25 @@ class RankedQuery(ABC):
     def step_names(self) -> tuple[str, str]:
         """The names of the steps of a plan: the search of an index, and of all rows."""
         return "RankedIndexSearch", "RankedScan"
+
+
+class RankedRows(ABC):
+    """The rows that an index covers, for queries that measure what it finds."""
+
+    segments: Sequence[OpenIndex]
+    """The opened index; it stays the same object while it is cached."""
+
+    @abstractmethod
+    def sample(self, count: int) -> tuple[RowNumbers, pa.Array]:
+        """The addresses and the values of ``count`` rows, or fewer, chosen at random."""
+
+    @abstractmethod
+    def exact(self, query: RankedQuery) -> Sequence[Hits]:
+        """The best rows for ``query``, by address; reads all values."""
+
+    @abstractmethod
+    def indexed(self, query: RankedQuery) -> Sequence[Hits]:
+        """The best rows for ``query`` by the index, by address, without refinement."""
 
 
 class RankedIndex(OpenIndex):

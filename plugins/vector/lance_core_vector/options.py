@@ -22,9 +22,17 @@ KEYS = frozenset(
     {
         *("column", "q", "k", "metric", "nprobes", "minimum_nprobes", "maximum_nprobes"),
         *("refine_factor", "use_index", "ef", "query_parallelism", "approx_mode"),
-        *("distance_range", "search_effort"),
+        *("distance_range", "search_effort", "recall"),
     }
 )
+
+EFFORT = (
+    *("nprobes", "minimum_nprobes", "maximum_nprobes", "refine_factor", "ef", "approx_mode"),
+    "search_effort",
+)
+"""Keys that say how thoroughly an index is searched. A query without any of them leaves it to us:
+quantised codes are refined, see `Quantizer.refinement`."""
+
 APPROX_MODES = ("fast", "normal", "accurate")
 
 
@@ -35,6 +43,8 @@ class NearestOptions:
     ``queries``: the query vectors, one a row, as they were given. ``is_batch``: True if they were
     given as several. ``metric``: None if an index, or the type of the column, decides.
     ``distance_range``: the smallest distance of a result, and the first one above; None for none.
+    ``recall``: the share of the nearest rows that an index must find. ``probes``: partitions that
+    are searched at first, as measured for it. ``leaves_effort``: True if none of `EFFORT` is given.
     """
 
     column: str
@@ -50,6 +60,9 @@ class NearestOptions:
     approx_mode: str = "normal"
     distance_range: tuple[float | None, float | None] = (None, None)
     search_effort: float | None = None
+    recall: float | None = None
+    probes: int | None = None
+    leaves_effort: bool = False
 
     @classmethod
     def of(cls, nearest: Any) -> NearestOptions:
@@ -69,6 +82,9 @@ class NearestOptions:
             raise InvalidTypeError(f"column of nearest must be a name, got {nearest['column']!r}")
         queries, is_batch = query_vectors(nearest["q"])
         given = {name: value for name, value in nearest.items() if value is not None}
+        efforts = [name for name in EFFORT if name in given]
+        if efforts and "recall" in given:
+            raise InvalidInputError(f"recall and {efforts[0]} of nearest cannot both be given")
         exactly = _at_least(given, "nprobes", 1, "Nprobes must be > 0 but got")
         return cls(
             column=nearest["column"],
@@ -85,7 +101,9 @@ class NearestOptions:
             ef=_at_least(given, "ef", 1),
             approx_mode=_approx_mode(given.get("approx_mode", "normal")),
             distance_range=_range(given.get("distance_range")),
-            search_effort=_effort(given.get("search_effort")),
+            search_effort=_share(given, "search_effort"),
+            recall=_share(given, "recall"),
+            leaves_effort=not efforts and "recall" not in given,
         )
 
 
@@ -162,11 +180,12 @@ def _range(value: Any) -> tuple[float | None, float | None]:
         ) from None
 
 
-def _effort(value: Any) -> float | None:
+def _share(given: Mapping[str, Any], name: str) -> float | None:
+    value = given.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInputError(f"search_effort must be between 0 and 1, got {value!r}")
+        raise InvalidInputError(f"{name} must be between 0 and 1, got {value!r}")
     return float(value)
 
 

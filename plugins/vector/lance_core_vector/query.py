@@ -4,21 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.errors import InvalidInputError
 from lance_core.hookspecs.indices import OpenIndex
-from lance_core.hookspecs.searches import Hits, RankedIndex, RankedQuery, best_of
+from lance_core.hookspecs.searches import (
+    Hits,
+    RankedIndex,
+    RankedQuery,
+    RankedRows,
+    best_of,
+)
 from lance_core_vector.distances import Metric
 from lance_core_vector.flat_search import candidates
+from lance_core_vector.quality.tuning import tuned_effort
 from lance_core_vector.vectors import Vectors
 
 if TYPE_CHECKING:
     from lance_core_vector.distances import Matrix
     from lance_core_vector.options import NearestOptions
+
+
+class NearestIndex(RankedIndex):
+    """An index that ranks vectors.
+
+    ``metric``: the distance; ``refinement``: see `Quantizer.refinement`.
+    """
+
+    metric: Metric
+    refinement: int | None
+    num_partitions: int
 
 
 class VectorQuery(RankedQuery):
@@ -63,19 +82,40 @@ class VectorQuery(RankedQuery):
         return self.options.distance_range != (None, None)
 
     def for_index(self, index: OpenIndex) -> RankedQuery | None:
-        metric = getattr(index, "metric", None)
-        if not isinstance(index, RankedIndex) or not isinstance(metric, Metric):
+        if not isinstance(index, NearestIndex):
             return None
-        if metric is self.metric and self.options.metric is not None:
+        metric, options = index.metric, self.options
+        if options.metric is not None and metric is not self.metric:
+            return None
+        if metric.of_bits != self.metric.of_bits:
+            return None
+        if options.leaves_effort and (index.refinement or 0) > (options.refine_factor or 0):
+            options = replace(options, refine_factor=index.refinement)
+        elif options.metric is not None:
             return self
-        if self.options.metric is not None or metric.of_bits != self.metric.of_bits:
-            return None
-        return VectorQuery(
-            replace(self.options, metric=metric),
-            self.queries,
-            metric,
-            is_multivector=self.is_multivector,
-        )
+        return self._with(replace(options, metric=metric), self.queries)
+
+    def _with(self, options: NearestOptions, queries: Matrix) -> VectorQuery:
+        metric = options.metric or self.metric
+        return VectorQuery(options, queries, metric, is_multivector=self.is_multivector)
+
+    def tuned(self, rows: RankedRows) -> RankedQuery:
+        options = self.options
+        if options.recall is None or options.probes is not None:
+            return self
+
+        def query(queries: Matrix, k: int, **effort: Any) -> RankedQuery:
+            fixed = replace(options, k=k, is_batch=True, distance_range=(None, None), **effort)
+            return self._with(fixed, queries)
+
+        if self.is_multivector:
+            raise InvalidInputError(
+                "the recall of columns with several vectors a row is not measured: give "
+                "minimum_nprobes and refine_factor"
+            )
+        most = max(one.num_partitions for one in rows.segments if isinstance(one, NearestIndex))
+        effort = tuned_effort(rows, query, most, self.k, options.recall)
+        return self._with(replace(options, **effort._asdict()), self.queries)
 
     def best(self, values: pa.Array, count: int) -> Sequence[Hits]:
         vectors = Vectors.of(values)

@@ -46,7 +46,7 @@ def rank_rows(
     step = tuning().ranking.taken_rows
     for start in range(0, max(1, len(addresses)), step):
         some = addresses[start : start + step]
-        values = _values_at(snapshot, plan, query.column, some)
+        values = values_at(snapshot, plan, query.column, some)
         for mine, hits in zip(best, query.best(values, count), strict=True):
             mine.append(Hits(some[hits.rows], hits.scores))
     return [merged(mine, count, ascending=query.ascending) for mine in best]
@@ -57,7 +57,7 @@ def rank_again(
 ) -> list[Hits]:
     """The best ``count`` of ``hits``, which are addresses, with exact scores."""
     addresses = np.unique(np.concatenate([one.rows for one in hits]))
-    values = _values_at(snapshot, plan, query.column, addresses)
+    values = values_at(snapshot, plan, query.column, addresses)
     ranked = []
     for number, one in enumerate(hits):
         at = from_numpy(np.searchsorted(addresses, one.rows))
@@ -66,7 +66,8 @@ def rank_again(
     return ranked
 
 
-def _values_at(snapshot: Snapshot, plan: ScanPlan, column: str, addresses: np.ndarray) -> pa.Array:
+def values_at(snapshot: Snapshot, plan: ScanPlan, column: str, addresses: np.ndarray) -> pa.Array:
+    """The values of ``column`` of the rows at ``addresses``, as they are stored."""
     projection = select(plan.schema, [column])
     step = tuning().ranking.taken_rows
     parts = [

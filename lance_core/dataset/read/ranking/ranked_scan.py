@@ -6,6 +6,7 @@ all others are ranked by their values, and the columns of the best rows are read
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow as pa
 from lance_core.dataset.expressions.filters import Value
 from lance_core.dataset.read.given_rows.take import take_addresses
 from lance_core.dataset.read.ranking.index_search import IndexSearch
+from lance_core.dataset.read.ranking.measured_rows import MeasuredRows
 from lance_core.dataset.read.ranking.rank_indices import RankingIndex, ranking_index
 from lance_core.dataset.read.ranking.rank_values import rank_spans
 from lance_core.dataset.read.ranking.scored_rows import ScoredRows, own_fields
@@ -95,7 +97,14 @@ class RankedScan:
 
     def index(self, snapshot: Snapshot) -> RankingIndex | None:
         """The index that is searched, if there is one."""
-        return ranking_index(snapshot, self.query)
+        return self._index_for(snapshot, self.query)
+
+    def _index_for(self, snapshot: Snapshot, query: RankedQuery) -> RankingIndex | None:
+        found = ranking_index(snapshot, query)
+        if found is None:
+            return None
+        tuned = found.query.tuned(MeasuredRows(snapshot, self.plan, found))
+        return found if tuned is found.query else replace(found, query=tuned)
 
     def _hits(self, snapshot: Snapshot) -> list[Hits]:
         """The best rows for each query, by address, with the scores of the result."""
@@ -114,7 +123,7 @@ class RankedScan:
         if query.parts:
             answers = [self._ranked(snapshot, part)[1][0] for part in query.parts]
             return query, [query.combined(answers)]
-        index = ranking_index(snapshot, query)
+        index = self._index_for(snapshot, query)
         if index is not None:
             query = index.query
             try:

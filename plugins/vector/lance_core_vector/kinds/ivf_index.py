@@ -13,7 +13,6 @@ from lance_core.errors import CorruptFileError
 from lance_core.hookspecs.searches import (
     AllowedRows,
     Hits,
-    RankedIndex,
     RankedQuery,
     best_of,
     merged,
@@ -25,7 +24,7 @@ from lance_core_vector.partitions.probing import num_probes
 from lance_core_vector.quantizers.flat import FlatQuantizer
 from lance_core_vector.quantizers.product import ProductQuantizer
 from lance_core_vector.quantizers.rabit import RabitQuantizer
-from lance_core_vector.query import VectorQuery
+from lance_core_vector.query import NearestIndex, VectorQuery
 
 if TYPE_CHECKING:
     from lance_core_vector.distances import Metric
@@ -42,7 +41,7 @@ _UNSHOWN = ("codebook_position", "codebook_tensor")
 _NO_HITS = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
 
 
-class IvfIndex(RankedIndex):
+class IvfIndex(NearestIndex):
     """An index of partitions and codes; a graph, if there is one, is not used.
 
     ``metric``: the distance of the index. ``vector``: the type of one vector of the column.
@@ -61,6 +60,8 @@ class IvfIndex(RankedIndex):
         self.model = model
         self.quantizer = quantizer
         self.metric = metric
+        self.refinement = quantizer.refinement
+        self.num_partitions = len(model.lengths)
         self.details = details
         self.vector = vector
         self._partitions = PartitionCache(files.codes, model, quantizer)

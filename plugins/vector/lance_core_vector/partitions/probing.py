@@ -49,7 +49,7 @@ def num_probes(
     least = min(most, options.min_probes or 1)
     if options.min_probes is not None and options.min_probes == options.max_probes:
         return most, most
-    found = _automatic(distances, metric, k)
+    found = options.probes or _automatic(distances, metric, k)
     effort = options.search_effort
     if effort is not None:
         found = _with_effort(effort, least, min(max(found, least), count), count)

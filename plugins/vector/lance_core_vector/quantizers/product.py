@@ -59,6 +59,7 @@ class ProductQuantizer(Quantizer):
         model: IvfModel,
         path: str,
     ) -> None:
+        self.refinement = 10
         self.codebook = codebook
         self.bits = bits
         self.transposed = transposed

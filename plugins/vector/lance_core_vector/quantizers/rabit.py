@@ -53,6 +53,10 @@ if TYPE_CHECKING:
 MAX_BITS = 9
 
 
+_REFINEMENTS = (None, 20, 8, 4, 2, 2, 2, None)
+"""See `Quantizer.refinement`: by the number of bits; of more than all as of the last."""
+
+
 class RabitQuantizer(Quantizer):
     """The rotation, and the number of bits of each number of a vector, its sign among them.
 
@@ -70,6 +74,7 @@ class RabitQuantizer(Quantizer):
         path: str,
     ) -> None:
         self.bits = bits
+        self.refinement = _REFINEMENTS[min(bits, len(_REFINEMENTS) - 1)]
         self.columns = columns_of(width, bits)
         self.bytes_per_row = width * (1 if bits < MAX_BITS else 2) + 8
         self.rotation = rotation

@@ -1,0 +1,97 @@
+"""What an index finds: at our own default, and for a recall that is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.errors import InvalidInputError
+from tests.each_case import each_case
+
+ROWS, WIDTH, K = 2_000, 16, 5
+KINDS = {
+    "flat": {"index_type": "IVF_FLAT"},
+    "product": {"index_type": "IVF_PQ", "num_sub_vectors": 16, "num_bits": 4},
+    "bits": {"index_type": "IVF_RQ", "num_bits": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def matrix() -> npt.NDArray[np.float32]:
+    random = np.random.default_rng(11)
+    centers = random.normal(size=(60, WIDTH))
+    rows = centers[random.integers(0, 60, ROWS)] + random.normal(size=(ROWS, WIDTH)) * 0.6
+    return rows.astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def tables(
+    tmp_path_factory: pytest.TempPathFactory, matrix: npt.NDArray[np.float32]
+) -> dict[str, lance.LanceDataset]:
+    """A table of each kind, in two fragments, with deleted rows."""
+    column = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), WIDTH)
+    found = {}
+    for name, parameters in KINDS.items():
+        uri = tmp_path_factory.mktemp(name) / "t.lance"
+        dataset = lance.write_dataset(
+            pa.table({"id": range(ROWS), "v": column}), uri, max_rows_per_file=1_200
+        )
+        dataset.create_index("v", metric="cosine", num_partitions=8, **parameters)
+        dataset.delete("id % 40 = 3")
+        found[name] = dataset
+    return found
+
+
+def recall(dataset: lance.LanceDataset, queries: npt.NDArray[Any], **options: Any) -> float:
+    nearest = {"column": "v", "q": queries, "k": K, "metric": "cosine"}
+    exact = dataset.to_table(["id"], nearest=nearest | {"use_index": False})
+    found = dataset.to_table(["id"], nearest=nearest | options)
+    pairs = [set(zip(*table.to_pydict().values(), strict=True)) for table in (
+        exact.select(["query_index", "id"]), found.select(["query_index", "id"])
+    )]  # fmt: skip
+    return len(pairs[0] & pairs[1]) / len(pairs[0])
+
+
+def test_codes_are_refined_unless_a_query_says_how_thorough_a_search_is(
+    tables: dict[str, lance.LanceDataset], matrix: npt.NDArray[np.float32]
+) -> None:
+    queries = matrix[:40] + np.float32(0.1)
+    for dataset in tables.values():
+        assert recall(dataset, queries) >= 0.95
+    product = tables["product"]
+    assert recall(product, queries, search_effort=0.5) < 0.95
+    nearest = {"column": "v", "q": queries[0], "k": K}
+    refined = product.scanner(["id"], nearest=nearest).to_table()["_distance"].to_numpy()
+    exact = product.to_table(["id"], nearest=nearest | {"use_index": False, "metric": "cosine"})
+    assert np.allclose(refined, exact["_distance"].to_numpy(), atol=0.05)
+    # As in pylance, distances of codes are twice as large.
+    codes = product.to_table(["id"], nearest=nearest | {"nprobes": 8})["_distance"].to_numpy()
+    assert np.allclose(codes[1:], 2 * refined[1:], rtol=0.5)
+
+
+@each_case("name, wanted", [("flat", 0.9), ("product", 0.5), ("product", 0.95)])
+def test_a_recall_is_held_with_the_least_effort(
+    tables: dict[str, lance.LanceDataset],
+    matrix: npt.NDArray[np.float32],
+    name: str,
+    wanted: float,
+) -> None:
+    queries = matrix[1_000:1_080] + np.float32(0.05)
+    assert recall(tables[name], queries, recall=wanted) >= wanted - 0.03
+
+
+def test_the_effort_of_a_recall_excludes_other_efforts(
+    tables: dict[str, lance.LanceDataset], matrix: npt.NDArray[np.float32]
+) -> None:
+    nearest = {"column": "v", "q": matrix[0], "recall": 0.9}
+    with pytest.raises(InvalidInputError, match="recall and nprobes of nearest cannot both"):
+        tables["flat"].scanner(nearest=nearest | {"nprobes": 3})
+    with pytest.raises(InvalidInputError, match="recall must be between 0 and 1, got 2"):
+        tables["flat"].scanner(nearest=nearest | {"recall": 2})
+    few = tables["flat"].to_table(["id"], "id < 30", nearest=nearest | {"k": 100})
+    assert few.num_rows == 29
