@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from lance_core.byte_ranges import ByteRange
-from lance_core.encodings.arrow.spans import spans_index
+from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.page import ForeignEncoding, Page
 from lance_core.lazy_dataclass import dataclass
 
@@ -76,8 +76,7 @@ class PageArrays(Sequence[Page]):
         used, kinds = np.unique(self.kinds[pages], return_inverse=True)
         firsts, stops = self.edges[pages], self.edges[pages + 1]
         buffers = spans_index(firsts, stops)
-        edges = np.zeros(len(pages) + 1, np.int64)
-        np.cumsum(stops - firsts, out=edges[1:])
+        edges = edges_of(stops - firsts)
         return PageArrays(
             [self.encodings[kind] for kind in used.tolist()],
             kinds,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from lance_core.encodings.decoding import Int64Array
 
 
-def edges_of(lengths: Int64Array | npt.NDArray[np.bool_]) -> Int64Array:
+def edges_of(lengths: npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_]) -> Int64Array:
     """The n + 1 int64 edges of n ``lengths``: item i is from ``edges[i]`` to ``edges[i + 1]``."""
     edges = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=edges[1:])

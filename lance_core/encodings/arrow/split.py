@@ -46,6 +46,7 @@ def _split(array: pa.Array, edges: Int64Array) -> list[pa.Array]:
     columns: list[Sequence[pa.Buffer | None]] = [[None] * count]
     nulls = 0
     if bitmap is not None and array.null_count:
+        # -1: Arrow counts the nulls of a part when it is asked for them.
         columns, nulls = [_bitmaps(bitmap, edges + array.offset)], -1
     children: list[list[pa.Array]] = []
     if pa.types.is_struct(type_):
@@ -77,22 +78,22 @@ def split_columns(arrays: Sequence[pa.Array], count: int, length: int) -> list[l
 
     The buffers of arrays that are a whole column have only its bytes; see `can_split` for types.
     """
-    found: list[list[pa.Array]] = []
-    missing = 0
+    columns: list[list[pa.Array]] = []
+    missing = 0  # values of the last column that the next array begins with
     for array in arrays:
         start = min(missing, len(array))
         if start:
-            found[-1].append(array.slice(0, start))
+            columns[-1].append(array.slice(0, start))
             missing -= start
         whole = (len(array) - start) // length * length
         if whole:
-            found += [[part] for part in split_array(array.slice(start, whole), length)]
+            columns += [[part] for part in split_array(array.slice(start, whole), length)]
             start += whole
         if start < len(array):
-            found.append([array.slice(start)])
+            columns.append([array.slice(start)])
             missing = length - (len(array) - start)
-    assert len(found) == count
-    return found
+    assert len(columns) == count
+    return columns
 
 
 def _slices(buffer: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
@@ -104,6 +105,7 @@ def _bitmaps(bitmap: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
     """The bits from each of ``edges`` to the next, from the first bit of a byte on."""
     sizes = (np.diff(edges) + 7) // 8
     if (edges[:-1] % 8).any():
+        # Bits move within bytes, so each becomes a byte of its own and is packed again.
         first, stop = int(edges[0]), int(edges[-1])
         octets = np.frombuffer(bitmap, np.uint8, (stop + 7) // 8 - first // 8, first // 8)
         bits = np.unpackbits(octets, bitorder="little")[first % 8 :][: stop - first]
@@ -111,6 +113,7 @@ def _bitmaps(bitmap: pa.Buffer, edges: Int64Array) -> list[pa.Buffer]:
         if length:
             packed = np.packbits(bits.reshape(-1, length), axis=1, bitorder="little")
         else:
+            # Zeros fill the last byte of each part.
             own = np.zeros(int(sizes.sum()) * 8, np.uint8)
             starts = (np.cumsum(sizes) - sizes) * 8
             own[spans_index(starts, starts + np.diff(edges))] = bits
@@ -135,6 +138,7 @@ def _own_offsets(offsets: npt.NDArray[Any], edges: Int64Array) -> list[pa.Buffer
     firsts = offsets[edges[:-1]]
     length = _common_length(edges)
     if length:
+        # As a matrix of a row for each part, which needs no index of each offset.
         own = np.empty((len(firsts), length + 1), offsets.dtype)
         own[:, 0] = 0
         stops = offsets[edges[0] + 1 : edges[-1] + 1].reshape(-1, length)
@@ -142,6 +146,7 @@ def _own_offsets(offsets: npt.NDArray[Any], edges: Int64Array) -> list[pa.Buffer
     else:
         own = offsets[spans_index(edges[:-1], edges[1:] + 1)]
         own -= np.repeat(firsts, np.diff(edges) + 1)
+    # A part has one offset more than it has values.
     starts = (edges - edges[0] + np.arange(len(edges))) * offsets.itemsize
     return _slices(pa.py_buffer(own), starts)
 

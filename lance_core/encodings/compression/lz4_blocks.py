@@ -45,6 +45,7 @@ def lz4_block(body: pa.Buffer, size: int) -> pa.Buffer:
     try:
         if code is None:
             return _large(body, size)
+        # A frame ends with a block of size 0, in four bytes.
         pieces = (_header(code, size), struct.pack("<I", body.size), body, bytes(4))
         return pa.Codec("lz4").decompress(b"".join(pieces), size, memory_pool=memory_pool())
     except OSError as error:
@@ -74,22 +75,23 @@ def _large(body: pa.Buffer, size: int) -> pa.Buffer:
 def _header(code: int, size: int) -> bytes:
     """The header of a frame with the block size ``code`` and a content of ``size`` bytes."""
     descriptor = struct.pack("<BBQ", _FLAGS, code << 4, size)
+    # The checksum of a header is the second byte of its hash (LZ4 frame format).
     return _MAGIC + descriptor + bytes([_xxh32(descriptor) >> 8 & 0xFF])
 
 
 def _xxh32(data: bytes) -> int:
     """The xxHash-32 hash of fewer than 16 bytes, with seed 0."""
     first, second, third, fourth, fifth = _PRIMES
-    found = fifth + len(data)
+    digest = fifth + len(data)
     whole = len(data) // 4 * 4
     for (lane,) in struct.iter_unpack("<I", data[:whole]):
-        found = _rotated(found + lane * third, 17) * fourth
+        digest = _rotated(digest + lane * third, 17) * fourth
     for octet in data[whole:]:
-        found = _rotated(found + octet * fifth, 11) * first
-    found &= _MASK
-    found = (found ^ found >> 15) * second & _MASK
-    found = (found ^ found >> 13) * third & _MASK
-    return found ^ found >> 16
+        digest = _rotated(digest + octet * fifth, 11) * first
+    digest &= _MASK
+    digest = (digest ^ digest >> 15) * second & _MASK
+    digest = (digest ^ digest >> 13) * third & _MASK
+    return digest ^ digest >> 16
 
 
 def _rotated(number: int, bits: int) -> int:

@@ -44,6 +44,7 @@ class BitpackedPlan(ArrayPlan):
                 rows.start - first * CHUNK : rows.stop - first * CHUNK
             ]
         else:
+            # Bits of a value are spread over its whole chunk, so each chunk is unpacked, once.
             chunks, number = np.unique(rows.values // CHUNK, return_inverse=True)
             ranges, cuts = fixed_ranges(self.start, size, chunks, context.coalesce_gap)
             buffers = yield ranges

@@ -109,6 +109,7 @@ class BitmapPlan(ArrayPlan):
     def _take(
         starts: list[int], rows: RowIndices, context: DecodeContext
     ) -> Decoding[list[pa.Buffer]]:
+        # Both bitmaps are cut alike: the ranges of the second are those of the first, moved.
         ranges, cuts = bit_ranges(starts[0], rows.values, context.coalesce_gap)
         offsets = [at - starts[0] for at in starts]
         buffers = yield [ByteRange(r.start + by, r.stop + by) for by in offsets for r in ranges]

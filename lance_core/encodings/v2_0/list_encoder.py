@@ -51,6 +51,7 @@ class PendingLists:
 
     def page(self, column: int, registry: EncodingRegistry) -> EncodedPage:
         """The encoded page of these lists."""
+        # An end beyond all items marks a null list; less this number it is the real end.
         adjustment = self._items + 1
         marked = [
             ends if valid is None else ends + np.where(valid, 0, adjustment).astype(np.uint64)

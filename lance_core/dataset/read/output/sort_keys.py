@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lance_core.dataset.read.columns.ordering import ColumnOrdering
 from lance_core.encodings.arrow.combine_chunks import combine_chunks
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.errors import UnsupportedFeatureError
 from lance_core.index.sort_order import searchable, sort_keys
 
@@ -187,8 +188,7 @@ def _list_bytes(array: pa.Array, nulls_first: bool) -> pa.Array:
 
     marked = pa.RecordBatch.from_arrays([array.flatten()], [""]).to_struct_array()
     items = sort_bytes(marked, nulls_first)
-    ends = np.zeros(len(array) + 1, np.int64)
-    np.cumsum(np.asarray(pc.list_value_length(array).fill_null(0)), out=ends[1:])
+    ends = edges_of(np.asarray(pc.list_value_length(array).fill_null(0)))
     _, offsets, data = items.buffers()
     bounds = np.frombuffer(offsets, np.int64)[ends]
     joined = pa.Array.from_buffers(

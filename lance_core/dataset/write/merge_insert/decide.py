@@ -16,6 +16,7 @@ from lance_core.dataset.write.merge_insert.keys import KeyIndex
 from lance_core.dataset.write.merge_insert.plan import SOURCE, TARGET, Matched, MergePlan
 from lance_core.dataset.write.merge_insert.target import Addresses, rows_at
 from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.kernels.numpy.integer_index import Int64Array
 from lance_core.errors import MergeError, UnsupportedFeatureError
@@ -98,8 +99,7 @@ class _Pairs:
             self._rows = row_of_key[matches.keys]
             return
         self._rows = rows[np.argsort(index.keys[rows], kind="stable")]
-        starts = np.zeros(len(index) + 1, np.int64)
-        np.cumsum(np.bincount(index.keys[rows], minlength=len(index)), out=starts[1:])
+        starts = edges_of(np.bincount(index.keys[rows], minlength=len(index)))
         counts = np.diff(starts)[matches.keys]
         self._stops = np.cumsum(counts)
         self._shifts = starts[matches.keys] - (self._stops - counts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, joined_spans
 from lance_core.errors import CorruptFileError, InvalidInputError
@@ -21,7 +22,7 @@ def join_streams(
     # Chunks with equal counts have the same shape. Find runs of such chunks and transpose each run
     # with one call.
     edges = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(np.diff(counts)) + 1])
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts * width)])
+    ends = edges_of(counts * width)
     for first, stop in zip(edges.tolist(), [*edges[1:].tolist(), len(counts)], strict=True):
         part = slice(int(ends[first]), int(ends[stop]))
         if part.start < part.stop:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.numpy_values import from_numpy
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.arrow.strings import is_ascii
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.kernels.numpy.variable_chunks import (
@@ -96,7 +97,7 @@ def fsst_decode_chunks(
     """See `lance_core.encodings.kernels.Kernels.fsst_decode_chunks`."""
     check_tables(tables, len(chunks.counts))
     offsets, codes = join_variable(chunks)
-    values = np.concatenate([np.zeros(1, np.int64), np.cumsum(chunks.counts)])[tables.edges]
+    values = edges_of(chunks.counts)[tables.edges]
     octets = np.frombuffer(codes, np.uint8)
     text, ends = decode_by_table(
         octets,
@@ -190,7 +191,7 @@ def _lookup_table(symbols: bytes, lengths: bytes, keeps_escapes: bool) -> pa.Arr
     literals = [before + bytes([byte]) for byte in range(256)]
     sizes = np.full(512, 1 + len(before), np.int64)
     sizes[:256] = [*lengths, *[0] * (256 - len(lengths))]
-    edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    edges = edges_of(sizes)
     data = b"".join([*texts, *literals])
     buffers = [None, pa.py_buffer(edges), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers, 0)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels.numpy.bitpacking import WIDTHS, Words
 from lance_core.encodings.kernels.numpy.chunk_spans import Bytes, check_spans, joined_spans
@@ -35,8 +36,7 @@ def expand_runs(
     check_runs(data, starts, sizes, counts, bits)
     runs = sizes[1]
     lengths = joined_spans(data, starts[1], runs)
-    ends = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=ends[1:])
+    ends = edges_of(lengths)
     # The lengths of the runs of each chunk must add up to its number of values.
     stops = np.cumsum(runs)
     if (ends[stops] - ends[stops - runs] != counts).any():
@@ -114,7 +114,7 @@ def _chunk_counts(count: int, starts: Int64Array, rule: RunRule) -> Int64Array:
     """The number of values of each chunk; ``starts`` are the starts of runs."""
     # before[i]: the number of stored runs (of at most MAX_RUN values) in the first i runs.
     pieces = -(-np.diff(starts, append=count) // MAX_RUN)
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(pieces)])
+    before = edges_of(pieces)
     start, counts = 0, []
     while start < count:
         size = rule.most

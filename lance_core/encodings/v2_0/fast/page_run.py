@@ -146,20 +146,21 @@ def _flat_arrays(
 
 
 def _filled(
-    found: BufferSlices, places: Int64Array, sizes: Int64Array, fill: Int64Array
+    stored: BufferSlices, places: Int64Array, sizes: Int64Array, fill: Int64Array
 ) -> BufferSlices:
-    """The buffers ``found`` of the pages that have one, ``sizes`` bytes of ``fill`` for others.
+    """The buffers ``stored`` of the pages that have one, ``sizes`` bytes of ``fill`` for others.
 
     ``fill`` is 0 or 255.
     """
-    if len(found) == len(places):
-        return found
+    if len(stored) == len(places):
+        return stored
     has = places != NONE
-    size, count = int(sizes[~has].max()), len(found.buffers)
+    # One buffer of each fill, as long as the longest page needs it, serves all pages without one.
+    size, count = int(sizes[~has].max()), len(stored.buffers)
     more = [pa.py_buffer(bytes(size)), pa.py_buffer(b"\xff" * size)]
     owners, starts = count + (fill > 0), np.zeros(len(places), np.int64)
-    owners[has], starts[has] = found.owners, found.starts
-    return BufferSlices([*found.buffers, *more], owners, starts, starts + sizes)
+    owners[has], starts[has] = stored.owners, stored.starts
+    return BufferSlices([*stored.buffers, *more], owners, starts, starts + sizes)
 
 
 def _binary_arrays(

@@ -152,6 +152,7 @@ class FixedSizeListCodec(Codec):
         buffers, all_sizes = [], []
         for bitmap, items in zip(values.validity, shape.items, strict=True):
             if bitmap is not None:
+                # Each chunk begins with a new byte, so the bits of all but the first chunk move.
                 all_sizes.append((counts * items + 7) // 8)
                 buffers.append(pa.py_buffer(_chunk_bitmaps(bitmap, counts, items)))
         if shape.bits == 1:

@@ -51,6 +51,7 @@ class FlatCodec(Codec):
             payload = source.payload
             if not isinstance(payload, FixedWidth):
                 raise CorruptFileError("a flat encoding contains values of variable width")
+            # A full-zip page has whole bytes, so a bit takes one.
             if payload.bits != bits and (payload.bits, bits) != (8, 1):
                 raise CorruptFileError(
                     f"flat values of {bits} bits are stored in {payload.bits} bits"
@@ -121,9 +122,11 @@ def inner_flat(encoding: CompressiveEncoding, of: str, any_width: bool = False) 
 
     If ``any_width`` is true, the values are packed and may have any number of bits.
     """
-    found = encoding.WhichOneof("compression")
-    if found != "flat":
-        raise UnsupportedFeatureError(f"{of} of values that are {found or 'not said'}, not flat")
+    compression = encoding.WhichOneof("compression")
+    if compression != "flat":
+        raise UnsupportedFeatureError(
+            f"{of} of values that are {compression or 'not said'}, not flat"
+        )
     return encoding.flat.bits_per_value if any_width else flat_bits(encoding.flat)
 
 
@@ -131,8 +134,9 @@ def flat_chunks(chunks: MiniBlockChunks, bits: int, kernels: Kernels) -> FixedWi
     """The values of chunks whose only buffer holds values of ``bits`` bits."""
     if bits == 1:
         return FixedWidth(chunk_bits(chunks, 0, chunks.counts, kernels), 1, chunks.count)
-    room = 8 * len(chunks.data) if bits else MAX_UNBACKED_BYTES
-    if len(chunks.counts) and int(chunks.counts.max()) * max(bits, 1) > room:
+    # Values of no bits take no bytes, so that nothing in the file bounds their number.
+    limit = 8 * len(chunks.data) if bits else MAX_UNBACKED_BYTES
+    if len(chunks.counts) and int(chunks.counts.max()) * max(bits, 1) > limit:
         raise CorruptFileError("a chunk has fewer bytes than its values take")
     octets = chunk_bytes(chunks, 0, chunks.counts * (bits // 8), kernels)
     return FixedWidth(octets, bits, chunks.count)
@@ -150,8 +154,8 @@ def take_flat(bits: int, chunks: MiniBlockChunks, at: ChunkPositions) -> FixedWi
     starts = chunks.starts[0].take(at.chunk)
     if bits == 1:
         octets = bytes_at(chunks.data, starts + (at.position >> 3), 1)
-        found = (octets >> (at.position & 7).astype(np.uint8)) & 1
-        return FixedWidth(pa.py_buffer(np.packbits(found, bitorder="little")), 1, len(starts))
+        bits_taken = (octets >> (at.position & 7).astype(np.uint8)) & 1
+        return FixedWidth(pa.py_buffer(np.packbits(bits_taken, bitorder="little")), 1, len(starts))
     octets = bytes_at(chunks.data, starts + at.position * (bits // 8), bits // 8)
     return FixedWidth(pa.py_buffer(octets), bits, len(starts))
 

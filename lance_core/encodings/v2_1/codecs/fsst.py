@@ -12,6 +12,7 @@ import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst
 from lance_core.encodings.arrow.decode_budget import spend
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.kernels.numpy.fsst_decode import ESCAPE, SymbolTables, decode_by_table
 from lance_core.encodings.kernels.numpy.fsst_train import fsst_sample
@@ -108,7 +109,7 @@ def decode_with_tables(
     """The strings of chunks of several pages, whose tables replace that of ``message``."""
     stored = message.values
     if stored.WhichOneof("compression") != "variable":
-        values = np.concatenate([np.zeros(1, np.int64), np.cumsum(source.counts)])[tables.edges]
+        values = edges_of(source.counts)[tables.edges]
         codes = as_variable(decode(stored, source, context))
         return expand(codes, tables._replace(edges=values), context.kernels)
     if stored.variable.HasField("values"):

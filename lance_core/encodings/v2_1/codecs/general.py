@@ -23,6 +23,7 @@ from lance_core._pb.encodings_v2_1_pb2 import (
     CompressiveEncoding,
     General,
 )
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.compression.general import compress, decompress, decompress_spans
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.codecs.base import (
@@ -147,7 +148,7 @@ def plain_spans(
     plain, sizes = decompress_spans(scheme, data, starts[some], lengths[some], kernels)
     ends = np.zeros(len(lengths), np.int64)
     ends[some] = sizes
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends)])
+    offsets = edges_of(ends)
     return VariableWidth(downcast_offsets(offsets, offset_bits), plain)
 
 

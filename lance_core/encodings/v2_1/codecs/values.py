@@ -247,6 +247,7 @@ def _bit_width(type_: pa.DataType) -> int:
 def _aligned(data: pa.Buffer, bits: int) -> pa.Buffer:
     """``data``, copied if words of ``bits`` bits would not be aligned in memory."""
     width = bits // 8
+    # Types of other widths than powers of two are made of bytes, which need no alignment.
     if width & (width - 1) or data.address % max(1, min(8, width)) == 0:
         return data
     return pa.py_buffer(np.frombuffer(data, np.uint8).copy())

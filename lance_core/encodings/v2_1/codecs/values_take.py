@@ -71,6 +71,7 @@ def _lists(values: FixedSizeListValues, places: Int64Array) -> FixedSizeListValu
     validity: list[pa.Buffer | None] = []
     items = places
     for size, bitmap in zip(values.dimensions, values.validity, strict=True):
+        # The items of each list; they are the lists of the next level.
         items = (items[:, None] * size + np.arange(size)).reshape(-1)
         validity.append(None if bitmap is None else bits_at(bitmap, items))
     inner = _fixed(values.values, items)

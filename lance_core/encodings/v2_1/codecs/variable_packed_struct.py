@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, VariablePackedStruct
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import Int64Array, Offsets
 from lance_core.encodings.v2_1.codecs.base import (
     Codec,
@@ -109,7 +110,7 @@ def _field(
         raise CorruptFileError("a packed child is longer than all values together")
     lengths = prefixes.astype(np.int64)
     data = _gather(octets, (begins, begins + lengths), ends, context)
-    offsets: Offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    offsets: Offsets = edges_of(lengths)
     if width <= 4 and offsets[-1] <= MAX_OFFSET:
         offsets = offsets.astype(np.int32)
     return VariableWidth(offsets, data), begins + lengths
@@ -160,7 +161,7 @@ def _interleaved(
         sizes = lengths[:, number]
         first = np.cumsum(sizes) - sizes
         data[np.repeat(starts[:, number] - first, sizes) + np.arange(len(octets))] = octets
-    offsets: Offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths.sum(axis=1))])
+    offsets: Offsets = edges_of(lengths.sum(axis=1))
     if offsets[-1] <= MAX_OFFSET:
         offsets = offsets.astype(np.int32)
     return VariableWidth(offsets, pa.py_buffer(data))

@@ -12,7 +12,7 @@ from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding
 from lance_core.byte_ranges import BufferSlices
 from lance_core.encodings.arrow.coalesced_take import MAX_OFFSET
 from lance_core.encodings.arrow.memory_pool import concat_arrays
-from lance_core.encodings.arrow.spans import spans_index
+from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.compression.general import decompress
 from lance_core.encodings.v2_1.codecs.base import Block, decode
 from lance_core.encodings.v2_1.codecs.general import scheme_of
@@ -88,7 +88,6 @@ def _joined_variable(
         raise CorruptFileError("the offsets of values do not ascend from 0 within their block")
     bodies = starts + heads
     text, _ = context.kernels.gather_variable(octets, bodies, bodies + lasts)
-    ends = np.zeros(len(inner) + 1, np.int64)
-    np.cumsum(inner, out=ends[1:])
+    ends = edges_of(inner)
     is_short = width == 4 and ends[-1] <= MAX_OFFSET
     return VariableWidth(ends.astype(np.int32) if is_short else ends, text)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core.encodings.arrow.memory_pool import concat_arrays, memory_pool
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.arrow.take import take_rows
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.levels.repdef import BoolArray, ItemLayer, Layer, ListLayer
@@ -131,7 +132,6 @@ def _items(array: pa.Array, valid: BoolArray | None) -> tuple[Int64Array, pa.Arr
     if valid is None or not lengths[~valid].any():
         return stored - stored[0], items.slice(int(stored[0]), int(stored[-1] - stored[0]))
     lengths[~valid] = 0
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = edges_of(lengths)
     starts = np.repeat(stored[:-1] - offsets[:-1], lengths)
     return offsets, take_rows(items, pa.array(starts + np.arange(offsets[-1])))

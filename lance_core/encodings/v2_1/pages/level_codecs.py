@@ -59,7 +59,7 @@ def decode_levels(
     if encoding.WhichOneof("compression") == "flat" and encoding.flat.bits_per_value == 16:
         if (sizes < counts * _BYTES).any():
             raise CorruptFileError("a chunk has fewer levels than it says")
-        if len(starts) == 1:
+        if len(starts) == 1:  # not copied
             return np.frombuffer(data, "<u2", total, int(starts[0]))
         return data[spans_index(starts, starts + counts * _BYTES)].view("<u2")
     if encoding.WhichOneof("compression") in _LIKE_VALUES:
@@ -90,14 +90,15 @@ def take_levels(
 ) -> LevelArray:
     """Picked levels out of those that `decode_levels` returns; raises as it does."""
     starts, sizes = place
-    kind = encoding.WhichOneof("compression")
-    if kind in _LIKE_VALUES:
+    compression = encoding.WhichOneof("compression")
+    if compression in _LIKE_VALUES:
         chunks = MiniBlockChunks.known(data, starts[None], sizes[None], at.counts)
         return _levels(take(encoding, chunks, at, context), len(at.chunk))
-    if kind == "out_of_line_bitpacking":
+    if compression == "out_of_line_bitpacking":
         width = packed_width(encoding.out_of_line_bitpacking)
         pick_levels = context.kernels.pick_levels
         return pick_levels(data, starts, sizes, at.counts, at.packed, width)
+    # Codecs that cannot skip: all levels are decoded.
     return decode_levels(encoding, data, place, at.counts, context).take(at.places())
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import Int64Array
 from lance_core.errors import CorruptFileError
 from lance_core.lazy_dataclass import dataclass
@@ -38,6 +39,7 @@ class ItemRuns(NamedTuple):
         has_values = np.flatnonzero(self.lengths)
         if not len(has_values):
             return indices
+        # Without the pages of no values, for which `reduceat` would return a value of the next.
         starts = (np.cumsum(self.lengths) - self.lengths)[has_values]
         highest = np.maximum.reduceat(indices, starts)
         counts = np.diff(self.edges)[has_values]
@@ -48,10 +50,11 @@ class ItemRuns(NamedTuple):
                 f"index {int(highest[first])} is outside of the dictionary of {int(counts[first])} "
                 "items"
             )
+        # Indices may be bytes, which cannot count the items of all pages.
         unit = np.promote_types(indices.dtype, np.min_scalar_type(int(self.edges[-1])))
-        moved: Words = np.repeat(self.edges[:-1].astype(unit), self.lengths)
-        moved += indices
-        return moved
+        shifted: Words = np.repeat(self.edges[:-1].astype(unit), self.lengths)
+        shifted += indices
+        return shifted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,25 +72,18 @@ class PageItems:
         """Build from the number of items and of chunks of each page."""
         if not num_items.all():
             raise CorruptFileError("a page has dictionary indices, but its dictionary is empty")
-        return cls(_edges(num_items), _edges(num_chunks))
+        return cls(edges_of(num_items), edges_of(num_chunks))
 
     def runs(self, chunks: Int64Array, counts: Int64Array, where: ValuePositions) -> ItemRuns:
         """The pages of the values at ``where`` in ``chunks`` of ``counts`` values; all ascend."""
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        edges = ends[chunks.searchsorted(self.chunks)]
+        # The number of values before each page, of all and then of those at `where`.
+        before = edges_of(counts)[chunks.searchsorted(self.chunks)]
         if isinstance(where, slice):
-            places = np.clip(edges, where.start, where.stop)
+            before = np.clip(before, where.start, where.stop)
         else:
-            places = np.asarray(where).searchsorted(edges)
-        return ItemRuns(np.diff(places), self.edges)
+            before = np.asarray(where).searchsorted(before)
+        return ItemRuns(np.diff(before), self.edges)
 
     def runs_of(self, chunks: Int64Array) -> ItemRuns:
         """The pages of values, given the ascending chunk number of each value."""
         return ItemRuns(np.diff(chunks.searchsorted(self.chunks)), self.edges)
-
-
-def _edges(sizes: Int64Array) -> Int64Array:
-    """Where each of consecutive parts starts, and the end of the last."""
-    edges = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=edges[1:])
-    return edges

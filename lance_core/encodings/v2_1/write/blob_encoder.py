@@ -155,8 +155,9 @@ def _hidden(array: pa.Array, mask: pa.BooleanArray) -> pa.Array:
         children = visible_children(array)
         return pa.StructArray.from_arrays(children, fields=list(array.type), mask=pa.array(~valid))
     offset, data = array.offset, array.buffers()[1:]
-    kept = np.concatenate([np.zeros(offset, np.bool_), valid])
-    bitmap = pa.py_buffer(np.packbits(kept, bitorder="little"))
+    # The bitmap shares the offset of the other buffers; nobody reads the bits before it.
+    bits = np.concatenate([np.zeros(offset, np.bool_), valid])
+    bitmap = pa.py_buffer(np.packbits(bits, bitorder="little"))
     return pa.Array.from_buffers(array.type, len(array), [bitmap, *data], -1, offset)
 
 

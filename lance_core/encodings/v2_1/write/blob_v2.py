@@ -66,6 +66,7 @@ def describe_given(
     sizes = sizes_of(given.data)
     sizes[~given.valid] = 0
     kinds = np.full(count, BlobKind.INLINE, np.uint8)
+    # In this order: a blob above both thresholds gets a file of its own.
     kinds[sizes > thresholds.inline] = BlobKind.PACKED
     kinds[sizes > thresholds.dedicated] = BlobKind.DEDICATED
     places = _Places(
@@ -116,6 +117,7 @@ def _write_outside(
     """Write side files in row order, so that their numbers ascend with the rows."""
     starts = offsets_of(data)
     alone = np.flatnonzero(places.kinds[rows] == BlobKind.DEDICATED)
+    # Only the first part does not begin with a blob that gets a file of its own.
     for part in np.split(rows, alone):
         packed = part
         if len(part) and places.kinds[part[0]] == BlobKind.DEDICATED:
@@ -142,6 +144,7 @@ def _checked(array: pa.StructArray, path: str) -> _Given:
         return _Given(valid, data, pa.nulls(len(array), pa.string()), nothing, nothing)
     firsts, lengths = (_numbers(member, starts) for member in (position, size))
     _refuse(starts & (lengths == 0), path, "refers to a range of size 0")
+    # ~n is 2**64 - 1 - n; the sum of both could wrap around.
     _refuse(firsts > ~lengths, path, "refers to a range that ends past 2**64")
     if (np.asarray(uri.is_valid()) & ~valid).any():
         uri = pc.if_else(pa.array(has_uri), uri, None)

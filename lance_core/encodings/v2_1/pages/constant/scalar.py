@@ -55,15 +55,15 @@ def _parts(buffer: pa.Buffer) -> list[pa.Buffer]:
     if not 0 < count <= 3 or buffer.size < 4 + 4 * count:
         raise CorruptFileError(f"{buffer.size} bytes cannot hold a constant of {count} buffers")
     sizes = np.frombuffer(buffer, "<u4", count, 4).tolist()
-    place = 4 + 4 * count
-    if place + sum(sizes) != buffer.size:
+    start = 4 + 4 * count  # behind the number of buffers and their sizes
+    if start + sum(sizes) != buffer.size:
         raise CorruptFileError(
-            f"a constant has {sum(sizes)} bytes, but only {buffer.size - place} follow"
+            f"a constant has {sum(sizes)} bytes, but only {buffer.size - start} follow"
         )
     parts = []
     for size in sizes:
-        parts.append(buffer.slice(place, size))
-        place += size
+        parts.append(buffer.slice(start, size))
+        start += size
     return parts
 
 

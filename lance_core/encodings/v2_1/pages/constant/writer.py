@@ -75,6 +75,7 @@ def constant_of(array: pa.Array, valid: BoolArray | None) -> pa.Array | None:
     if not is_fixed and not is_variable(type_):
         return None
     if valid is not None:
+        # Most columns are told by a sample, before all of their values are copied.
         some = np.flatnonzero(valid[: 16 * _SAMPLE])[:_SAMPLE]
         if not _are_same(array.take(pa.array(some))):
             return None
@@ -106,6 +107,7 @@ def texts_are_same(values: VariableWidth) -> bool:
 def _all_rows_same(octets: np.ndarray, count: int) -> bool:
     """True if all ``count`` rows of bytes are equal."""
     width = len(octets) // count
+    # Each row equals the one before it.
     return bool((octets[width:] == octets[: len(octets) - width]).all())
 
 

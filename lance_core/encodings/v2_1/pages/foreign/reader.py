@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.arrow.spans import spans_index
+from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.decoding import RowRange, ValuePositions
 from lance_core.encodings.plugin_values.foreign_blocks import ForeignBlocks, parse_foreign
 from lance_core.encodings.plugin_values.value_encoding import find_value_encoding
@@ -95,9 +95,7 @@ def _values_of(levels: Levels, rows: Rows) -> ValuePositions:
         return slice(rows.start, rows.stop) if isinstance(rows, RowRange) else rows.values
     edges = np.append(starts, levels.count)
     if visible is not None:
-        before = np.zeros(levels.count + 1, np.int64)
-        np.cumsum(visible, out=before[1:])
-        edges = before[edges]
+        edges = edges_of(visible)[edges]
     if isinstance(rows, RowRange):
         return slice(int(edges[rows.start]), int(edges[rows.stop]))
     return spans_index(edges[rows.values], edges[rows.values + 1])

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lance_core._pb.encodings_v2_1_pb2 import FullZipLayout, PageLayout
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.v2_1.codecs.base import Encoded
 from lance_core.encodings.v2_1.codecs.values import FixedWidth, VariableWidth
@@ -119,8 +120,7 @@ def _zipped(
 
 
 def _binary(data: pa.Buffer, sizes: Int64Array) -> pa.Array:
-    offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
+    offsets = edges_of(sizes)
     buffers = [None, pa.py_buffer(offsets), data]
     return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers, 0)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
-from lance_core.encodings.arrow.spans import spans_index
+from lance_core.encodings.arrow.spans import edges_of, spans_index
 from lance_core.encodings.decoding import Int64Array, RowRange, Rows, ValuePositions
 from lance_core.encodings.page_rows import places_in_parts
 from lance_core.encodings.v2_1.levels.repdef import LayerKinds, LevelArray, Levels, check_levels
@@ -43,8 +43,7 @@ class ChunkLevels(NamedTuple):
         """The levels of chunks that hold ``counts`` values each."""
         has_levels = parts.rep is not None or parts.definition is not None
         numbers = parts.num_levels if has_levels else counts
-        starts = np.zeros(len(numbers) + 1, np.int64)
-        np.cumsum(numbers, out=starts[1:])
+        starts = edges_of(numbers)
         rep = definition = None
         if parts.rep is not None:
             found = message.rep_compression
@@ -89,10 +88,7 @@ class ChunkLevels(NamedTuple):
         definition, kinds = self.levels.definition, self.levels.kinds
         if definition is None or kinds.max_visible_def == kinds.max_def:
             return edges
-        before = np.zeros(len(edges), np.int64)
-        visible = self.kernels.rank_levels(definition, kinds.max_visible_def, edges)
-        np.cumsum(visible, out=before[1:])
-        return before
+        return edges_of(self.kernels.rank_levels(definition, kinds.max_visible_def, edges))
 
 
 class WantedRows(NamedTuple):
@@ -236,8 +232,7 @@ def _of_lists(
     before = decoded.values_before(np.concatenate([np.zeros(1, np.int64), begin]))[1:]
     # The value of a visible level is its rank among the visible levels of its row, plus the number
     # of values before the row.
-    ranks = np.zeros(len(visible) + 1, np.int64)
-    np.cumsum(visible, out=ranks[1:])
+    ranks = edges_of(visible)
     lengths = end - begin
     shift = np.repeat(before - ranks.take(np.cumsum(lengths) - lengths), lengths)
     return chosen, (ranks[:-1] + shift)[visible]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import MiniBlockLayout
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import Int64Array, RowIndices, RowRange, Rows
 from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.kernels.numpy.chunk_edges import MAX_CHUNK_VALUES
@@ -145,8 +146,7 @@ def _row_table(table: npt.NDArray[np.uint64]) -> RowTable:
     if int(table.max()) > _MAX_ROWS:
         raise CorruptFileError("the repetition index has impossible counts")
     open_after = table[:, 1] > 0
-    ended = np.zeros(len(table) + 1, np.int64)
-    np.cumsum(table[:, 0].astype(np.int64), out=ended[1:])
+    ended = edges_of(table[:, 0].astype(np.int64))
     if ended.min() < 0:
         raise CorruptFileError("the repetition index has impossible counts")
     if ((table[:, 0] == 0) & ~open_after).any():
@@ -210,8 +210,7 @@ def tables_of_pages(pages: PageWords) -> tuple[ChunkTable, Int64Array]:
     logs[lasts] = 1
     if not logs.all():
         raise CorruptFileError("only the last chunk may omit its number of values")
-    values = np.zeros(len(word) + 1, np.int64)
-    np.cumsum(counts, out=values[1:])
+    values = edges_of(counts)
     rows = None
     if pages.rep_index is not None:
         rows = _rows_of_pages(*pages.rep_index, pages.num_rows, ends)

@@ -80,7 +80,9 @@ def chunk_words(
     ``lasts``: the last chunk of the page, or of each of several pages.
     """
     logs = np.log2(np.maximum(counts, 1)).astype(np.int64)
+    # The last chunk has the rest of the page, which need not be a power of two of values.
     logs[lasts] = 0
+    # Sizes are in units of 8 bytes, of which there is at least one, above the 4 bits of the log.
     words = (sizes // _ALIGNMENT - 1) << 4 | logs
     return pa.py_buffer(words.astype("<u4" if large else "<u2"))
 
@@ -95,6 +97,7 @@ def _sizes(form: ChunkForm, chunks: Chunks) -> Int64Array:
 
 def _header(form: ChunkForm, chunks: Chunks) -> Bytes:
     columns = [chunks.num_levels, *(part.sizes for part in chunks.levels)]
+    # A row of bytes for each chunk, so that fields of 2 and of 4 bytes can follow each other.
     pieces = [column.astype("<u2")[:, None].view(np.uint8) for column in columns]
     unit = "<u4" if form.large else "<u2"
     pieces += [part.sizes.astype(unit)[:, None].view(np.uint8) for part in chunks.values]

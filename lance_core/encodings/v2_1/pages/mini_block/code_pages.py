@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, Fsst, MiniBlockLayout
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.compression import fsst
 from lance_core.encodings.context import DecodeContext
 from lance_core.encodings.decoding import Int64Array
@@ -113,7 +114,7 @@ def shared_codes(
         table.codes[symbols.of_code].tobytes(),
         table.sizes[symbols.of_code].astype(np.uint8).tobytes(),
         sizes,
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(pages.num_chunks)]),
+        edges_of(pages.num_chunks),
         keeps_escapes=True,
     )
     chunks = variable_chunks(pages.values, width)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_core._pb.encodings_v2_1_pb2 import CompressiveEncoding, MiniBlockLayout, PageLayout
+from lance_core.encodings.arrow.spans import edges_of
 from lance_core.encodings.decoding import Int64Array
 from lance_core.encodings.kernels import Kernels
 from lance_core.encodings.v2_1.codecs.base import Encoded
@@ -93,8 +94,7 @@ def level_edges(levels: Levels, counts: Int64Array) -> Int64Array:
     A chunk ends with the level of its last value. Levels without a value that follow belong to the
     next chunk, or to the last chunk if there is no next one.
     """
-    edges = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=edges[1:])
+    edges = edges_of(counts)
     visible = levels.visible()
     if visible is not None:
         positions = np.flatnonzero(visible)
