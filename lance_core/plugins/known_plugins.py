@@ -84,6 +84,7 @@ KNOWN_PLUGINS = (
     KnownPlugin(
         "text",
         index_types=("fts", "inverted", "text"),
+        functions=("contains_tokens",),
         searches=("full_text_query",),
         analyzers=("ngram", "raw", "simple", "whitespace"),
     ),

@@ -193,7 +193,7 @@ def test_a_search_without_an_index_warns(tmp_path: Path) -> None:
             "at least one",
         ),
         (PhraseQuery("w1 w2", "t", slop=-1), InvalidInputError, "negative"),
-        (MatchQuery("w1", "t", fuzziness=1), UnsupportedFeatureError, "fuzziness"),
+        (MatchQuery("w1", "t", fuzziness=9), InvalidInputError, "fuzziness"),
         (CombinedFieldsQuery("w1", ["t", "u"]), UnsupportedFeatureError, "Combined"),
         ({"query": "w1", "column": ["t"]}, TypeError, "columns"),
         ({"query": "w1", "columns": "t"}, TypeError, "list"),
@@ -207,6 +207,18 @@ def test_wrong_queries_are_named(
 ) -> None:
     with pytest.raises(error, match=text):
         table.to_table(full_text_query=query)
+
+
+def test_filters_name_words_of_a_text(table: lance.LanceDataset) -> None:
+    rows = table.to_table(columns=["id"], filter="contains_tokens(t, 'w1, w0') AND n < 5")
+    documents = split(texts(ROWS))
+    both = [r for r, w in enumerate(documents) if {"w0", "w1"} <= set(w) and r % 10 < 5]
+    assert rows["id"].to_pylist() == both
+    others = table.to_table(columns=["id"], filter="NOT contains_tokens(t, 'w0')")
+    without = [r for r, w in enumerate(documents) if "w0" not in w and texts(ROWS)[r] is not None]
+    assert others["id"].to_pylist() == without
+    assert table.count_rows("contains_tokens(t, 'W0')") == 0
+    assert table.count_rows("contains_tokens(t, '')") == ROWS - 1
 
 
 def test_one_search_at_a_time(table: lance.LanceDataset) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lance_core.hookspecs import IndexTypeSpec, hookimpl
+from lance_core.hookspecs import IndexTypeSpec, SqlFunctionSpec, hookimpl
 from lance_core.hookspecs.analyzers import AnalyzerSpec
 from lance_core.hookspecs.searches import SearchSpec
 
@@ -42,5 +42,19 @@ def lance_index_types() -> Iterable[IndexTypeSpec]:
             version=2,
             readable_version=3,
             kinds=("INVERTED", "FTS"),
+        ),
+    )
+
+
+@hookimpl
+def lance_sql_functions() -> Iterable[SqlFunctionSpec]:
+    """The function of filters on words."""
+    return (
+        SqlFunctionSpec(
+            name="contains_tokens",
+            plan="lance_core_text.contains_tokens:contains_tokens",
+            parameters="text, text*",
+            summary="whether a text has all words of the second one, as they are written",
+            group="text",
         ),
     )

@@ -23,8 +23,12 @@ from lance_core.query import (
 from lance_core_text.analyzers.columns import is_text
 from lance_core_text.plugin import DETAILS_URL
 from lance_core_text.queries.compound import BestTextQuery, BooleanTextQuery, BoostTextQuery
+from lance_core_text.queries.fuzzy import Fuzziness
 from lance_core_text.queries.text_query import TextQuery
 from lance_core_text.queries.words import TextMatch
+
+MAX_EDITS = 8
+"""Edits of fuzzy words at most: more would match nearly all terms."""
 
 MAX_DEPTH = 32
 """The depth of queries in queries."""
@@ -77,10 +81,11 @@ def _of_query(query: FullTextQuery, type_of: SearchedColumns, depth: int) -> Ran
         raise InvalidInputError(f"queries are nested deeper than {MAX_DEPTH}")
     if isinstance(query, MatchQuery):
         _check_granularity(query.document_granularity)
-        if query.fuzziness != 0:
-            raise UnsupportedFeatureError("fuzziness of text queries")
         needs_all = query.operator is FullTextOperator.AND
-        return _leaf(TextMatch(query.column, query.query, query.boost, needs_all), type_of)
+        match = TextMatch(
+            query.column, query.query, query.boost, needs_all, fuzziness=_fuzziness(query)
+        )
+        return _leaf(match, type_of)
     if isinstance(query, PhraseQuery):
         _check_granularity(query.document_granularity)
         if query.slop < 0:
@@ -115,6 +120,18 @@ def _of_boolean(query: BooleanQuery, type_of: SearchedColumns, depth: int) -> Ra
         raise InvalidInputError("a boolean query must have at least one should or must query")
     counts = (len(groups[0]), len(groups[1]), len(groups[2]))
     return BooleanTextQuery([*groups[0], *groups[1], *groups[2]], counts)
+
+
+def _fuzziness(query: MatchQuery) -> Fuzziness | None:
+    if query.fuzziness == 0:
+        return None
+    numbers = (query.fuzziness or 0, query.max_expansions, query.prefix_length)
+    if min(numbers) < 0 or numbers[0] > MAX_EDITS:
+        raise InvalidInputError(
+            f"fuzziness is up to {MAX_EDITS}, max_expansions and prefix_length are not negative; "
+            f"got {numbers}"
+        )
+    return Fuzziness(query.fuzziness, query.max_expansions, query.prefix_length)
 
 
 def _leaf(match: TextMatch, type_of: SearchedColumns) -> TextQuery:

@@ -16,6 +16,7 @@ from lance_core_text.postings import index_files
 from lance_core_text.postings.blocks import BlockLayout, Postings, decode_blocks
 from lance_core_text.postings.positions import Streams, decode_lists, decode_streams
 from lance_core_text.postings.token_set import TokenSet, read_tokens
+from lance_core_text.postings.vocabulary import Vocabulary
 
 ROW_ID = "_rowid"
 NUM_TOKENS = "_num_tokens"
@@ -109,6 +110,11 @@ class Partition:
         low = np.maximum(bits - 4, 0).astype(np.int64)
         found: Integers = (lengths >> low) << low
         return found
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """All terms, to find those near a word; decoded at the first fuzzy query."""
+        return Vocabulary(self.tokens.all()[0])
 
     def number(self, term: str) -> int | None:
         """The number of ``term``; None if no document has it. Raises `CorruptFileError`."""

@@ -39,7 +39,8 @@ UNINDEXED = TextParameters(
 class TextQuery(RankedQuery):
     """What ``match`` says, as an index with ``parameters`` has the terms.
 
-    ``statistics``: those of the index that answers, None before there is one.
+    ``statistics``: those of the index that answers, None before there is one. ``words``: those of
+    ``match`` with terms of the index that are near them.
     """
 
     score_name = SCORE
@@ -52,12 +53,14 @@ class TextQuery(RankedQuery):
         parameters: TextParameters = UNINDEXED,
         statistics: Statistics | None = None,
         k: int = ALL_ROWS,
+        words: tuple[Word, ...] | None = None,
     ) -> None:
         self.match = match
         self.parameters = parameters
         self.column = match.column
         self.k = self.num_candidates = k
         self._statistics = statistics
+        self._words = words
 
     @property
     def statistics(self) -> Statistics:
@@ -67,7 +70,7 @@ class TextQuery(RankedQuery):
     @cached_property
     def words(self) -> tuple[Word, ...]:
         """The words of the query. Raises `PluginNotFoundError` if the analyzer is missing."""
-        return self.match.words(self.parameters)
+        return self.match.words(self.parameters) if self._words is None else self._words
 
     def score(self, partition: Partition, norms: Floats) -> Scored:
         """The documents of a partition of an index that match, with their scores."""
@@ -81,20 +84,25 @@ class TextQuery(RankedQuery):
         return TextQuery(self.match, index.text_parameters, NO_STATISTICS, self.k)
 
     def with_segments(self, segments: Sequence[OpenIndex]) -> RankedQuery:
-        terms = {term for word in self.words for term in word.terms}
+        indices = [segment for segment in segments if isinstance(segment, InvertedIndex)]
+        words = self.words
+        if self.match.fuzziness is not None:
+            partitions = [partition for index in indices for partition in index.partitions]
+            words = self.match.expanded(words, [one.vocabulary for one in partitions])
+        terms = {term for word in words for term in word.terms}
         statistics = NO_STATISTICS
-        for segment in segments:
-            assert isinstance(segment, InvertedIndex)
+        for segment in indices:
             if self.match.slop is not None and not segment.has_positions:
                 raise InvalidInputError(
                     f"a phrase is searched in column {self.column!r}, whose index has no "
                     "positions: build it again with_position=True"
                 )
             statistics = statistics.plus(segment.statistics_of(terms))
-        return TextQuery(self.match, self.parameters, statistics, self.k)
+        return TextQuery(self.match, self.parameters, statistics, self.k, words)
 
     def up_to(self, count: int) -> RankedQuery:
-        return TextQuery(self.match, self.parameters, self._statistics, min(self.k, count))
+        k = min(self.k, count)
+        return TextQuery(self.match, self.parameters, self._statistics, k, self._words)
 
     def ranking(self, count: int) -> ValueRanking:
         if self._statistics is None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from lance_core_text.analyzers.analyze import analyze
 from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.postings.vocabulary import Vocabulary
+from lance_core_text.queries.fuzzy import Fuzziness
 
 
 class Word(NamedTuple):
@@ -23,6 +26,7 @@ class TextMatch:
 
     ``boost``: a factor of scores. ``needs_all``: True if a row must have all words. ``slop``: None
     for words in any order; otherwise, how many other words may be between two words of a phrase.
+    ``fuzziness``: None if words match as they are.
     """
 
     column: str
@@ -30,6 +34,7 @@ class TextMatch:
     boost: float = 1.0
     needs_all: bool = False
     slop: int | None = None
+    fuzziness: Fuzziness | None = None
 
     def words(self, parameters: TextParameters) -> tuple[Word, ...]:
         """The words of the text, as an index with these parameters has them.
@@ -37,6 +42,17 @@ class TextMatch:
         Terms at one position, such as all of the analyzer ``ngram``, are alternatives.
         """
         return _words(self.text, parameters)
+
+    def expanded(
+        self, words: Sequence[Word], vocabularies: Sequence[Vocabulary]
+    ) -> tuple[Word, ...]:
+        """``words`` with the terms of ``vocabularies`` that are near enough."""
+        fuzziness = self.fuzziness
+        if fuzziness is None:
+            return tuple(words)
+        return tuple(
+            Word(fuzziness.terms_near(word.terms[0], vocabularies), word.position) for word in words
+        )
 
 
 @functools.lru_cache(maxsize=256)

@@ -19,6 +19,7 @@ from lance_core.hookspecs.searches import Hits, ValueRanking, best_of
 from lance_core_text.analyzers.analyze import AnalyzedTexts
 from lance_core_text.analyzers.columns import analyze_column
 from lance_core_text.analyzers.parameters import TextParameters
+from lance_core_text.postings.vocabulary import Vocabulary
 from lance_core_text.queries.words import TextMatch, Word
 from lance_core_text.scoring.bm25 import Statistics, weights
 from lance_core_text.scoring.phrases import phrase_documents
@@ -36,7 +37,7 @@ class TextRanking(ValueRanking):
         count: int,
     ) -> None:
         self._match = match
-        self._words = words
+        self._words = list(words)
         self._parameters = parameters
         self._of_index = statistics
         self._count = count
@@ -48,10 +49,13 @@ class TextRanking(ValueRanking):
 
     def add(self, values: pa.Array, rows: npt.NDArray[Any]) -> None:
         found = analyze_column(values, self._parameters)
+        if self._match.fuzziness is not None:
+            self._add_terms(found.terms)
         lengths = np.bincount(found.texts, minlength=len(values))
         self._num_documents += int(np.count_nonzero(lengths))
         self._total_length += len(found.texts)
         times = self._times(found, len(values))
+        self._frequencies = _wider(self._frequencies, len(self._terms))
         self._frequencies += np.count_nonzero(times, axis=0)
         places = np.flatnonzero(self._matches(found, times))
         self._parts.append((rows[places], lengths[places], times[places]))
@@ -61,7 +65,8 @@ class TextRanking(ValueRanking):
         statistics = self._of_index.plus(Statistics(self._num_documents, self._total_length, own))
         if not self._parts:
             return [Hits(np.empty(0, np.uint64), np.empty(0, np.float32))]
-        rows, lengths, times = (np.concatenate(each) for each in zip(*self._parts, strict=True))
+        rows, lengths = (np.concatenate([part[at] for part in self._parts]) for at in (0, 1))
+        times = np.concatenate([_wider(part[2], len(self._terms)) for part in self._parts])
         norms = statistics.norms(lengths)
         scores = np.zeros(len(rows), np.float32)
         for word in self._words:
@@ -70,6 +75,18 @@ class TextRanking(ValueRanking):
                 scores += statistics.factor(term) * share
         scores *= np.float32(self._match.boost)
         return [best_of(rows, scores, self._count, ascending=False)]
+
+    def _add_terms(self, terms: pa.Array) -> None:
+        """Let the words match those of ``terms`` that are near them."""
+        vocabulary = Vocabulary(terms.take(pc.sort_indices(terms)))
+        fuzziness = self._match.fuzziness
+        assert fuzziness is not None
+        of_query = self._match.words(self._parameters)
+        for at, (word, own) in enumerate(zip(self._words, of_query, strict=True)):
+            near = fuzziness.terms_near(own.terms[0], [vocabulary])
+            every = tuple(dict.fromkeys([*word.terms, *near]))[: max(1, fuzziness.max_terms)]
+            self._words[at] = Word(every, word.position)
+            self._terms += [term for term in every if term not in self._terms]
 
     def _times(self, found: AnalyzedTexts, count: int) -> npt.NDArray[np.int64]:
         """How often each row, one a row, has each term of the query."""
@@ -103,3 +120,9 @@ class TextRanking(ValueRanking):
         codes = pc.index_in(pa.array(word.terms, pa.large_string()), value_set=found.terms)
         is_word = np.isin(found.codes, codes.drop_null().to_numpy())
         return np.sort((found.texts[is_word] << 32) | found.positions[is_word])
+
+
+def _wider(counts: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int64]:
+    """``counts`` with zeros for terms that were added later, in the last dimension."""
+    added = width - counts.shape[-1]
+    return np.pad(counts, [(0, 0)] * (counts.ndim - 1) + [(0, added)]) if added else counts

@@ -157,10 +157,8 @@ def combined(tables: Sequence[PostingTable]) -> PostingTable:
         firsts = np.cumsum(frequencies) - frequencies
         counts = frequencies[order]
         ends = np.cumsum(counts)
-        positions = stored[
-            np.arange(ends[-1] if len(ends) else 0)
-            + np.repeat(firsts[order] - (ends - counts), counts)
-        ]
+        places = np.repeat(firsts[order] - (ends - counts), counts)
+        positions = stored[places + np.arange(len(places))]
     return PostingTable(
         terms,
         rows[by_row],
