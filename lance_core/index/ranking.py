@@ -279,6 +279,16 @@ def best_of(
     keys = scores if ascending else -scores
     near = lowest(keys, count)
     rows, keys = rows[near], keys[near]
-    order = np.lexsort((rows, keys))[:count]
-    keys = keys[order]
-    return Hits(rows[order], (keys if ascending else -keys).astype(np.float32, copy=False))
+    if not _is_ordered(rows, keys):
+        order = np.lexsort((rows, keys))
+        rows, keys = rows[order], keys[order]
+    rows, keys = rows[:count], keys[:count]
+    return Hits(rows, (keys if ascending else -keys).astype(np.float32, copy=False))
+
+
+def _is_ordered(rows: npt.NDArray[Any], keys: npt.NDArray[Any]) -> bool:
+    """True if ``keys`` ascend, and ``rows`` where keys are equal: hits that are united often do."""
+    if len(keys) and keys[0] > keys[-1]:
+        return False
+    equal = keys[1:] == keys[:-1]
+    return bool(((keys[1:] > keys[:-1]) | (equal & (rows[1:] > rows[:-1]))).all())

@@ -86,7 +86,10 @@ class Partition:
         rows, lengths = self._documents.arrays([ROW_ID, NUM_TOKENS])
         if rows.null_count or lengths.null_count:
             raise CorruptFileError("a value is null", self._documents.path, field=ROW_ID)
-        return Documents(rows.to_numpy(), lengths.to_numpy().astype(np.int64))
+        numbers = rows.to_numpy()
+        if has_repeated(numbers):
+            raise CorruptFileError("a row is in two documents", self._documents.path, field=ROW_ID)
+        return Documents(numbers, lengths.to_numpy().astype(np.int64))
 
     @cached_property
     def lengths(self) -> Integers:
@@ -185,6 +188,12 @@ class Partition:
             return decode_lists(lists.flatten(), frequencies)
         except (ValueError, TypeError) as error:
             raise CorruptFileError(str(error), path, field=POSITION_STREAM) from None
+
+
+def has_repeated(rows: RowNumbers) -> bool:
+    """True if a row number is in ``rows`` more than once."""
+    ordered = np.sort(rows)
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 class _Cached(NamedTuple):

@@ -37,7 +37,8 @@ class CompoundQuery(RankedQuery):
         """
 
     def combined(self, hits: Sequence[Hits]) -> Hits:
-        rows = np.unique(np.concatenate([one.rows for one in hits]))
+        every = np.sort(np.concatenate([one.rows for one in hits]))
+        rows = every[np.append(True, every[1:] != every[:-1])[: len(every)]]
         scores = []
         for one in hits:
             own = np.full(len(rows), np.nan, np.float32)

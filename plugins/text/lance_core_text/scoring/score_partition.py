@@ -15,7 +15,7 @@ from lance_core_text.scoring.phrases import phrase_documents, position_keys
 
 
 class Scored(NamedTuple):
-    """Documents, ascending, and the score of each."""
+    """Distinct documents, and the score of each."""
 
     documents: Integers
     scores: Floats
@@ -59,10 +59,14 @@ def score_partition(
         scores = factor * weights(found.frequencies, norms[found.documents])
         return Scored(found.documents, scores * np.float32(match.boost))
     every = np.zeros(partition.num_documents, np.float32)
+    parts = []
     for number, factor in factors:
         found = partition.postings(number)
-        every[found.documents] += factor * weights(found.frequencies, norms[found.documents])
-    documents = np.flatnonzero(every)
+        own = found.documents
+        before = every[own]
+        parts.append(own[before == 0])
+        every[own] = before + factor * weights(found.frequencies, norms[own])
+    documents = np.concatenate(parts)
     return Scored(documents, every[documents] * np.float32(match.boost))
 
 
