@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lance_core as lance
-from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFeatureError
+from lance_core.errors import InvalidInputError, InvalidTypeError
 from lance_core_vector.training import kmeans
 from tests.each_case import each_case
 
@@ -23,6 +23,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("IVF_PQ", {"num_sub_vectors": 8}),
     ("IVF_PQ", {"num_sub_vectors": 16, "num_bits": 4}),
     ("IVF_RQ", {}),
+    ("IVF_HNSW_SQ", {"m": 12, "ef_construction": 60}),
 ]
 
 
@@ -210,7 +211,8 @@ def test_given_centroids_and_codebooks_are_used(tmp_path: Path) -> None:
         ("IVF_FLAT", {"metric": "l3"}, InvalidInputError, "not supported"),
         ("IVF_SQ", {"seed": "x"}, InvalidTypeError, "seed must be a whole number"),
         ("IVF_FLAT", {"ivf_centroids": np.zeros((2, 3))}, InvalidInputError, "of 16 numbers"),
-        ("IVF_HNSW_SQ", {}, UnsupportedFeatureError, "IVF_HNSW_SQ are not built yet"),
+        ("IVF_HNSW_SQ", {"m": 1}, InvalidInputError, "m must be 2 or more, got 1"),
+        ("IVF_HNSW_SQ", {"m": 900}, InvalidInputError, "m must be 512 or less, got 900"),
         ("IVF_RQ", {"num_bits": 10}, InvalidInputError, "is 1 to 9, got 10"),
     ],
 )

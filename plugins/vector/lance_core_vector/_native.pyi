@@ -82,3 +82,36 @@ def offer_batch(
 def unit_vectors(vectors: Buffer, width: int, found: Buffer, /) -> int: ...
 def sum_by_owner(vectors: Buffer, owners: Buffer, width: int, sums: Buffer, /) -> int: ...
 def scalar_codes(numbers: Buffer, low: float, step: float, codes: Buffer, /) -> int: ...
+def hnsw_change(
+    space: int,
+    width: int,
+    codes: Buffer,
+    m: int,
+    ef: int,
+    levels: Buffer,
+    firsts: Buffer,
+    links: Buffer,
+    counts: Buffer,
+    upper: Buffer,
+    upper_counts: Buffer,
+    order: Buffer,
+    removed: Buffer,
+    entry: int,
+    distances: Buffer,
+    upper_distances: Buffer,
+    /,
+) -> int: ...
+def hnsw_search(
+    space: int,
+    width: int,
+    count: int,
+    codes: Buffer,
+    query: Buffer,
+    nodes: Buffer,
+    starts: Buffer,
+    neighbours: Buffer,
+    levels: Buffer,
+    entry: int,
+    found: Buffer,
+    /,
+) -> int: ...

@@ -41,6 +41,7 @@ INLINE floats_t same_floats(float value) {
 }
 
 extern PyMethodDef codewords_methods[];
+extern PyMethodDef hnsw_methods[];
 extern PyMethodDef rabit_methods[];
 extern PyMethodDef scan_batch_methods[];
 extern PyMethodDef scan_floats_methods[];

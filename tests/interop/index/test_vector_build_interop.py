@@ -53,8 +53,8 @@ def test_both_libraries_find_the_same_rows_by_an_index_of_ours(
         query = matrix[number]
         for options in ({"nprobes": 6}, {"nprobes": 2}, {"nprobes": 6, "refine_factor": 5}, {}):
             found, expected = ids(ours, query, **options), ids(theirs, query, **options)
-            if kind == "IVF_RQ" and "refine_factor" not in options:
-                # pylance compares the signs first, by which it may lose rows.
+            if kind in ("IVF_RQ", "IVF_HNSW_SQ") and "refine_factor" not in options:
+                # pylance compares the signs first, and follows graphs, by which it may lose rows.
                 assert len({*found} & {*expected}) >= 6
             else:
                 assert found == expected
@@ -113,6 +113,40 @@ def test_rabit_codes_of_older_releases_are_read_as_pylance_reads_them(
             )
             assert len(pairs) > 1_000
             np.testing.assert_allclose(pairs[:, 0], pairs[:, 1], rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric", "more"),
+    [
+        ("IVF_HNSW_FLAT", "cosine", {}),
+        ("IVF_HNSW_PQ", "l2", {"num_sub_vectors": 8}),
+        ("IVF_HNSW_SQ", "dot", {}),
+    ],
+)
+def test_pylance_follows_graphs_of_ours(
+    tmp_path: Path, kind: str, metric: str, more: dict[str, Any]
+) -> None:
+    """Also where partitions have few rows or none."""
+    matrix = clustered(1_500)
+    uri = str(tmp_path / "t.lance")
+    rows = pa.table({"id": range(1_500), "v": column(matrix)})
+    ours = lance_core.write_dataset(rows, uri)
+    centroids = np.concatenate([matrix[:2], np.full((1, matrix.shape[1]), 90, np.float32)])
+    if metric == "dot":
+        centroids = centroids[:2]
+    ours.create_index("v", kind, metric=metric, ivf_centroids=centroids, **more)
+    theirs = lance.dataset(uri)
+    (expected,) = theirs.stats.index_stats("v_idx")["indices"]
+    (found,) = ours.stats.index_stats("v_idx")["indices"]
+    assert found["sub_index"] == expected["sub_index"]
+    for query in matrix[:300:30]:
+        options = {"nprobes": len(centroids), "refine_factor": 10, "metric": metric}
+        near, exact = (
+            ids(theirs, query, **options),
+            ids(ours, query, metric=metric, use_index=False),
+        )
+        assert len({*near} & {*exact}) >= 9
+        assert ids(theirs, query, ef=1_500, nprobes=len(centroids))[0] in near
 
 
 @each_case("kind, parameters", KINDS)

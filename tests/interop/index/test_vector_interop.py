@@ -238,13 +238,15 @@ def test_a_compaction_moves_the_index(tmp_path: Path, kind: str) -> None:
     check_same(uri, query, kind, **all_rows(kind))
 
 
-def test_a_graph_from_which_rows_are_gone_is_left_out_of_a_compaction(tmp_path: Path) -> None:
+def test_a_compaction_removes_rows_from_a_graph_of_pylance(tmp_path: Path) -> None:
     vectors = clusters()
     uri = create(tmp_path / "t", vectors, "hnsw-sq")
     lance.dataset(uri).delete("tenth = 3")
-    with pytest.warns(UserWarning, match="does not cover the compacted rows"):
-        lance_core.dataset(uri).optimize.compact_files()
-    check_exact(uri, queries(vectors, 1)[0])
+    lance_core.dataset(uri).optimize.compact_files()
+    assert lance_core.dataset(uri).stats.index_stats("v_idx")["num_unindexed_rows"] == 0
+    query = queries(vectors, 1)[0]
+    check_same(uri, query, "hnsw-sq", **all_rows("hnsw-sq"))
+    check_exact(uri, query)
 
 
 def test_a_graph_moves_with_all_of_its_rows(tmp_path: Path) -> None:
@@ -257,22 +259,7 @@ def test_a_graph_moves_with_all_of_its_rows(tmp_path: Path) -> None:
     check_exact(uri, query)
 
 
-@pytest.mark.parametrize("kind", ["hnsw-sq"])
-def test_an_optimization_leaves_kinds_that_are_not_built_with_a_warning(
-    tmp_path: Path, kind: str
-) -> None:
-    vectors = clusters()
-    uri = create(tmp_path / "t", vectors, kind)
-    lance.write_dataset(table(clusters(100, 9), ROWS), uri, mode="append")
-    version = lance_core.dataset(uri).version
-    for options in ({}, {"num_indices_to_merge": 0}, {"retrain": True}):
-        with pytest.warns(UserWarning, match="is not optimized"):
-            lance_core.dataset(uri).optimize.optimize_indices(**options)
-    assert lance_core.dataset(uri).version == version
-    check_exact(uri, queries(vectors, 1)[0])
-
-
-@pytest.mark.parametrize("kind", ["flat", "pq8", "sq", "rq1", "rq5"])
+@pytest.mark.parametrize("kind", ["flat", "pq8", "sq", "rq1", "rq5", "hnsw-sq", "hnsw-flat"])
 def test_new_rows_join_an_index_of_pylance(tmp_path: Path, kind: str) -> None:
     vectors = clusters()
     uri = create(tmp_path / "t", vectors, kind)

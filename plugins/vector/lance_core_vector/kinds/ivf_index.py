@@ -42,7 +42,7 @@ _NO_HITS = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
 
 
 class IvfIndex(NearestIndex):
-    """An index of partitions and codes; a graph, if there is one, is not used.
+    """An index of partitions and codes.
 
     ``metric``: the distance of the index. ``vector``: the type of one vector of the column.
     """
@@ -190,16 +190,27 @@ class IvfIndex(NearestIndex):
         scorer = self.quantizer.scorer(vector)
         found, start = _NO_HITS, 0
         while True:
-            partitions = self._partitions.get(order[start:stop].tolist())
-            if partitions:
-                more = _best(partitions, scorer, query, count, allowed)
-                found = merged([found, more], count, ascending=True) if len(found.rows) else more
+            numbers = order[start:stop].tolist()
+            more = self.best_rows(numbers, scorer, vector, query, count, allowed)
+            found = merged([found, more], count, ascending=True) if len(found.rows) else more
             if len(found.rows) >= count or stop >= most:
                 break
             start, stop = stop, min(most, 2 * stop)
         if len(set(found.rows.tolist())) < len(found.rows):
             raise CorruptFileError("a row has two vectors", self.files.codes.path, field=ROW_ID)
         return found
+
+    def best_rows(
+        self,
+        numbers: Sequence[int],
+        scorer: Scorer,
+        vector: npt.NDArray[Any],
+        query: VectorQuery,
+        count: int,
+        allowed: AllowedRows | None,
+    ) -> Hits:
+        """The best rows for ``vector``, which ``scorer`` compares, in some partitions."""
+        return best_in(self._partitions.get(numbers), scorer, query, count, allowed)
 
     def _of_lists(
         self,
@@ -235,7 +246,7 @@ class IvfIndex(NearestIndex):
             factor *= 2
 
 
-def _best(
+def best_in(
     partitions: Sequence[Partition],
     scorer: Scorer,
     query: VectorQuery,
@@ -243,6 +254,8 @@ def _best(
     allowed: AllowedRows | None,
 ) -> Hits:
     """The best ``count`` allowed rows of ``partitions``."""
+    if not partitions:
+        return _NO_HITS
     if query.has_range and not query.refines:
         return _best_in_range(partitions, scorer, query, count, allowed)
     if allowed is None:

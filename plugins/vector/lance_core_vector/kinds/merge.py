@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from lance_core.hookspecs.indices import NO_ROWS, IndexNotWrittenError
 from lance_core_vector.kinds.balance import balanced
-from lance_core_vector.kinds.move import stored_partitions
+from lance_core_vector.kinds.hnsw_index import HnswIndex
+from lance_core_vector.kinds.move import stored_codes, stored_partitions
+from lance_core_vector.kinds.stored_encoder import encoder_of
 from lance_core_vector.quantizers.product import ProductQuantizer
-from lance_core_vector.quantizers.rabit import RabitQuantizer, ResidualRabitQuantizer
-from lance_core_vector.quantizers.rotation import FastRotation
+from lance_core_vector.quantizers.rabit import RabitQuantizer
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
 from lance_core_vector.training.build import (
     WAITING_SHARE,
@@ -22,16 +23,10 @@ from lance_core_vector.training.build import (
     encode_rows,
 )
 from lance_core_vector.training.details import build_parameters_of
-from lance_core_vector.training.encoders import (
-    Encoder,
-    FlatEncoder,
-    ProductEncoder,
-    ScalarEncoder,
-)
+from lance_core_vector.training.graphs import OldGraph, OldGraphs, graphs_of
 from lance_core_vector.training.index_writer import write_codes, write_index
-from lance_core_vector.training.parameters import BUILT, BuildParameters
+from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.training.partitioned_rows import PartitionedRows
-from lance_core_vector.training.rabit_encoder import RabitEncoder
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import IndexOutput, IndexPart, IndexRows
@@ -56,11 +51,9 @@ def merge(
     sources: list[IvfIndex] = [part.source for part in parts]  # type: ignore[misc]  # opens no others
     first = max(sources, key=lambda source: int(source.model.lengths.sum()))
     kind = first.files.kind
-    if kind not in BUILT:
-        raise IndexNotWrittenError(f"rows are not added to indices of type {kind} yet")
     parameters = _parameters(first)
     training = Training(
-        first.model.centroids.astype(np.float32), first.model.loss, _encoder(first, vector)
+        first.model.centroids.astype(np.float32), first.model.loss, encoder_of(first)
     )
     memory = parameters.memory_limit // WAITING_SHARE
     with PartitionedRows(len(training.centroids), output.scratch, memory) as partitioned:
@@ -87,11 +80,33 @@ def merge(
         if len(every) + (rows is None) == len(readable):
             training = balanced(training, partitioned, every, parameters)
         write_codes(partitioned, training.encoder, vector.value_type, parameters, output)
-        chosen = partitioned.chosen
-    own = first.model.centroids  # in their own precision
-    centroids = np.concatenate([own, training.centroids[len(own) :].astype(own.dtype)])[chosen]
-    write_index(centroids, training.loss, vector.value_type, parameters, output)
+        own = first.model.centroids  # in their own precision
+        centroids = np.concatenate([own, training.centroids[len(own) :].astype(own.dtype)])
+        old = _old_graphs(parts[sources.index(first)])
+        graphs = graphs_of(partitioned, training.encoder, parameters, output.progress, old)
+        chosen, item = partitioned.chosen, vector.value_type
+        write_index(centroids[chosen], training.loss, item, parameters, output, graphs)
     return first.details
+
+
+def _old_graphs(part: IndexPart) -> OldGraphs:
+    """The graphs of an index whose rows go to a new one."""
+    source = part.source
+
+    def old(number: int) -> OldGraph | None:
+        if (
+            not isinstance(source, HnswIndex)
+            or part.map is NO_ROWS
+            or number >= len(source.model.lengths)
+            or not source.model.lengths[number]
+        ):
+            return None
+        numbers, stored = stored_codes(source, number)
+        moved, is_kept = part.map.moved(numbers)
+        removed = source.quantizer.rows_of(stored)[~is_kept]
+        return OldGraph(source.graph(number), moved, is_kept, removed)
+
+    return old
 
 
 def _parameters(source: IvfIndex) -> BuildParameters:
@@ -125,22 +140,6 @@ def _add(part: IndexPart, partitioned: PartitionedRows) -> None:
             flush()
             size = 0
     flush()
-
-
-def _encoder(source: IvfIndex, vector: pa.DataType) -> Encoder:
-    quantizer = source.quantizer
-    if isinstance(quantizer, ProductQuantizer):
-        is_residual = source.metric.name != "dot"
-        return ProductEncoder(quantizer.codebook, quantizer.bits, is_residual=is_residual)
-    if isinstance(quantizer, ScalarQuantizer):
-        return ScalarEncoder(vector.list_size, quantizer.low, quantizer.high)
-    if isinstance(quantizer, RabitQuantizer):
-        rotation = quantizer.rotation
-        is_old = isinstance(quantizer, ResidualRabitQuantizer)
-        if is_old or not isinstance(rotation, FastRotation):
-            raise IndexNotWrittenError("rows are not added to IVF_RQ indices of older releases")
-        return RabitEncoder(vector.list_size, quantizer.bits, rotation, source.metric.name)
-    return FlatEncoder(vector.list_size, vector.value_type)
 
 
 def _has_same_codes(first: IvfIndex, other: Any) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +13,12 @@ import pyarrow as pa
 
 from lance_core.errors import CorruptFileError, UnsupportedFeatureError
 from lance_core.hookspecs.indices import IVF, parse_message
+from lance_core_vector.graphs.build_graph import changed_graph
+from lance_core_vector.graphs.stored_graph import SCHEMA, StoredGraph
+from lance_core_vector.kinds.hnsw_index import HnswIndex
+from lance_core_vector.kinds.stored_encoder import encoder_of
+from lance_core_vector.loops.graph import GraphVectors
+from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.partitions.index_files import (
     CODES_FILE,
     HNSW_KEY,
@@ -18,6 +26,7 @@ from lance_core_vector.partitions.index_files import (
     IVF_KEY,
     ROW_ID,
 )
+from lance_core_vector.training.index_writer import write_graphs
 
 if TYPE_CHECKING:
     from lance_core.hookspecs.indices import (
@@ -35,16 +44,20 @@ _COPIED_ROWS = 1 << 16
 def move(source: IvfIndex, rows: RowMap, output: IndexOutput) -> bytes:
     """Write ``source`` without the rows that ``rows`` does not have; returns the details.
 
-    Raises `UnsupportedFeatureError` for an index with a graph that has such rows: the graph would
-    lose the ways through them.
+    Graphs from which rows are removed are repaired. Raises `UnsupportedFeatureError` for such
+    graphs where there are no compiled loops.
     """
     has_graph = HNSW_KEY in source.files.index.metadata
     lengths = _write_codes(source, rows, output, has_graph=has_graph)
-    if has_graph and (lengths != source.model.lengths).any():
+    if not isinstance(source, HnswIndex) or (lengths == source.model.lengths).all():
+        _write_index(source.files.index, output)
+    elif is_compiled():
+        _write_graphs(source, rows, output)
+    else:
         raise UnsupportedFeatureError(
-            f"rows are not removed from indices of type {source.files.kind} yet"
+            f"rows are removed from indices of type {source.files.kind} by compiled loops only, "
+            "which are missing"
         )
-    _write_index(source.files.index, output)
     return source.details
 
 
@@ -74,12 +87,16 @@ def stored_partitions(
     source: IvfIndex,
 ) -> Iterator[tuple[int, npt.NDArray[np.uint64], list[pa.Array]]]:
     """The number of each partition that has rows, their numbers, and their columns of codes."""
+    for number in np.flatnonzero(source.model.lengths).tolist():
+        yield number, *stored_codes(source, number)
+
+
+def stored_codes(source: IvfIndex, number: int) -> tuple[npt.NDArray[np.uint64], list[pa.Array]]:
+    """The row numbers of a partition, and its columns of codes."""
+    start, count = int(source.model.offsets[number]), int(source.model.lengths[number])
     columns = [ROW_ID, *source.quantizer.columns]
-    starts, lengths = source.model.offsets.tolist(), source.model.lengths.tolist()
-    for number, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-        if length:
-            rows, *codes = source.files.codes.arrays(columns, start, start + length)
-            yield number, rows.to_numpy(), codes
+    rows, *codes = source.files.codes.arrays(columns, start, start + count)
+    return rows.to_numpy(), codes
 
 
 def _partitions(
@@ -109,18 +126,55 @@ def _write_index(reader: IndexFileReader, output: IndexOutput) -> None:
         _copy_metadata(reader, writer, _stored_ivf(reader).SerializeToString(), None)
 
 
+def _write_graphs(source: HnswIndex, rows: RowMap, output: IndexOutput) -> None:
+    """Write the graphs without the nodes of the rows that ``rows`` does not have."""
+    encoder, reader = encoder_of(source), source.files.index
+
+    def vectors(codes: npt.NDArray[Any]) -> GraphVectors:
+        return encoder.graph_vectors(codes, source.metric)
+
+    def graphs() -> Iterator[StoredGraph | None]:
+        for number, length in enumerate(source.model.lengths.tolist()):
+            if not length:
+                yield None
+                continue
+            numbers, stored = stored_codes(source, number)
+            _, is_kept = rows.moved(numbers)
+            graph = source.graph(number)
+            if not is_kept.all():
+                codes = source.quantizer.rows_of(stored)
+                places = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
+                kept, removed = vectors(codes[is_kept]), vectors(codes[~is_kept]).rows
+                yield changed_graph(graph, places, kept, removed, (0, number))
+            else:
+                yield graph
+
+    with output.create(INDEX_FILE, SCHEMA) as writer:
+        starts, lengths, texts = write_graphs(graphs(), None, writer)
+        ivf = _stored_ivf(reader)
+        del ivf.offsets[:], ivf.lengths[:]
+        ivf.offsets.extend(starts)
+        ivf.lengths.extend(lengths)
+        changed = {HNSW_KEY: json.dumps(texts)}
+        _copy_metadata(reader, writer, ivf.SerializeToString(), None, changed)
+
+
 def _stored_ivf(reader: IndexFileReader) -> Any:
     data = reader.global_buffer(int(reader.metadata[IVF_KEY])).to_pybytes()
     return parse_message(IVF, data, reader.path, "IVF")
 
 
 def _copy_metadata(
-    reader: IndexFileReader, writer: IndexFileWriter, ivf: bytes, buffer: int | None
+    reader: IndexFileReader,
+    writer: IndexFileWriter,
+    ivf: bytes,
+    buffer: int | None,
+    changed: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Copy the metadata and the buffers that it names, which keep their numbers.
 
     ``ivf`` replaces the buffer of the partitions; ``buffer`` is the number of another one, with a
-    codebook or a rotation.
+    codebook or a rotation. ``changed``: other metadata by key.
     """
     own = int(reader.metadata[IVF_KEY])
     for number in range(1, max(own, buffer or 0) + 1):
@@ -129,5 +183,5 @@ def _copy_metadata(
             raise CorruptFileError(
                 f"buffer {number} has another number in a copy", reader.path, field=IVF_KEY
             )
-    for key, value in reader.metadata.items():
+    for key, value in {**reader.metadata, **changed}.items():
         writer.add_metadata(key, value)

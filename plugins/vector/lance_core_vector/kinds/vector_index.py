@@ -21,6 +21,7 @@ from lance_core.hookspecs.indices import (
     parse_details_message,
 )
 from lance_core_vector.distances import METRICS, STORED_METRICS
+from lance_core_vector.kinds.hnsw_index import HnswIndex
 from lance_core_vector.kinds.ivf_index import IvfIndex
 from lance_core_vector.kinds.merge import merge
 from lance_core_vector.kinds.move import move
@@ -136,7 +137,9 @@ class VectorIndex(IndexType):
         quantizer = _quantizer(files, model, vector[0])
         stored = files.codes.schema
         check_columns({ROW_ID: pa.uint64(), **quantizer.columns}, stored, files.codes.path)
-        return IvfIndex(files, model, quantizer, metric, details, vector[0])
+        # Some writers leave out the graphs of indices that they merge.
+        kind = IvfIndex if model.graph_rows is None else HnswIndex
+        return kind(files, model, quantizer, metric, details, vector[0])
 
     def merge(
         self, parts: Sequence[IndexPart], rows: IndexRows | None, output: IndexOutput

@@ -80,12 +80,15 @@ class IvfModel:
 
     ``centroids``: float32, float64 or uint8, one a row. Partition i has ``lengths[i]`` rows from
     ``offsets[i]`` on; no row is in two partitions. ``loss``: of the training, if it is known.
+    ``graph_rows``: for each partition the first row of its graph in the file of the index, and the
+    one after the last; None for an index without graphs.
     """
 
     centroids: npt.NDArray[Any]
     offsets: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int64]
     loss: float | None
+    graph_rows: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, files: IndexFiles, width: int) -> IvfModel:
@@ -118,12 +121,34 @@ class IvfModel:
                 field="IVF",
             )
         loss = trained.loss if trained.HasField("loss") and math.isfinite(trained.loss) else None
-        return cls(centroids, offsets, lengths, loss)
+        graph_rows = _graph_rows(trained, files)
+        if graph_rows is not None and len(graph_rows) != count:
+            raise CorruptFileError(
+                f"{count} partitions, and {len(graph_rows)} graphs", files.index.path, field="IVF"
+            )
+        return cls(centroids, offsets, lengths, loss, graph_rows)
 
     @property
     def nbytes(self) -> int:
         """The bytes in memory."""
         return int(self.centroids.nbytes + self.offsets.nbytes + self.lengths.nbytes)
+
+
+def _graph_rows(message: Any, files: IndexFiles) -> npt.NDArray[np.int64] | None:
+    """See `IvfModel.graph_rows`."""
+    if not files.graph or not files.index.num_rows:
+        return None
+    path = files.index.path
+    lengths = np.array(message.lengths, np.int64)
+    starts = np.cumsum(lengths) - lengths
+    if message.offsets:
+        if len(message.offsets) != len(lengths) or max(message.offsets) >= 1 << 62:
+            raise CorruptFileError("offsets do not match", path, field="IVF")
+        starts = np.array(message.offsets, np.int64)
+    stops = starts + lengths
+    if stops.max(initial=0) > files.index.num_rows or len(files.graph) != len(lengths):
+        raise CorruptFileError("a graph is missing or ends after the last row", path, field="IVF")
+    return np.stack([starts, stops], axis=1)
 
 
 def tensor(message: Any, path: str, field: str) -> npt.NDArray[Any]:

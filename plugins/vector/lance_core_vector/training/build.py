@@ -22,6 +22,7 @@ from lance_core_vector.training.encoders import (
     ProductEncoder,
     ScalarEncoder,
 )
+from lance_core_vector.training.graphs import graphs_of
 from lance_core_vector.training.index_writer import write_codes, write_index
 from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.training.partitioned_rows import PartitionedRows
@@ -78,7 +79,8 @@ def build(rows: IndexRows, parameters: BuildParameters, output: IndexOutput) -> 
             done += count
             output.progress("encode", min(done, total), total)
         write_codes(partitioned, training.encoder, vector.value_type, parameters, output)
-    write_index(centroids, training.loss, vector.value_type, parameters, output)
+        graphs = graphs_of(partitioned, training.encoder, parameters, output.progress)
+        write_index(centroids, training.loss, vector.value_type, parameters, output, graphs)
     return details_of(parameters.with_target_of(done))
 
 
@@ -114,9 +116,9 @@ def train(rows: IndexRows, parameters: BuildParameters, progress: Progress) -> T
 def needs_sample(parameters: BuildParameters) -> bool:
     """False if all models are given."""
     models = parameters.models
-    if models.centroids is None or (parameters.kind == "IVF_SQ" and models.bounds is None):
+    if models.centroids is None or (parameters.codes == "SQ" and models.bounds is None):
         return True
-    return parameters.kind == "IVF_PQ" and models.codebook is None
+    return parameters.codes == "PQ" and models.codebook is None
 
 
 def encode_rows(
@@ -210,12 +212,12 @@ def train_encoder(
     random: np.random.Generator,
 ) -> Encoder:
     """The encoder of an index of vectors of type ``vector``. Raises `TooFewRowsError`."""
-    if parameters.kind == "IVF_FLAT":
+    if parameters.codes == "FLAT":
         return FlatEncoder(vector.list_size, vector.value_type)
-    if parameters.kind == "IVF_RQ":
+    if parameters.codes == "RQ":
         width, metric = vector.list_size, parameters.metric.name
         return RabitEncoder.random(width, parameters.bits, metric, random)
-    if parameters.kind == "IVF_SQ":
+    if parameters.codes == "SQ":
         if parameters.models.bounds is not None:
             return ScalarEncoder(vector.list_size, *parameters.models.bounds)
         if not len(sample):

@@ -20,15 +20,19 @@ def details_of(parameters: BuildParameters) -> bytes:
     details = VectorIndexDetails(metric_type=number)
     if parameters.partition_rows is not None:
         details.target_partition_size = parameters.partition_rows
-    if parameters.kind == "IVF_PQ":
+    if parameters.codes == "PQ":
         details.pq.num_bits = parameters.bits
         details.pq.num_sub_vectors = parameters.num_parts or 0
-    elif parameters.kind == "IVF_SQ":
+    elif parameters.codes == "SQ":
         details.sq.num_bits = 8
-    elif parameters.kind == "IVF_RQ":
+    elif parameters.codes == "RQ":
         details.rq.num_bits = parameters.bits
     else:
         details.flat.SetInParent()
+    if parameters.graph is not None:
+        details.hnsw_index_config.max_connections = parameters.graph.m
+        details.hnsw_index_config.construction_ef = parameters.graph.ef
+        details.hnsw_index_config.max_level = parameters.graph.max_level
     data: bytes = details.SerializeToString()
     return data
 
@@ -54,6 +58,11 @@ def build_parameters_of(details: bytes) -> Mapping[str, Any]:
     }
     if message.target_partition_size:
         found["target_partition_size"] = message.target_partition_size
+    if message.HasField("hnsw_index_config"):
+        graph = message.hnsw_index_config
+        found["m"], found["ef_construction"] = graph.max_connections, graph.construction_ef
+        found["max_level"] = graph.max_level
+        found = {name: value for name, value in found.items() if value}
     compression = message.WhichOneof("compression")
     if compression in ("pq", "rq"):
         found["num_bits"] = getattr(message, compression).num_bits

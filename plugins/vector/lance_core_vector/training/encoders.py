@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_core.errors import UnsupportedFeatureError
 from lance_core.hookspecs.indices import TooFewRowsError
+from lance_core_vector.distances import Metric
 from lance_core_vector.loops.codewords import Codebook, nearest_codewords
+from lance_core_vector.loops.graph import GraphVectors, Space
 from lance_core_vector.quantizers import flat, product, scalar
 from lance_core_vector.quantizers.base import fixed_bytes
 from lance_core_vector.quantizers.scalar import ScalarQuantizer
@@ -58,6 +61,19 @@ class Encoder(ABC):
         (kind,) = self.columns.values()
         return [fixed_size_lists(codes, kind)]
 
+    def graph_vectors(self, codes: npt.NDArray[Any], metric: Metric) -> GraphVectors:
+        """The vectors for which codes stand, as a graph compares them."""
+        vectors = self.decode(codes)
+        if metric.of_bits:
+            return GraphVectors(Space.HAMMING, vectors)
+        if metric.name == "l2":
+            return GraphVectors(Space.L2_FLOATS, vectors)
+        return GraphVectors(Space.DOT_FLOATS, vectors, base=1.0)
+
+    def decode(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The vectors for which codes stand, in float32, or their differences from a centroid."""
+        raise UnsupportedFeatureError(f"codes of {type(self).__name__} have no graph")
+
 
 class FlatEncoder(Encoder):
     """Vectors as they are."""
@@ -71,6 +87,9 @@ class FlatEncoder(Encoder):
         self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]
     ) -> npt.NDArray[Any]:
         return vectors.astype(self._dtype)
+
+    def decode(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return codes if codes.dtype == np.uint8 else codes.astype(np.float32, copy=False)
 
     def metadata(self) -> dict[str, Any]:
         return {"dim": self._width}
@@ -94,6 +113,17 @@ class ScalarEncoder(Encoder):
         self, vectors: npt.NDArray[Any], centroids: Floats, owners: npt.NDArray[np.int64]
     ) -> npt.NDArray[Any]:
         return self._quantizer.encode(vectors)
+
+    def graph_vectors(self, codes: npt.NDArray[Any], metric: Metric) -> GraphVectors:
+        if metric.name == "dot":
+            return super().graph_vectors(codes, metric)
+        return GraphVectors(Space.L2_BYTES, codes, scale=self._quantizer.step**2)
+
+    def decode(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        quantizer = self._quantizer
+        decoded = codes.astype(np.float32) * np.float32(quantizer.step)
+        decoded += np.float32(quantizer.low)
+        return decoded
 
     def metadata(self) -> dict[str, Any]:
         low, high = self.bounds
@@ -151,6 +181,15 @@ class ProductEncoder(Encoder):
         if self._bits == 4:
             codes = codes[:, 0::2] | codes[:, 1::2] << 4
         return codes
+
+    def decode(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        assert self.codebook is not None
+        if self._bits == 4:
+            codes = np.stack([codes & 15, codes >> 4], axis=2).reshape(len(codes), -1)
+        found = np.empty((len(codes), self._parts, self.codebook.shape[2]), np.float32)
+        for number, words in enumerate(self.codebook):
+            found[:, number] = words[codes[:, number]]
+        return found.reshape(len(codes), -1)
 
     def arrays(self, codes: npt.NDArray[Any]) -> Sequence[pa.Array]:
         if self.is_row_by_row:

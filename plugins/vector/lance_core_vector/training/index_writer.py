@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lance_core.hookspecs.indices import IVF, Tensor
+from lance_core_vector.graphs.stored_graph import SCHEMA, GraphParameters, StoredGraph
 from lance_core_vector.partitions.index_files import (
     CODES_FILE,
     DTYPES,
     FLAT_KEY,
+    HNSW_KEY,
     INDEX_FILE,
     INDEX_KEY,
     IVF_KEY,
@@ -25,7 +28,7 @@ from lance_core_vector.training.parameters import BuildParameters
 from lance_core_vector.vectors import NUMBERS
 
 if TYPE_CHECKING:
-    from lance_core.hookspecs.indices import IndexOutput
+    from lance_core.hookspecs.indices import IndexFileWriter, IndexOutput
     from lance_core_vector.training.encoders import Encoder
     from lance_core_vector.training.partitioned_rows import PartitionedRows
 
@@ -75,17 +78,46 @@ def write_index(
     item: pa.DataType,
     parameters: BuildParameters,
     output: IndexOutput,
+    graphs: Iterable[StoredGraph | None] | None = None,
 ) -> None:
-    """Write the file of the centroids, whose numbers have the type ``item``."""
+    """Write the file of the centroids, whose numbers have the type ``item``, and of the graphs."""
     stored = centroids.astype(NUMBERS[item])
     count = len(stored)
     tensor = Tensor(data_type=_TENSORS[stored.dtype], shape=stored.shape, data=stored.tobytes())
-    ivf = IVF(offsets=[0] * count, lengths=[0] * count, centroids_tensor=tensor)
-    if loss is not None:
-        ivf.loss = loss
-    schema = pa.schema([pa.field("__flat_marker", pa.uint64(), nullable=False)])
+    starts, lengths, texts = [0] * count, [0] * count, [""] * count
+    key, schema = FLAT_KEY, pa.schema([pa.field("__flat_marker", pa.uint64(), nullable=False)])
+    if graphs is not None:
+        key, schema = HNSW_KEY, SCHEMA
     with output.create(INDEX_FILE, schema) as writer:
+        if graphs is not None:
+            starts, lengths, texts = write_graphs(graphs, parameters.graph, writer)
+        ivf = IVF(offsets=starts, lengths=lengths, centroids_tensor=tensor)
+        if loss is not None:
+            ivf.loss = loss
         writer.add_metadata(IVF_KEY, str(writer.add_global_buffer(ivf.SerializeToString())))
         kind = {"type": parameters.kind, "distance_type": parameters.metric.name}
         writer.add_metadata(INDEX_KEY, json.dumps(kind))
-        writer.add_metadata(FLAT_KEY, json.dumps([""] * count))
+        writer.add_metadata(key, json.dumps(texts))
+
+
+def write_graphs(
+    graphs: Iterable[StoredGraph | None],
+    parameters: GraphParameters | None,
+    writer: IndexFileWriter,
+) -> tuple[list[int], list[int], list[str]]:
+    """Write the rows of graphs; returns the first row, the number of rows and the metadata of each.
+
+    Graphs of partitions without rows have only ``parameters``.
+    """
+    starts, lengths, texts = [], [], []
+    start = 0
+    for graph in graphs:
+        batch = None if graph is None else graph.batch()
+        if batch is not None:
+            writer.write(batch)
+        starts.append(start)
+        lengths.append(0 if batch is None else batch.num_rows)
+        start += lengths[-1]
+        none = (parameters or GraphParameters()).metadata([0], 0)
+        texts.append(json.dumps(none if graph is None else graph.metadata()))
+    return starts, lengths, texts

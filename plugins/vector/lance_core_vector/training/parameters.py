@@ -14,6 +14,8 @@ from lance_core.errors import InvalidInputError, InvalidTypeError, UnsupportedFe
 from lance_core.hookspecs.indices import IndexNotWrittenError
 from lance_core.hookspecs.options import did_you_mean, unknown_argument, warn_caller
 from lance_core_vector.distances import METRICS, Metric
+from lance_core_vector.graphs.stored_graph import MAX_EF, MAX_LEVELS, MAX_M, GraphParameters
+from lance_core_vector.loops.library import is_compiled
 from lance_core_vector.training.given_models import (
     MODELS,
     GivenModels,
@@ -21,11 +23,14 @@ from lance_core_vector.training.given_models import (
 )
 from lance_core_vector.vectors import NUMBERS, vector_type
 
-BUILT = ("IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ")
-"""The kinds that are built."""
-
-PARTITION_ROWS = {"IVF_FLAT": 4096, "IVF_PQ": 8192, "IVF_SQ": 8192, "IVF_RQ": 4096}
-"""Rows of a partition by default."""
+PARTITION_ROWS = {
+    "IVF_FLAT": 4096,
+    "IVF_PQ": 8192,
+    "IVF_SQ": 8192,
+    "IVF_RQ": 4096,
+    **dict.fromkeys(("IVF_HNSW_FLAT", "IVF_HNSW_PQ", "IVF_HNSW_SQ"), 1 << 20),
+}
+"""Rows of a partition by default, of each kind that is built."""
 
 MAX_PARTITIONS = 4096
 """Partitions by default at most."""
@@ -61,7 +66,7 @@ _KNOWN = (
     | {
         *("accelerator", "index_file_version", "kind", "max_iters", "memory_limit", "metric"),
         *("metric_type", "num_bits", "num_partitions", "num_sub_vectors", "sample_rate", "seed"),
-        *("skip_transpose", "target_partition_size"),
+        *("ef_construction", "m", "max_level", "skip_transpose", "target_partition_size"),
     }
 )
 
@@ -73,7 +78,8 @@ class BuildParameters:
     ``models``: what callers give instead of a training. ``partition_rows``: the rows of a partition
     that the caller asks for, None for the default of the kind. ``transposed``: codes of `IVF_PQ`
     are stored part by part. ``seed``: the same rows and seed give the same index.
-    ``memory_limit``: bytes beyond the model.
+    ``memory_limit``: bytes beyond the model. ``graph``: how the graphs of kinds with a graph are
+    built; None for others.
     """
 
     kind: str
@@ -88,6 +94,12 @@ class BuildParameters:
     iterations: int
     seed: int
     memory_limit: int
+    graph: GraphParameters | None = None
+
+    @property
+    def codes(self) -> str:
+        """The last part of the kind: ``FLAT``, ``PQ``, ``SQ`` or ``RQ``."""
+        return self.kind.rsplit("_", 1)[-1]
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> BuildParameters:
@@ -98,9 +110,9 @@ class BuildParameters:
         programs do.
         """
         kind = str(given.get("kind", "")).upper()
-        if kind not in BUILT:
+        if kind not in PARTITION_ROWS:
             raise IndexNotWrittenError(
-                f"indices of type {kind or 'vector'} are not built yet: {', '.join(BUILT)} are"
+                f"indices of type {kind or 'vector'} are not built: {', '.join(PARTITION_ROWS)} are"
             )
         for name in given:
             if name not in _KNOWN:
@@ -108,11 +120,12 @@ class BuildParameters:
         _check_without_effect(given)
         _check_refused(given, kind)
         metric = _metric(given.get("metric") or given.get("metric_type") or "l2")
-        if metric.of_bits and kind != "IVF_FLAT":
+        codes = kind.rsplit("_", 1)[-1]
+        if metric.of_bits and codes != "FLAT":
             raise InvalidInputError(f"an index of type {kind} has no Hamming distance")
         bits = whole_number(given, "num_bits", DEFAULT_RABIT_BITS if kind == "IVF_RQ" else 8)
         parts = whole_number(given, "num_sub_vectors", None)
-        if kind == "IVF_PQ":
+        if codes == "PQ":
             _check_codes(parts, bits)
         if kind == "IVF_RQ" and bits > MAX_RABIT_BITS:
             raise InvalidInputError(f"num_bits of IVF_RQ is 1 to {MAX_RABIT_BITS}, got {bits}")
@@ -138,6 +151,7 @@ class BuildParameters:
             whole_number(given, "max_iters", 50),
             whole_number(given, "seed", 0, least=0),
             whole_number(given, "memory_limit", DEFAULT_MEMORY, least=MIN_MEMORY),
+            _graph(given, kind),
         )
 
     def check_column(self, kind: pa.DataType) -> None:
@@ -188,6 +202,28 @@ class BuildParameters:
         if self.partition_rows is not None or self.num_partitions is None or not rows:
             return self
         return replace(self, partition_rows=-(-rows // self.num_partitions))
+
+
+def _graph(given: Mapping[str, Any], kind: str) -> GraphParameters | None:
+    """How graphs are built. Raises `IndexNotWrittenError` without compiled loops."""
+    if "HNSW" not in kind:
+        return None
+    if not is_compiled():
+        raise IndexNotWrittenError(
+            f"indices of type {kind} are built by compiled loops only, which are missing: install "
+            "lance-core-vector where there is a C compiler"
+        )
+    numbers = {}
+    for name, argument, least, most in (
+        ("m", "m", 2, MAX_M),
+        ("ef", "ef_construction", 1, MAX_EF),
+        ("max_level", "max_level", 1, MAX_LEVELS),
+    ):
+        number = whole_number(given, argument, getattr(GraphParameters(), name), least=least)
+        if number > most:
+            raise InvalidInputError(f"{argument} must be {most} or less, got {number}")
+        numbers[name] = number
+    return GraphParameters(**numbers)
 
 
 def warn_of_unused(given: Mapping[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""The graphs of indices of type IVF_HNSW, one for each partition."""

@@ -1,0 +1,86 @@
+"""`Comparison`: how a search in a graph compares a query with the stored codes of vectors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lance_core_vector.distances import Metric
+from lance_core_vector.loops.graph import GraphVectors, Space
+from lance_core_vector.quantizers.base import Quantizer, matrix
+from lance_core_vector.quantizers.flat import FlatQuantizer
+from lance_core_vector.quantizers.product import ProductQuantizer
+from lance_core_vector.quantizers.scalar import ScalarQuantizer
+
+
+class Comparison(ABC):
+    """How the codes of an index are compared. Immutable and thread-safe."""
+
+    @abstractmethod
+    def vectors(self, arrays: Sequence[pa.Array]) -> GraphVectors:
+        """The codes of a partition, from its part of the columns."""
+
+    @abstractmethod
+    def query(self, vector: npt.NDArray[Any], partition: int) -> npt.NDArray[Any]:
+        """A query vector in the form that the codes of a partition are compared with."""
+
+    @classmethod
+    def of(cls, quantizer: Quantizer, metric: Metric) -> Comparison | None:
+        """The comparison of codes of ``quantizer``; None for those that loops do not compare."""
+        if isinstance(quantizer, FlatQuantizer):
+            (kind,) = quantizer.columns.values()
+            if metric.of_bits:
+                return _Same(Space.HAMMING)
+            space = Space.L2_FLOATS if metric.name == "l2" else Space.DOT_FLOATS
+            return None if pa.types.is_float64(kind.value_type) else _Same(space)
+        if isinstance(quantizer, ScalarQuantizer):
+            return _Same(Space.DOT_BYTES) if metric.name == "dot" else _ScalarL2(quantizer)
+        return _Product(quantizer) if isinstance(quantizer, ProductQuantizer) else None
+
+
+class _Same(Comparison):
+    """Vectors, or codes whose order does not change if they are taken for vectors."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+
+    def vectors(self, arrays: Sequence[pa.Array]) -> GraphVectors:
+        rows = matrix(arrays[0], "")
+        if rows.dtype != np.uint8:
+            rows = rows.astype(np.float32, copy=False)
+        return GraphVectors(self._space, np.ascontiguousarray(rows))
+
+    def query(self, vector: npt.NDArray[Any], partition: int) -> npt.NDArray[Any]:
+        return vector if self._space is Space.HAMMING else vector.astype(np.float32)
+
+
+class _ScalarL2(Comparison):
+    def __init__(self, quantizer: ScalarQuantizer) -> None:
+        self._quantizer = quantizer
+
+    def vectors(self, arrays: Sequence[pa.Array]) -> GraphVectors:
+        return GraphVectors(Space.L2_BYTES, np.ascontiguousarray(matrix(arrays[0], "")))
+
+    def query(self, vector: npt.NDArray[Any], partition: int) -> npt.NDArray[Any]:
+        return self._quantizer.encode(vector)
+
+
+class _Product(Comparison):
+    def __init__(self, quantizer: ProductQuantizer) -> None:
+        self._quantizer = quantizer
+
+    def vectors(self, arrays: Sequence[pa.Array]) -> GraphVectors:
+        rows = np.ascontiguousarray(self._quantizer.rows_of(arrays))
+        return GraphVectors(Space.TABLES, rows)
+
+    def query(self, vector: npt.NDArray[Any], partition: int) -> npt.NDArray[Any]:
+        table: npt.NDArray[np.float32]
+        table = self._quantizer.tables(vector.astype(np.float32), [partition])[0]
+        if self._quantizer.bits == 4:  # a table for each byte, which has two codes
+            table = (table[1::2, :, None] + table[0::2, None, :]).reshape(-1, 256)
+        return table

@@ -1,0 +1,90 @@
+"""The graphs of the partitions of a new index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lance_core_vector.graphs.build_graph import build_graph, changed_graph
+from lance_core_vector.graphs.stored_graph import StoredGraph
+from lance_core_vector.training.encoders import Encoder
+from lance_core_vector.training.parameters import BuildParameters
+
+if TYPE_CHECKING:
+    from lance_core.hookspecs.indices import Progress
+    from lance_core_vector.training.partitioned_rows import PartitionedRows
+
+
+class OldGraph(NamedTuple):
+    """The graph that a partition had before rows came and went.
+
+    ``rows``: the new row number of each node; ``is_kept``: False for nodes without one, whose codes
+    are ``removed``.
+    """
+
+    graph: StoredGraph
+    rows: npt.NDArray[np.uint64]
+    is_kept: npt.NDArray[np.bool_]
+    removed: npt.NDArray[Any]
+
+
+OldGraphs: TypeAlias = Callable[[int], OldGraph | None]
+"""The graph that a partition had, by its number."""
+
+
+def graphs_of(
+    partitioned: PartitionedRows,
+    encoder: Encoder,
+    parameters: BuildParameters,
+    progress: Progress,
+    old: OldGraphs = lambda number: None,
+) -> Iterator[StoredGraph | None] | None:
+    """The graphs of the partitions to write, None for those without rows.
+
+    None for a kind without graphs. A graph that a partition had is changed instead of built, if
+    each row has one vector.
+    """
+    if parameters.graph is None:
+        return None
+    return _graphs(partitioned, encoder, parameters, progress, old)
+
+
+def _graphs(
+    partitioned: PartitionedRows,
+    encoder: Encoder,
+    parameters: BuildParameters,
+    progress: Progress,
+    old: OldGraphs,
+) -> Iterator[StoredGraph | None]:
+    assert parameters.graph is not None
+    done, total = 0, int(partitioned.lengths[partitioned.chosen].sum())
+    for number in partitioned.chosen.tolist():
+        if not partitioned.lengths[number]:
+            yield None
+            continue
+        rows, codes = partitioned.partition(number)
+        vectors = encoder.graph_vectors(codes, parameters.metric)
+        seed = parameters.seed, number
+        before = old(number)
+        places = None if before is None else _places(before, rows)
+        if before is None or places is None:
+            yield build_graph(vectors, parameters.graph, seed)
+        else:
+            removed = encoder.graph_vectors(before.removed, parameters.metric).rows
+            yield changed_graph(before.graph, places, vectors, removed, seed)
+        done += len(rows)
+        progress("build_graphs", done, total)
+
+
+def _places(before: OldGraph, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64] | None:
+    """Where the nodes of a graph are among ``rows``, which ascend; -1 for those not kept.
+
+    None if rows have several vectors, or if a row is missing.
+    """
+    places = np.minimum(np.searchsorted(rows, before.rows), len(rows) - 1)
+    if (rows[1:] == rows[:-1]).any() or (rows[places] != before.rows)[before.is_kept].any():
+        return None
+    return np.where(before.is_kept, places, -1)

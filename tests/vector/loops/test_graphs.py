@@ -1,0 +1,142 @@
+"""Graphs: what is in them, what searches find, and nodes that come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from lance_core_vector.graphs.build_graph import build_graph, changed_graph
+from lance_core_vector.graphs.stored_graph import GraphParameters, StoredGraph
+from lance_core_vector.loops.graph import GraphVectors, Space, search_graph
+from lance_core_vector.loops.library import native
+
+SMALL = GraphParameters(m=8, ef=40)
+COUNT = 1_500
+
+
+def vectors_of(space: Space, count: int = COUNT, seed: int = 0) -> GraphVectors:
+    random = np.random.default_rng(seed)
+    centers = np.random.default_rng(9).normal(size=(12, 20)) * 2
+    rows = centers[random.integers(0, 12, count)] + random.normal(size=(count, 20))
+    if space in (Space.L2_BYTES, Space.HAMMING):
+        return GraphVectors(space, np.clip(rows * 16 + 128, 0, 255).astype(np.uint8), 0.5)
+    return GraphVectors(space, rows.astype(np.float32))
+
+
+def distances(vectors: GraphVectors, query: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    rows, other = vectors.rows.astype(np.float64), query.astype(np.float64)
+    if vectors.space is Space.HAMMING:
+        return np.unpackbits(vectors.rows ^ query, axis=1).sum(axis=1)
+    if vectors.space is Space.DOT_FLOATS:
+        return -(rows @ other)
+    return ((rows - other) ** 2).sum(axis=1)
+
+
+def check_sound(graph: StoredGraph, vectors: GraphVectors) -> None:
+    """All lists ascend by distance, and have each neighbour once, and never their node."""
+    lists = graph.lists
+    count = len(vectors.rows)
+    assert lists.levels.tolist()[:2] == [0, count]
+    assert lists.entry in lists.nodes[lists.levels[-2] :]
+    for number, (node, start, stop) in enumerate(
+        zip(lists.nodes, lists.starts, lists.starts[1:], strict=False)
+    ):
+        some, far = lists.neighbours[start:stop], graph.distances[start:stop]
+        most = 2 * graph.parameters.m if number < count else graph.parameters.m
+        assert len({*some.tolist(), int(node)}) == len(some) + 1 <= most + 1
+        exact = distances(vectors, vectors.rows[node])[some] * vectors.scale + vectors.base
+        np.testing.assert_allclose(far, exact, rtol=1e-4, atol=1e-3)
+        assert (np.diff(far) >= 0).all()
+    for level, (first, stop) in enumerate(zip(lists.levels, lists.levels[1:], strict=False)):
+        inner = lists.neighbours[lists.starts[first] : lists.starts[stop]]
+        assert np.isin(inner, lists.nodes[first:stop]).all(), level
+
+
+def share_found(graph: StoredGraph, vectors: GraphVectors, queries: npt.NDArray[Any]) -> float:
+    """The share of the ten nearest vectors that a search finds."""
+    found = 0
+    for query in queries:
+        nodes = search_graph(vectors, graph.lists, query, 50)
+        assert len({*nodes.tolist()}) == len(nodes) == min(50, len(vectors.rows))
+        limit = np.sort(distances(vectors, query))[9]
+        found += min(10, int((distances(vectors, query)[nodes] <= limit).sum()))
+    return found / (10 * len(queries))
+
+
+@pytest.mark.parametrize("space", [0, 1, 2, 3])
+def test_searches_find_the_nearest_nodes(space: int) -> None:
+    vectors = vectors_of(Space(space))
+    graph = build_graph(vectors, SMALL, (1,))
+    check_sound(graph, vectors)
+    assert share_found(graph, vectors, vectors_of(Space(space), 20, 1).rows) >= 0.95
+    again = build_graph(vectors, SMALL, (1,))
+    assert again.lists.neighbours.tobytes() == graph.lists.neighbours.tobytes()
+
+
+@pytest.mark.parametrize("space", [0, 3])
+@pytest.mark.parametrize("removed", [0, 0.3, 0.7])
+def test_nodes_that_come_and_go_leave_a_graph_that_is_searched_as_well(
+    space: int, removed: float
+) -> None:
+    every = vectors_of(Space(space))
+    before = every._replace(rows=every.rows[:1_000])
+    graph = build_graph(before, SMALL, (1,))
+    random = np.random.default_rng(4)
+    is_kept = random.random(1_000) >= removed
+    # New vectors are mixed with the old ones, whose order does not change.
+    is_old = np.zeros(int(is_kept.sum()) + 500, np.bool_)
+    is_old[np.sort(random.choice(len(is_old), int(is_kept.sum()), replace=False))] = True
+    rows = np.empty((len(is_old), 20), every.rows.dtype)
+    rows[is_old], rows[~is_old] = before.rows[is_kept], every.rows[1_000:]
+    places = np.full(1_000, -1)
+    places[is_kept] = np.flatnonzero(is_old)
+    after = every._replace(rows=rows)
+    changed = changed_graph(graph, places, after, before.rows[~is_kept], (1,))
+    check_sound(changed, after)
+    assert share_found(changed, after, vectors_of(Space(space), 20, 1).rows) >= 0.95
+
+
+def test_a_graph_loses_its_entry_and_all_but_one_node() -> None:
+    vectors = vectors_of(Space.L2_FLOATS, 3)
+    graph = build_graph(vectors, SMALL, (1,))
+    for kept in range(3):
+        is_kept = np.arange(3) == kept
+        left = vectors._replace(rows=vectors.rows[is_kept])
+        places = np.where(is_kept, 0, -1)
+        one = changed_graph(graph, places, left, vectors.rows[~is_kept], (1,))
+        assert search_graph(left, one.lists, left.rows[0], 5).tolist() == [0]
+
+
+def test_equal_vectors_and_few_levels() -> None:
+    same = GraphVectors(Space.L2_BYTES, np.ones((300, 4), np.uint8))
+    graph = build_graph(same, GraphParameters(m=6, ef=20, max_level=1), (0,))
+    check_sound(graph, same)
+    assert len(search_graph(same, graph.lists, same.rows[0], 20)) == 20
+
+
+def test_wrong_graphs_are_an_error() -> None:
+    vectors = vectors_of(Space.L2_BYTES, 30)
+    graph = build_graph(vectors, SMALL, (1,))
+    lists, found = graph.lists, np.zeros(5, np.uint32)
+
+    def search(**other: Any) -> None:
+        stored = lists._replace(**other)
+        native.hnsw_search(
+            0, 20, 30, vectors.rows, vectors.rows[0], *stored[:4], stored.entry, found
+        )
+
+    search()
+    for other in (
+        {"entry": 30},
+        {"entry": -1},
+        {"starts": lists.starts[:-1]},
+        {"nodes": lists.nodes[1:]},
+        {"levels": lists.levels[:1]},
+        {"levels": lists.levels + 1},
+        {"neighbours": lists.neighbours[:-1]},
+    ):
+        with pytest.raises(ValueError, match="do not belong together"):
+            search(**other)

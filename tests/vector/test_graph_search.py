@@ -1,0 +1,107 @@
+"""Searches of indices with graphs, which are followed also in small partitions here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import lance_core as lance
+from lance_core.errors import UnsupportedFeatureError
+from lance_core_vector.kinds import hnsw_index
+from lance_core_vector.loops.library import numpy_loops
+from tests.vector.test_build import clustered, column, recall, table_of
+
+SMALL = {"m": 12, "ef_construction": 60}
+ROWS = 3_000
+
+
+@pytest.fixture
+def follow_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hnsw_index, "SCANNED_ROWS", 2)
+
+
+@pytest.mark.usefixtures("follow_graphs")
+@pytest.mark.parametrize(
+    ("kind", "more", "metric"),
+    [
+        ("IVF_HNSW_SQ", {}, "l2"),
+        ("IVF_HNSW_SQ", {}, "dot"),
+        ("IVF_HNSW_FLAT", {}, "cosine"),
+        ("IVF_HNSW_PQ", {"num_sub_vectors": 16}, "cosine"),
+        ("IVF_HNSW_PQ", {"num_sub_vectors": 16, "num_bits": 4}, "dot"),
+    ],
+)
+def test_graphs_lead_to_the_nearest_rows(
+    tmp_path: Path, kind: str, more: dict[str, Any], metric: str
+) -> None:
+    matrix = clustered(ROWS)
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", kind, metric=metric, num_partitions=2, **SMALL, **more)
+    queries = matrix[:200:20] + np.float32(0.01)
+    options = {"metric": metric, "refine_factor": 10, "ef": 200}
+    assert recall(dataset, queries, **options) >= 0.95
+    dataset.prewarm_index("v_idx")
+    nearest = {"column": "v", "q": queries[0], "k": 20, "nprobes": 2}
+    with numpy_loops():
+        fresh = lance.dataset(dataset.uri)
+        every = fresh.to_table(["id"], nearest=nearest)["id"].to_pylist()
+    near = dataset.to_table(["id"], nearest=nearest)["id"].to_pylist()
+    assert len({*near} & {*every}) >= 18
+    assert dataset.to_table(["id"], nearest=nearest | {"ef": 1}).num_rows == 20
+
+
+@pytest.mark.usefixtures("follow_graphs")
+def test_filters_and_deletions_never_lose_rows(tmp_path: Path) -> None:
+    matrix = clustered(ROWS)
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", "IVF_HNSW_SQ", num_partitions=1, **SMALL)
+    dataset.delete("id % 3 = 0")
+    far = np.argsort(((matrix - matrix[1]) ** 2).sum(axis=1))[-200:].tolist()
+    for condition, most in (
+        ("id % 2 = 1", 1_000),
+        ("id % 100 = 7", 20),
+        (f"id IN ({', '.join(map(str, far))})", sum(row % 3 > 0 for row in far)),
+    ):
+        for k in (1, 10, 100):
+            nearest = {"column": "v", "q": matrix[1], "k": k, "refine_factor": 2}
+            rows = dataset.to_table(["id"], nearest=nearest, filter=condition)["id"].to_pylist()
+            assert len({*rows}) == len(rows) == min(k, most)
+            assert all(row % 3 for row in rows)
+    nearest = {"column": "v", "q": matrix[1], "k": ROWS}
+    assert dataset.to_table(["id"], nearest=nearest).num_rows == 2_000
+    limits = {"distance_range": (1.0, 50.0), "k": 5}
+    assert dataset.to_table(["id"], nearest=nearest | limits).num_rows == 5
+
+
+@pytest.mark.usefixtures("follow_graphs")
+@pytest.mark.parametrize("deferred", [False, True])
+def test_a_compaction_removes_rows_from_graphs(tmp_path: Path, deferred: bool) -> None:
+    matrix = clustered(ROWS)
+    dataset = table_of(tmp_path, matrix)
+    dataset.create_index("v", "IVF_HNSW_SQ", num_partitions=2, **SMALL)
+    dataset.delete("id % 4 = 1")
+    dataset.optimize.compact_files(defer_index_remap=deferred)
+    assert dataset.stats.index_stats("v_idx")["num_unindexed_rows"] == 0
+    queries = matrix[:200:20] + np.float32(0.01)
+    assert recall(dataset, queries, refine_factor=4, nprobes=2) >= 0.95
+    dataset.optimize.optimize_indices()
+    assert recall(dataset, queries, refine_factor=4, nprobes=2) >= 0.95
+
+
+def test_graphs_are_not_built_without_compiled_loops(tmp_path: Path) -> None:
+    dataset = table_of(tmp_path, clustered(300))
+    with numpy_loops(), pytest.raises(UnsupportedFeatureError, match="by compiled loops only"):
+        dataset.create_index("v", "IVF_HNSW_SQ", num_partitions=1)
+    dataset.create_index("v", "IVF_HNSW_SQ", num_partitions=1, **SMALL)
+    more = pa.table({"id": range(300, 310), "v": column(clustered(10))})
+    dataset = lance.write_dataset(more, dataset, mode="append")
+    dataset.delete("id % 5 = 1")
+    with numpy_loops():
+        with pytest.warns(lance.errors.IndexWarning, match="by compiled loops only"):
+            dataset.optimize.optimize_indices()
+        with pytest.warns(UserWarning, match="by compiled loops only"):
+            dataset.optimize.compact_files()
